@@ -1,0 +1,101 @@
+"""What bytes stand for a value, so that a digest of it means the same on every machine?
+
+The form is RFC 8785 (JSON Canonicalization Scheme). Values are first frozen: copied, so that no caller can change
+them afterwards, and limited to what JSON can carry between hosts (no NaN, no integer beyond 2**53 - 1, no
+unpaired surrogate).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+MAX_DEPTH = 64
+MAX_INTEGER = 2**53 - 1  # RFC 7493 section 2.2: beyond it, hosts disagree about the value
+
+_ENCODE = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
+).encode
+
+
+class NotCanonical(ValueError):
+    """The value has no canonical JSON form."""
+
+
+class _Freezer:
+    """One walk over a value: copies it and notes whether the standard encoder's output is already canonical."""
+
+    __slots__ = ("simple",)
+
+    def __init__(self) -> None:
+        self.simple = True  # no floats, only ASCII keys: json's output equals RFC 8785's
+
+    def copy(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if kind is str:
+            return value
+        if kind is bool or value is None:
+            return value
+        if kind is int:
+            if -MAX_INTEGER <= value <= MAX_INTEGER:
+                return value
+            raise NotCanonical("an integer beyond 2**53 - 1 cannot be carried by JSON; pass it as a string")
+        if kind is dict:
+            return self._mapping(value, depth)
+        if kind is list or kind is tuple:
+            if depth >= MAX_DEPTH:
+                raise NotCanonical(f"nested deeper than {MAX_DEPTH} levels")
+            return [self.copy(item, depth + 1) for item in value]
+        if kind is float:
+            if value != value or value in (float("inf"), float("-inf")):
+                raise NotCanonical("NaN and infinities have no JSON form")
+            self.simple = False
+            return value
+        return self._subclass(value, depth)
+
+    def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
+        if depth >= MAX_DEPTH:
+            raise NotCanonical(f"nested deeper than {MAX_DEPTH} levels")
+        out = {}
+        for key, item in value.items():
+            if type(key) is not str:
+                raise NotCanonical(f"object keys must be strings, not {type(key).__name__}")
+            if not key.isascii():
+                self.simple = False
+            out[key] = self.copy(item, depth + 1)
+        return out
+
+    def _subclass(self, value: Any, depth: int) -> Any:
+        for base in (str, int, float, dict, list, tuple):  # enums, named tuples and the like
+            if isinstance(value, base):
+                return self.copy(base(value), depth)
+        raise NotCanonical(f"{type(value).__name__} is not a JSON value")
+
+
+def freeze(value: Any) -> tuple[Any, bytes]:
+    """A deep copy of `value` in plain JSON types, and its canonical bytes.
+
+    Raises:
+        NotCanonical: it has a value that JSON cannot carry, or is nested deeper than MAX_DEPTH.
+    """
+    freezer = _Freezer()
+    copy = freezer.copy(value, 0)
+    try:
+        if freezer.simple:
+            return copy, _ENCODE(copy).encode()
+        import rfc8785
+
+        return copy, rfc8785.dumps(copy)
+    except UnicodeEncodeError:
+        raise NotCanonical("text with an unpaired surrogate has no UTF-8 form") from None
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """The RFC 8785 form of a JSON value; raises NotCanonical."""
+    return freeze(value)[1]
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hex."""
+    return hashlib.sha256(data).hexdigest()

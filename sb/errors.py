@@ -1,0 +1,102 @@
+"""Which failures SecondBrain reports to people, and with which exit code?
+
+SBError                      1   anything a person can act on
+├── UsageError               2   a command was called with something it cannot use
+├── ConfigError              2   a configuration file has a wrong key, type or value
+├── ContractError            2   a tool's contract is invalid (also a ValueError)
+├── NotFoundError            1   no record of that id
+├── CheckFailed              1   a check or gate ran and said no
+├── DeniedError              4   policy refused, or a person has to decide first
+└── StoreError               3   the database cannot be used
+    ├── StoreLocked          3   other writers held it for too long
+    ├── StoreReadOnly        3   it cannot be written
+    ├── StoreFull            3   the disk is full
+    ├── StoreCorrupt         3   it is damaged, or not a database
+    └── SchemaMismatch       3   its schema is older, newer or altered
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of every `sb` command (docs/cli.md lists them for scripts)."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    STORE = 3
+    DENIED = 4
+    INTERNAL = 70
+    INTERRUPTED = 130
+
+
+class SBError(Exception):
+    """A failure that a person can understand and act on.
+
+    Args:
+        message: one line that says what was wrong.
+        hint: what to do about it, or "" when the message says it already.
+    """
+
+    kind = "error"
+    exit_code = ExitCode.FAILED
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(SBError):
+    kind = "usage"
+    exit_code = ExitCode.USAGE
+
+
+class ConfigError(SBError):
+    kind = "config"
+    exit_code = ExitCode.USAGE
+
+
+class ContractError(SBError, ValueError):
+    kind = "contract"
+    exit_code = ExitCode.USAGE
+
+
+class NotFoundError(SBError):
+    kind = "not_found"
+
+
+class CheckFailed(SBError):
+    kind = "check_failed"
+
+
+class DeniedError(SBError):
+    kind = "denied"
+    exit_code = ExitCode.DENIED
+
+
+class StoreError(SBError):
+    kind = "store"
+    exit_code = ExitCode.STORE
+
+
+class StoreLocked(StoreError):
+    kind = "store_locked"
+
+
+class StoreReadOnly(StoreError):
+    kind = "store_read_only"
+
+
+class StoreFull(StoreError):
+    kind = "store_full"
+
+
+class StoreCorrupt(StoreError):
+    kind = "store_corrupt"
+
+
+class SchemaMismatch(StoreError):
+    kind = "schema"

@@ -1,0 +1,373 @@
+"""What does a tool promise, and what does a call of it give back?
+
+Source: the kernel reference, "Tool contracts".
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.errors import ContractError
+from sb.sources import SYSTEM_IDS
+
+TOOL_ID = re.compile(r"[a-z][a-z0-9_\-.]+")
+VALUE_TYPES: dict[str, tuple[type, ...]] = {
+    "any": (object,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+    "null": (type(None),),
+}
+GOVERNANCE_METADATA = ("required_identity_scopes", "side_effect_level", "side_effect_risk_tags")
+
+
+class SafetyClass(StrEnum):
+    """How much harm a tool can do, in rising order."""
+
+    READ_ONLY = "read_only"
+    LOCAL_WRITE = "local_write"
+    NETWORK = "network"
+    DESTRUCTIVE = "destructive"
+
+    @property
+    def rank(self) -> int:
+        return _RANKS[self]
+
+    def _ranks_of(self, other: str) -> tuple[int, int]:
+        if not isinstance(other, SafetyClass):
+            raise TypeError(f"a safety class is compared with a safety class, not with {other!r}")
+        return _RANKS[self], _RANKS[other]
+
+    # StrEnum would compare the names by alphabet, in which destructive is the least.
+    def __lt__(self, other: str) -> bool:
+        mine, theirs = self._ranks_of(other)
+        return mine < theirs
+
+    def __le__(self, other: str) -> bool:
+        mine, theirs = self._ranks_of(other)
+        return mine <= theirs
+
+    def __gt__(self, other: str) -> bool:
+        mine, theirs = self._ranks_of(other)
+        return mine > theirs
+
+    def __ge__(self, other: str) -> bool:
+        mine, theirs = self._ranks_of(other)
+        return mine >= theirs
+
+
+_RANKS = {safety_class: rank for rank, safety_class in enumerate(SafetyClass)}
+
+
+class ToolErrorCode(StrEnum):
+    """Why a call did not succeed."""
+
+    NOT_FOUND = "NOT_FOUND"
+    PERMISSION_DENIED = "PERMISSION_DENIED"
+    TIMEOUT = "TIMEOUT"
+    VALIDATION_ERROR = "VALIDATION_ERROR"
+    NETWORK_ERROR = "NETWORK_ERROR"
+    RATE_LIMITED = "RATE_LIMITED"
+    BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
+    UNEXPECTED = "UNEXPECTED"
+
+
+def _known_type(owner: str, type_name: str) -> None:
+    if type_name not in VALUE_TYPES:
+        raise ContractError(f"{owner}: unknown type {type_name!r}", "types: " + ", ".join(VALUE_TYPES))
+
+
+@dataclass(frozen=True)
+class ToolArgSchema:
+    """One declared argument.
+
+    Args:
+        type: a key of VALUE_TYPES.
+        sensitive: its value is never shown: not in the log, a span, an error or on a screen.
+    """
+
+    name: str
+    type: str = "string"
+    required: bool = True
+    description: str = ""
+    sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ContractError("an argument needs a name")
+        _known_type(f"argument {self.name}", self.type)
+
+
+@dataclass(frozen=True)
+class ToolReturnSchema:
+    """The type of the returned value; "any" checks nothing."""
+
+    type: str = "any"
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        _known_type("return value", self.type)
+
+
+def value_matches(type_name: str, value: Any) -> bool:
+    """Whether a JSON value is of a declared type; a boolean is not a number, 1.0 is an integer."""
+    if isinstance(value, bool):
+        return type_name in ("boolean", "any")
+    if type_name == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, VALUE_TYPES[type_name])
+
+
+_T = TypeVar("_T")
+
+
+def _remember_declared(cls: type[_T]) -> type[_T]:
+    """Record which fields the author passed, since a passed default promises more than an omitted one."""
+    init: Callable[..., None] = cls.__init__
+    names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if "declared" not in kwargs:  # dataclasses.replace passes it on
+            kwargs["declared"] = frozenset(names[: len(args)]) | kwargs.keys()
+        init(self, *args, **kwargs)
+
+    cls.__init__ = __init__  # type: ignore[method-assign]
+    return cls
+
+
+@_remember_declared
+@dataclass
+class ToolSpec:
+    """The contract of a tool.
+
+    Args:
+        tool_id: matches ``^[a-z][a-z0-9_\\-\\.]+$``.
+        args_schema: empty means undeclared and checks nothing; a declared one refuses unknown names.
+        requires_permission: names that the agent's entry in the configuration must grant.
+        allowlisted_agents: empty allows every agent.
+        max_retries: 0 to 5.
+        timeout_ms: 100 to 60 000 ms. A passed value is a hard deadline for any class; the default one is hard
+            only for tools with side effects.
+        metadata: GOVERNANCE_METADATA keys are part of the contract, all others are free.
+        declared: which fields were passed; filled in by the constructor.
+
+    Raises:
+        ContractError: a value is outside its range.
+    """
+
+    tool_id: str
+    name: str
+    description: str = ""
+    safety_class: SafetyClass = SafetyClass.READ_ONLY
+    idempotent: bool = True
+    args_schema: list[ToolArgSchema] = field(default_factory=list)
+    returns_schema: ToolReturnSchema = field(default_factory=ToolReturnSchema)
+    requires_permission: list[str] = field(default_factory=list)
+    allowlisted_agents: list[str] = field(default_factory=list)
+    emit_trace: bool = True
+    emit_metric: bool = True
+    max_retries: int = 2
+    timeout_ms: int = 5_000
+    metadata: dict[str, Any] = field(default_factory=dict)
+    declared: frozenset[str] = field(default=frozenset(), kw_only=True, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.validate()
+
+    def validate(self) -> None:
+        """Raise ContractError unless every field is in range; the registry checks again, fields being mutable."""
+        if not isinstance(self.tool_id, str) or not TOOL_ID.fullmatch(self.tool_id):
+            raise ContractError(f"tool id {self.tool_id!r} does not match ^[a-z][a-z0-9_\\-\\.]+$")
+        who = f"tool {self.tool_id}"
+        if not isinstance(self.max_retries, int) or not 0 <= self.max_retries <= 5:
+            raise ContractError(f"{who}: max_retries is {self.max_retries}, must be 0 to 5")
+        if not isinstance(self.timeout_ms, int) or not 100 <= self.timeout_ms <= 60_000:
+            raise ContractError(f"{who}: timeout_ms is {self.timeout_ms}, must be 100 to 60000")
+        try:
+            self.safety_class = SafetyClass(self.safety_class)
+        except ValueError:
+            known = ", ".join(SafetyClass)
+            raise ContractError(f"{who}: unknown safety class {self.safety_class!r}", f"one of {known}") from None
+        names = [arg.name for arg in self.args_schema]
+        if len(set(names)) != len(names):
+            raise ContractError(f"{who}: an argument is declared twice")
+
+    @property
+    def side_effecting(self) -> bool:
+        """Whether a call may change something: such calls have an intent, a hard deadline and can be in doubt."""
+        return self.effective_class is not SafetyClass.READ_ONLY
+
+    @property
+    def effective_class(self) -> SafetyClass:
+        """The safety class that rules apply; a read-only tool that writes elsewhere counts as NETWORK."""
+        if (
+            self.safety_class is SafetyClass.READ_ONLY
+            and self.metadata.get("side_effect_level") == "external_write"
+        ):
+            return SafetyClass.NETWORK
+        return self.safety_class
+
+    def contract_document(self) -> dict[str, Any]:
+        """What the fingerprint covers, as plain JSON values: the contract that an operator approves."""
+        document: dict[str, Any] = {
+            "tool_id": self.tool_id,
+            "name": self.name,
+            "description": self.description,
+            "safety_class": str(self.safety_class),
+            "idempotent": self.idempotent,
+            "args_schema": [vars(arg) for arg in self.args_schema],
+            "returns_schema": vars(self.returns_schema),
+            "requires_permission": sorted(self.requires_permission),
+            "allowlisted_agents": sorted(self.allowlisted_agents),
+            "metadata": {key: self.metadata[key] for key in GOVERNANCE_METADATA if key in self.metadata},
+        }
+        if self.side_effecting:  # a passed idempotent=True is retried, a defaulted one is not
+            document["idempotent_declared"] = "idempotent" in self.declared
+        return document
+
+    def contract_fingerprint(self) -> str:
+        """``sha256:<hex>`` over the canonical form of `contract_document`.
+
+        Raises:
+            ContractError: governance metadata holds a value that is not JSON.
+        """
+        try:
+            return "sha256:" + digest(canonical_bytes(self.contract_document()))
+        except NotCanonical as error:
+            raise ContractError(f"tool {self.tool_id}: the contract is not JSON: {error}") from None
+
+
+@dataclass(frozen=True)
+class ToolProvenance:
+    """Where a result came from, and how old it may be, in seconds (None: unknown)."""
+
+    source_uri: str = ""
+    freshness_s: float | None = None
+
+
+class ResultDetails(TypedDict, total=False):
+    """The fields of a ToolResult that describe the call rather than its outcome."""
+
+    call_id: str
+    latency_ms: float
+    retries: int
+    trace_id: str
+    span_id: str
+    provenance: ToolProvenance | None
+
+
+@dataclass
+class ToolResult:
+    """What a call gave back; make it with `ToolResult.ok` or `ToolResult.error`.
+
+    Args:
+        latency_ms: milliseconds inside the tool, retries included.
+        retries: attempts after the first.
+        trace_id, span_id: hex ids of the run's trace and of this call's span ("" without one).
+    """
+
+    call_id: str
+    tool_id: str
+    success: bool
+    data: Any = None
+    error_code: ToolErrorCode | None = None
+    error_message: str = ""
+    latency_ms: float = 0.0
+    retries: int = 0
+    trace_id: str = ""
+    span_id: str = ""
+    provenance: ToolProvenance | None = None
+
+    @classmethod
+    def ok(cls, tool_id: str, data: Any = None, **details: Unpack[ResultDetails]) -> ToolResult:
+        """A success; `details` are the other fields."""
+        details.setdefault("call_id", new_call_id())
+        return cls(tool_id=tool_id, success=True, data=data, **details)
+
+    @classmethod
+    def error(
+        cls,
+        tool_id: str,
+        error_code: ToolErrorCode,
+        error_message: str,
+        data: Any = None,
+        **details: Unpack[ResultDetails],
+    ) -> ToolResult:
+        """A failure; `details` are the other fields."""
+        details.setdefault("call_id", new_call_id())
+        return cls(
+            tool_id=tool_id,
+            success=False,
+            data=data,
+            error_code=error_code,
+            error_message=error_message,
+            **details,
+        )
+
+
+def new_call_id() -> str:
+    return f"call_{SYSTEM_IDS.token(8)}"
+
+
+class ToolError(Exception):
+    """Raised by a tool to say exactly why it failed; never retried when the code is permanent.
+
+    Args:
+        code: any ToolErrorCode.
+        message: one line for the agent and the log.
+    """
+
+    def __init__(self, code: ToolErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass
+class AgentCapabilities:
+    """What a domain agent declares that it needs; enforced once registered.
+
+    Args:
+        tool_allowlist: tool ids it may call; empty means any tool up to the ceiling.
+        safety_class_ceiling: the highest class it may call.
+        required_packs, decision_keys, version: recorded, for compilers and reports.
+    """
+
+    agent_name: str
+    description: str = ""
+    required_packs: list[str] = field(default_factory=list)
+    tool_allowlist: list[str] = field(default_factory=list)
+    decision_keys: list[str] = field(default_factory=list)
+    safety_class_ceiling: SafetyClass = SafetyClass.READ_ONLY
+    version: str = "1.0.0"
+
+
+@dataclass(frozen=True)
+class CompiledContextItem:
+    """One piece of context, ready for a prompt.
+
+    Args:
+        item_id: stable within one compilation.
+        source_id: the pack or record that it was taken from.
+        content_hash: SHA-256 hex of `content` in UTF-8, equal to the source's when it was not cut.
+        tokens: estimated size.
+        priority: higher is kept first.
+    """
+
+    item_id: str
+    source_id: str
+    content: str
+    content_hash: str
+    tokens: int
+    priority: int = 0
+    section: str = ""
+    provenance: ToolProvenance | None = None

@@ -1,0 +1,180 @@
+"""What does one run carry with it: ids, locale, safety mode and budget?
+
+Source: the kernel reference, "RunContext", "SafetyMode values" and "RunBudget".
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+
+
+class SafetyMode(StrEnum):
+    """How much a run may do: NORMAL all classes, SAFE read-only without network, STRICT also redacts results."""
+
+    NORMAL = "normal"
+    SAFE = "safe"
+    STRICT = "strict"
+
+
+class LocaleCode(StrEnum):
+    EN_US = "en-US"
+    EN_IN = "en-IN"
+    HI_IN = "hi-IN"
+
+
+@dataclass
+class RunBudget:
+    """Limits of one run and what it has used of them.
+
+    Args:
+        max_tool_calls: tool calls that may run.
+        max_retries_per_tool: retries of one call, whatever its contract allows.
+        max_prompt_tokens: tokens, as far as callers report them with `spend`.
+        max_latency_ms: milliseconds spent inside tools (waiting for a person does not count).
+        max_cost_usd_cents: US cents, as far as callers report them with `spend`.
+    """
+
+    max_tool_calls: int = 20
+    max_retries_per_tool: int = 3
+    max_prompt_tokens: int = 4000
+    max_latency_ms: int = 30_000
+    max_cost_usd_cents: float = 10.0
+    tool_calls_used: int = 0
+    prompt_tokens_used: int = 0
+    latency_ms_used: float = 0.0
+    cost_usd_cents_used: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reserved = 0
+
+    def remaining_tool_calls(self) -> int:
+        return self.max_tool_calls - self.tool_calls_used
+
+    def exceeded_cap(self) -> str:
+        """The name of the first cap that is hit, or ""."""
+        if self.tool_calls_used >= self.max_tool_calls:
+            return "max_tool_calls"
+        if self.latency_ms_used >= self.max_latency_ms:
+            return "max_latency_ms"
+        if self.prompt_tokens_used >= self.max_prompt_tokens:
+            return "max_prompt_tokens"
+        if self.cost_usd_cents_used >= self.max_cost_usd_cents:
+            return "max_cost_usd_cents"
+        return ""
+
+    def budget_exceeded(self) -> bool:
+        """True if any cap is hit."""
+        return self.exceeded_cap() != ""
+
+    def spend(self, *, prompt_tokens: int = 0, cost_usd_cents: float = 0.0) -> None:
+        """Add what a caller knows and the kernel cannot see.
+
+        Raises:
+            ValueError: an amount is negative.
+        """
+        if prompt_tokens < 0 or cost_usd_cents < 0:
+            raise ValueError("a budget cannot be given back: amounts must not be negative")
+        with self._lock:
+            self.prompt_tokens_used += prompt_tokens
+            self.cost_usd_cents_used += cost_usd_cents
+
+    def reserve_call(self) -> str:
+        """Set one tool call aside, so that parallel calls cannot overshoot; the cap that forbids it, or ""."""
+        with self._lock:
+            cap = self.exceeded_cap()
+            if not cap and self.tool_calls_used + self._reserved >= self.max_tool_calls:
+                cap = "max_tool_calls"
+            if not cap:
+                self._reserved += 1
+            return cap
+
+    def release_call(self) -> None:
+        """Give a reserved call back: it did not run."""
+        with self._lock:
+            self._reserved -= 1
+
+    def settle_call(self, latency_ms: float) -> None:
+        """Turn a reserved call into a used one."""
+        with self._lock:
+            self._reserved -= 1
+            self.tool_calls_used += 1
+            self.latency_ms_used += latency_ms
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass
+class RunContext:
+    """The envelope of one run; make it with `RunContext.create`."""
+
+    run_id: str
+    trace_id: str
+    session_id: str = ""
+    user_sid: str = ""
+    agent_name: str = "default"
+    intent: str = ""
+    locale: LocaleCode = LocaleCode.EN_US
+    safety_mode: SafetyMode = SafetyMode.NORMAL
+    budget: RunBudget = field(default_factory=RunBudget)
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.agent_name:
+            raise ValueError("agent_name must not be empty: every call is somebody's")
+        self._clock: Clock = SYSTEM_CLOCK
+        self._started = SYSTEM_CLOCK.monotonic()
+
+    @classmethod
+    def create(
+        cls,
+        agent_name: str = "default",
+        intent: str = "",
+        session_id: str = "",
+        user_sid: str = "",
+        locale: LocaleCode = LocaleCode.EN_US,
+        safety_mode: SafetyMode = SafetyMode.NORMAL,
+        budget: RunBudget | None = None,
+        metadata: dict[str, Any] | None = None,
+        *,
+        trace_id: str = "",
+        clock: Clock = SYSTEM_CLOCK,
+        ids: Ids = SYSTEM_IDS,
+    ) -> RunContext:
+        """A new run with ids of its own.
+
+        Args:
+            trace_id: 32 hex characters of a trace this run belongs to; a new one by default.
+
+        Raises:
+            ValueError: agent_name is empty, or locale or safety_mode is not one of the known values.
+        """
+        ctx = cls(
+            run_id=f"run_{ids.token(8)}",
+            trace_id=trace_id or ids.token(16),
+            session_id=session_id,
+            user_sid=user_sid,
+            agent_name=agent_name,
+            intent=intent,
+            locale=LocaleCode(locale),
+            safety_mode=SafetyMode(safety_mode),
+            budget=budget if budget is not None else RunBudget(),
+            metadata=dict(metadata or {}),
+        )
+        ctx._clock = clock
+        ctx._started = clock.monotonic()
+        return ctx
+
+    def is_safe_mode(self) -> bool:
+        """True for SAFE and STRICT."""
+        return self.safety_mode is not SafetyMode.NORMAL
+
+    def elapsed_ms(self) -> float:
+        """Milliseconds of wall-clock time since the run was created."""
+        return (self._clock.monotonic() - self._started) * 1000.0

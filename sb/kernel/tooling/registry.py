@@ -1,0 +1,176 @@
+"""Which tools exist, what was their contract when they were registered, and which agents are bound by what?"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sb.errors import ContractError
+from sb.kernel.contracts import AgentCapabilities, SafetyClass, ToolSpec
+
+ToolFunction = Callable[..., Any]
+
+
+class RegisteredTool:
+    """A contract, its callable, and the fingerprint seen at registration.
+
+    Contracts are mutable, so the current fingerprint is recomputed whenever a field differs from the copy taken
+    when it was last computed; comparing costs a microsecond, hashing thirty.
+    """
+
+    def __init__(self, spec: ToolSpec, fn: ToolFunction, source: str) -> None:
+        self.spec = spec
+        self.fn = fn
+        self.source = source
+        self._seen: dict[str, Any] = {}
+        self._current = ""
+        self.registered_fingerprint = self.current_fingerprint()
+
+    def current_fingerprint(self) -> str:
+        """The fingerprint of the contract as it is now; raises ContractError when it cannot be computed."""
+        if self.spec.__dict__ != self._seen:
+            self._current = self.spec.contract_fingerprint()
+            self._seen = {
+                name: copy.deepcopy(value) if isinstance(value, list | dict) else value
+                for name, value in vars(self.spec).items()
+            }
+        return self._current
+
+
+@dataclass(frozen=True)
+class ToolListing:
+    """One tool as `sb kernel tools` lists it."""
+
+    spec: ToolSpec
+    source: str
+
+
+class ToolRegistry:
+    """Tools by id, and the registered capabilities of agents. Safe to read and write from several threads."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, RegisteredTool] = {}
+        self._agents: dict[str, AgentCapabilities] = {}
+        self._source = "python"
+        self._lock = threading.Lock()
+
+    def register(self, spec: ToolSpec, fn: ToolFunction) -> None:
+        """Add a tool and record its fingerprint as the registration baseline.
+
+        Registering the same contract again replaces the callable.
+
+        Raises:
+            ContractError: the contract is invalid, or another contract already has this id.
+        """
+        spec.validate()
+        if not callable(fn):
+            raise ContractError(f"tool {spec.tool_id}: {fn!r} is not callable")
+        tool = RegisteredTool(spec, fn, self._source)
+        with self._lock:
+            present = self._tools.get(spec.tool_id)
+            if present is not None and present.registered_fingerprint != tool.registered_fingerprint:
+                raise ContractError(
+                    f"tool {spec.tool_id} is already registered by {present.source} with another contract",
+                    "unregister it first, or choose another id",
+                )
+            self._tools[spec.tool_id] = tool
+
+    def register_fn(
+        self,
+        tool_id: str,
+        name: str,
+        fn: ToolFunction,
+        safety_class: SafetyClass = SafetyClass.READ_ONLY,
+        description: str = "",
+        **contract: Any,
+    ) -> ToolSpec:
+        """Register `fn` under a contract made from the arguments; `contract` are other fields of ToolSpec."""
+        spec = ToolSpec(
+            tool_id=tool_id, name=name, description=description, safety_class=safety_class, **contract
+        )
+        self.register(spec, fn)
+        return spec
+
+    def unregister(self, tool_id: str) -> bool:
+        """Remove a tool; True if it was there."""
+        with self._lock:
+            return self._tools.pop(tool_id, None) is not None
+
+    @contextmanager
+    def source(self, name: str) -> Iterator[None]:
+        """Name where the tools registered inside the block come from."""
+        before, self._source = self._source, name
+        try:
+            yield
+        finally:
+            self._source = before
+
+    def register_agent(self, caps: AgentCapabilities) -> None:
+        """From now on this agent is bound by its allowlist and ceiling."""
+        with self._lock:
+            self._agents[caps.agent_name] = caps
+
+    def capabilities(self, agent_name: str) -> AgentCapabilities | None:
+        """What the agent registered, or None: then only the tool's allowlist and the policy bind it."""
+        return self._agents.get(agent_name)
+
+    def tool(self, tool_id: str) -> RegisteredTool | None:
+        return self._tools.get(tool_id)
+
+    def get(self, tool_id: str) -> ToolSpec | None:
+        tool = self._tools.get(tool_id)
+        return tool.spec if tool else None
+
+    def get_callable(self, tool_id: str) -> ToolFunction | None:
+        tool = self._tools.get(tool_id)
+        return tool.fn if tool else None
+
+    def list_all(self) -> list[ToolSpec]:
+        """Every contract, sorted by tool id."""
+        return [self._tools[tool_id].spec for tool_id in self.list_ids()]
+
+    def list_ids(self) -> list[str]:
+        return sorted(self._tools)
+
+    def listing(self) -> list[ToolListing]:
+        """Every contract with where it came from, sorted by tool id."""
+        return [ToolListing(self._tools[i].spec, self._tools[i].source) for i in self.list_ids()]
+
+    def filter_by_safety(self, ceiling: SafetyClass) -> list[ToolSpec]:
+        """Tools whose effective class is at or below `ceiling`."""
+        return [spec for spec in self.list_all() if spec.effective_class <= ceiling]
+
+    def filter_for_agent(self, agent_name: str) -> list[ToolSpec]:
+        """Tools that this agent may call, as far as allowlists and its registered capabilities say."""
+        return [spec for spec in self.list_all() if not self.refusal_for(spec, agent_name)]
+
+    def refusal_for(self, spec: ToolSpec, agent_name: str) -> str:
+        """Why allowlist or capabilities forbid the tool to the agent, or ""."""
+        if spec.allowlisted_agents and agent_name not in spec.allowlisted_agents:
+            return f"agent {agent_name} is not on the allowlist of {spec.tool_id}"
+        caps = self._agents.get(agent_name)
+        if caps is None:
+            return ""
+        if caps.tool_allowlist and spec.tool_id not in caps.tool_allowlist:
+            return f"{spec.tool_id} is not on the tool allowlist of agent {agent_name}"
+        if spec.effective_class > caps.safety_class_ceiling:
+            return f"{spec.tool_id} is {spec.effective_class}, above {agent_name}'s ceiling {caps.safety_class_ceiling}"
+        return ""
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, tool_id: object) -> bool:
+        return tool_id in self._tools
+
+
+_default_registry = ToolRegistry()
+
+
+def get_default_registry() -> ToolRegistry:
+    """The process-wide registry."""
+    return _default_registry

@@ -1,0 +1,57 @@
+"""Where do time, ids and randomness come from?
+
+Everything that needs them takes a `Clock` or `Ids`, so that a test moves time without sleeping and a run can
+be replayed to the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds since the Unix epoch."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds from a fixed point, never going backwards."""
+        ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+
+class Ids(Protocol):
+    def token(self, size: int) -> str:
+        """`size` random bytes as lower-case hex."""
+        ...
+
+    def random(self) -> float:
+        """A number in [0, 1), for jitter."""
+        ...
+
+
+class SystemClock:
+    now = staticmethod(time.time)
+    monotonic = staticmethod(time.perf_counter)
+    sleep = staticmethod(time.sleep)
+
+
+class SystemIds:
+    random = staticmethod(random.random)
+
+    def token(self, size: int) -> str:
+        return os.urandom(size).hex()
+
+
+SYSTEM_CLOCK = SystemClock()
+SYSTEM_IDS = SystemIds()
+
+
+def iso(seconds: float) -> str:
+    """UTC time as ISO 8601 with milliseconds and a Z, from seconds since the epoch."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

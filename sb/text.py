@@ -1,0 +1,50 @@
+"""How is stored text made safe and short enough to show to a person?"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI
+    r"|[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
+    r"|[ -/]*[0-~])?"  # two-character sequences, or a lone ESC
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+)
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def plain(value: object, *, one_line: bool = False) -> str:
+    """Text that cannot command a terminal: no escape sequences, controls, bidi or invisible marks.
+
+    Args:
+        value: anything; it is turned into text first.
+        one_line: also replace newlines and tabs by spaces, for table cells and status lines.
+    """
+    text = _CONTROLS.sub("", _ESCAPES.sub("", str(value)))
+    return re.sub(r"[\n\t]+", " ", text) if one_line else text
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters, the cut marked by an ellipsis."""
+    return text if len(text) <= limit else text[: max(limit - 1, 0)] + "…"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """` (did you mean "x"?)` for the closest of `known`, or an empty string."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def human_bytes(size: int) -> str:
+    """A size in bytes as people read it: 512 B, 1.5 KiB, 3.2 MiB."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    raise AssertionError("unreachable")

@@ -1,0 +1,1 @@
+"""The operator console's screens, one file a screen. They show and ask; rules live below."""
