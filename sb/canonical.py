@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections.abc import Callable
 from typing import Any
 
 MAX_DEPTH = 64
@@ -48,7 +50,7 @@ class _Freezer:
                 raise NotCanonical(f"nested deeper than {MAX_DEPTH} levels")
             return [self.copy(item, depth + 1) for item in value]
         if kind is float:
-            if value != value or value in (float("inf"), float("-inf")):
+            if not math.isfinite(value):
                 raise NotCanonical("NaN and infinities have no JSON form")
             self.simple = False
             return value
@@ -67,8 +69,9 @@ class _Freezer:
         return out
 
     def _subclass(self, value: Any, depth: int) -> Any:
-        for base in (str, int, float, dict, list, tuple):  # enums, named tuples and the like
-            if isinstance(value, base):
+        bases: tuple[Callable[[Any], Any], ...] = (str, int, float, dict, list, tuple)
+        for base in bases:  # enums, named tuples and the like
+            if isinstance(value, base):  # type: ignore[arg-type]
                 return self.copy(base(value), depth)
         raise NotCanonical(f"{type(value).__name__} is not a JSON value")
 

@@ -148,10 +148,10 @@ def _remember_declared(cls: type[_T]) -> type[_T]:
 @_remember_declared
 @dataclass
 class ToolSpec:
-    """The contract of a tool.
+    r"""The contract of a tool.
 
     Args:
-        tool_id: matches ``^[a-z][a-z0-9_\\-\\.]+$``.
+        tool_id: matches ``^[a-z][a-z0-9_\-\.]+$``.
         args_schema: empty means undeclared and checks nothing; a declared one refuses unknown names.
         requires_permission: names that the agent's entry in the configuration must grant.
         allowlisted_agents: empty allows every agent.
@@ -197,7 +197,9 @@ class ToolSpec:
             self.safety_class = SafetyClass(self.safety_class)
         except ValueError:
             known = ", ".join(SafetyClass)
-            raise ContractError(f"{who}: unknown safety class {self.safety_class!r}", f"one of {known}") from None
+            raise ContractError(
+                f"{who}: unknown safety class {self.safety_class!r}", f"one of {known}"
+            ) from None
         names = [arg.name for arg in self.args_schema]
         if len(set(names)) != len(names):
             raise ContractError(f"{who}: an argument is declared twice")
@@ -216,6 +218,10 @@ class ToolSpec:
         ):
             return SafetyClass.NETWORK
         return self.safety_class
+
+    def allows_agent(self, agent_name: str) -> bool:
+        """Whether the tool's own allowlist has this agent; an empty one has every agent."""
+        return not self.allowlisted_agents or agent_name in self.allowlisted_agents
 
     def contract_document(self) -> dict[str, Any]:
         """What the fingerprint covers, as plain JSON values: the contract that an operator approves."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,15 @@ from sb.errors import ContractError
 from sb.kernel.contracts import AgentCapabilities, SafetyClass, ToolSpec
 
 ToolFunction = Callable[..., Any]
+IDEMPOTENCY_KEY = "idempotency_key"
+
+
+def accepts_key(fn: ToolFunction) -> bool:
+    """Whether the callable takes the kernel's idempotency key by keyword."""
+    try:
+        return IDEMPOTENCY_KEY in inspect.signature(fn).parameters
+    except (TypeError, ValueError):  # some built-ins have no signature
+        return False
 
 
 class RegisteredTool:
@@ -26,9 +36,16 @@ class RegisteredTool:
         self.spec = spec
         self.fn = fn
         self.source = source
+        self.accepts_key = accepts_key(fn)
         self._seen: dict[str, Any] = {}
         self._current = ""
         self.registered_fingerprint = self.current_fingerprint()
+        self.registered_side_effecting = spec.side_effecting
+
+    @property
+    def high_risk(self) -> bool:
+        """Whether the contract has side effects, or had when it was registered: a change cannot talk it down."""
+        return self.registered_side_effecting or self.spec.side_effecting
 
     def current_fingerprint(self) -> str:
         """The fingerprint of the contract as it is now; raises ContractError when it cannot be computed."""
@@ -114,10 +131,6 @@ class ToolRegistry:
         with self._lock:
             self._agents[caps.agent_name] = caps
 
-    def capabilities(self, agent_name: str) -> AgentCapabilities | None:
-        """What the agent registered, or None: then only the tool's allowlist and the policy bind it."""
-        return self._agents.get(agent_name)
-
     def tool(self, tool_id: str) -> RegisteredTool | None:
         return self._tools.get(tool_id)
 
@@ -146,19 +159,22 @@ class ToolRegistry:
 
     def filter_for_agent(self, agent_name: str) -> list[ToolSpec]:
         """Tools that this agent may call, as far as allowlists and its registered capabilities say."""
-        return [spec for spec in self.list_all() if not self.refusal_for(spec, agent_name)]
+        return [
+            spec
+            for spec in self.list_all()
+            if spec.allows_agent(agent_name) and not self.capability_refusal(spec, agent_name)
+        ]
 
-    def refusal_for(self, spec: ToolSpec, agent_name: str) -> str:
-        """Why allowlist or capabilities forbid the tool to the agent, or ""."""
-        if spec.allowlisted_agents and agent_name not in spec.allowlisted_agents:
-            return f"agent {agent_name} is not on the allowlist of {spec.tool_id}"
+    def capability_refusal(self, spec: ToolSpec, agent_name: str) -> str:
+        """Why the agent's registered capabilities forbid the tool, or ""; an unregistered agent has none."""
         caps = self._agents.get(agent_name)
         if caps is None:
             return ""
         if caps.tool_allowlist and spec.tool_id not in caps.tool_allowlist:
             return f"{spec.tool_id} is not on the tool allowlist of agent {agent_name}"
         if spec.effective_class > caps.safety_class_ceiling:
-            return f"{spec.tool_id} is {spec.effective_class}, above {agent_name}'s ceiling {caps.safety_class_ceiling}"
+            ceiling = caps.safety_class_ceiling
+            return f"{spec.tool_id} is {spec.effective_class}, above agent {agent_name}'s ceiling {ceiling}"
         return ""
 
     def __len__(self) -> int:

@@ -1,0 +1,34 @@
+"""What is set, and where did each value come from?
+
+`load_config` answers it; `sb.config.model` is the table of settings.
+"""
+
+from sb.config.document import Problem
+from sb.config.home import Home
+from sb.config.hosts import HostPattern
+from sb.config.kinds import AgentSettings
+from sb.config.load import load_config
+from sb.config.model import SETTINGS, Config
+from sb.config.render import Shown, render_example, render_table, shown
+from sb.config.setting import Setting
+from sb.config.sources import check, find_project
+from sb.config.trust import is_trusted, trust
+
+__all__ = [
+    "SETTINGS",
+    "AgentSettings",
+    "Config",
+    "Home",
+    "HostPattern",
+    "Problem",
+    "Setting",
+    "Shown",
+    "check",
+    "find_project",
+    "is_trusted",
+    "load_config",
+    "render_example",
+    "render_table",
+    "shown",
+    "trust",
+]

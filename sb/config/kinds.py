@@ -1,0 +1,229 @@
+"""Which values can a setting have, and how are they read?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from sb.config.document import SHOWN, Entry, Listing, Node, Report, Scalar, Table, describe
+from sb.config.home import expand
+from sb.config.hosts import HostPattern
+from sb.errors import ConfigError
+from sb.text import human_bytes, nearest, shorten
+
+T = TypeVar("T")
+
+CEILINGS = ("read_only", "local_write", "network", "destructive")
+TOOL_ID = re.compile(r"[a-z][a-z0-9_\-.]+")
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*(?:_[0-9]+)*)")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+_MAX_SIZE = 1 << 30
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One source being read.
+
+    Args:
+        base: the folder where its relative paths start.
+        env: for `~`.
+    """
+
+    report: Report
+    base: Path
+    env: Mapping[str, str]
+
+    def wrong(self, node: Node | Entry, key: str, message: str, hint: str = "") -> None:
+        self.report.add(node.line, key, message, hint)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[T]):
+    """One kind of value.
+
+    Args:
+        label: says it in messages and in the reference, as in "must be …".
+        parse: the value of a node, or None once a problem has been reported.
+    """
+
+    label: str
+    parse: Callable[[Node, str, Reading], T | None]
+
+
+def _worded(label: str, meaning: Callable[[Scalar], T | None], hint: str = "") -> Kind[T]:
+    """A kind written as one word; `meaning` gives None for a word that is none."""
+
+    def parse(node: Node, key: str, reading: Reading) -> T | None:
+        value = meaning(node) if isinstance(node, Scalar) and not node.missing else None
+        if value is None:
+            reading.wrong(node, key, f"must be {label}, not {describe(node)}", hint)
+        return value
+
+    return Kind(label, parse)
+
+
+def integer(low: int, high: int) -> Kind[int]:
+    return _integer(f"an integer from {low} to {high}", low, high)
+
+
+def size() -> Kind[int]:
+    """A number of bytes."""
+    return _integer(f"a number of bytes from 1 to {_MAX_SIZE} ({human_bytes(_MAX_SIZE)})", 1, _MAX_SIZE)
+
+
+def _integer(label: str, low: int, high: int) -> Kind[int]:
+    def meaning(word: Scalar) -> int | None:
+        # 18 digits: int() refuses thousands of them with an error of its own.
+        if not word.bare or len(word.text) > 18 or not _INTEGER.fullmatch(word.text):
+            return None
+        value = int(word.text)
+        return value if low <= value <= high else None
+
+    return _worded(label, meaning)
+
+
+def number(low: float, high: float) -> Kind[float]:
+    def meaning(word: Scalar) -> float | None:
+        if not word.bare or not _NUMBER.fullmatch(word.text):
+            return None
+        value = float(word.text)
+        return value if low <= value <= high else None
+
+    return _worded(f"a number from {low:g} to {high:.0f}", meaning)
+
+
+def boolean() -> Kind[bool]:
+    def meaning(word: Scalar) -> bool | None:
+        return {"true": True, "false": False}.get(word.text) if word.bare else None
+
+    return _worded("true or false", meaning)
+
+
+def choice(*names: str) -> Kind[str]:
+    label = f"{', '.join(names[:-1])} or {names[-1]}"
+    return _worded(label, lambda word: word.text if word.text in names else None)
+
+
+def text(label: str) -> Kind[str]:
+    return _worded(label, lambda word: word.text or None)
+
+
+def matching(label: str, pattern: str | re.Pattern[str]) -> Kind[str]:
+    shape = re.compile(pattern)
+    return _worded(label, lambda word: word.text if shape.fullmatch(word.text) else None)
+
+
+def function() -> Kind[str]:
+    """`module:function`, as it would be imported."""
+
+    def meaning(word: Scalar) -> str | None:
+        module, _, name = word.text.partition(":")
+        parts = [*module.split("."), name]
+        return word.text if all(part.isidentifier() for part in parts) else None
+
+    return _worded("module:function", meaning)
+
+
+def host() -> Kind[HostPattern]:
+    hint = "only the host, without http:// or a path; international names in their xn-- form"
+    return _worded("host, *.host or host:port", lambda word: HostPattern.parse(word.text), hint)
+
+
+def path() -> Kind[Path]:
+    """A path; see `expand` for `~`, `..` and relative ones."""
+
+    def parse(node: Node, key: str, reading: Reading) -> Path | None:
+        if not isinstance(node, Scalar) or not node.text:
+            reading.wrong(node, key, f"must be a path, not {describe(node)}")
+            return None
+        try:
+            return expand(node.text, reading.base, reading.env)
+        except ConfigError as error:
+            reading.wrong(node, key, error.message, error.hint)
+            return None
+
+    return Kind("a path", parse)
+
+
+def listing(item: Kind[T]) -> Kind[tuple[T, ...]]:
+    """A list without repetitions."""
+
+    def parse(node: Node, key: str, reading: Reading) -> tuple[T, ...] | None:
+        if not isinstance(node, Listing):
+            hint = (
+                f"{key.rpartition('.')[2]}: [{describe(node)}]"
+                if isinstance(node, Scalar) and node.text
+                else ""
+            )
+            reading.wrong(node, key, f"must be a list, not {describe(node)}", hint)
+            return None
+        values: dict[T, None] = {}
+        for entry in node.items:
+            value = item.parse(entry, key, reading)
+            if value is not None and value in values:
+                reading.wrong(entry, key, f"{describe(entry)} is listed twice")
+            elif value is not None:
+                values[value] = None
+        return tuple(values)
+
+    return Kind(f"a list, each {item.label}", parse)
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """What one agent may do.
+
+    Args:
+        tools: ids of the tools that it may call; empty means any, up to the ceiling.
+        ceiling: one of CEILINGS, the highest safety class that it may call.
+        permissions: names that a tool's `requires_permission` asks for.
+    """
+
+    tools: tuple[str, ...] = ()
+    ceiling: str = CEILINGS[0]
+    permissions: tuple[str, ...] = ()
+
+
+_AGENT_KEYS: Mapping[str, Kind[Any]] = {
+    "tools": listing(matching("a tool id", TOOL_ID)),
+    "ceiling": choice(*CEILINGS),
+    "permissions": listing(text("a name")),
+}
+
+
+def agents() -> Kind[Mapping[str, AgentSettings]]:
+    """Agents by name."""
+
+    def parse(node: Node, key: str, reading: Reading) -> Mapping[str, AgentSettings] | None:
+        if not isinstance(node, Table):
+            reading.wrong(node, key, f"must be a mapping of agents by name, not {describe(node)}")
+            return None
+        found = {
+            entry.key: _agent(entry, f"{key}.{shorten(entry.key, SHOWN)}", reading) for entry in node.entries
+        }
+        return MappingProxyType(found)
+
+    return Kind("a mapping of agents by name", parse)
+
+
+def _agent(agent: Entry, key: str, reading: Reading) -> AgentSettings:
+    if not isinstance(agent.value, Table):
+        message = f"must be a mapping, not {describe(agent.value)}"
+        reading.wrong(agent, key, message, f"its keys: {', '.join(_AGENT_KEYS)}")
+        return AgentSettings()
+    given = {}
+    for entry in agent.value.entries:
+        inner = f"{key}.{shorten(entry.key, SHOWN)}"
+        kind = _AGENT_KEYS.get(entry.key)
+        if kind is None:
+            reading.wrong(entry, inner, f"unknown key{nearest(entry.key, _AGENT_KEYS)}")
+        elif entry.key == "tools" and entry.value == Listing(entry.value.line, ()):
+            # The kernel reads an empty allowlist as "any tool", the opposite of what it looks like.
+            reading.wrong(entry, inner, "an empty list would allow every tool", "remove the key to mean that")
+        elif (value := kind.parse(entry.value, inner, reading)) is not None:
+            given[entry.key] = value
+    return AgentSettings(**given)

@@ -1,0 +1,124 @@
+"""What is set, and where did each value come from?
+
+A flag counts before the environment, the environment before a trusted project file, that before the file in SB_HOME,
+and that before the default. An untrusted project file may only narrow what the file in SB_HOME and the defaults give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sb.canonical import digest
+from sb.config.document import SHOWN, Report, Scalar
+from sb.config.home import Home
+from sb.config.kinds import Reading
+from sb.config.model import BY_KEY, SETTINGS, Config, assemble, known_setting
+from sb.config.setting import Setting
+from sb.config.sources import Found, find_project, read_bytes, read_settings
+from sb.config.trust import trusted_digests
+from sb.errors import ConfigError
+from sb.text import plain, shorten
+
+_REFUSED_SHOWN = 3
+
+
+def load_config(*, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object]) -> Config:
+    """The configuration in force. Nothing is written and no folder is made.
+
+    Args:
+        env: the process environment; read for SB_HOME, SB_DB and HOME.
+        cwd: where the search for a project file starts, and relative paths of flags and environment.
+        flags: key of a setting to the value typed for its flag; None means that it was not typed.
+
+    Raises:
+        ConfigError: a file, flag or variable has something wrong; the first problem and the number of the others.
+    """
+    home = Home.locate(env)
+    layers = _Layers(env)
+    layers.note(home.exposure())
+    layers.read_home(home)
+    project = find_project(cwd, home)
+    if project is not None:
+        layers.read_project(project, home)
+    for row in SETTINGS:
+        if row.env and env.get(row.env):
+            layers.put_word(row, row.env, env[row.env], cwd)
+    for key, value in flags.items():
+        row = known_setting(key)
+        if not row.flag:
+            raise ConfigError(f"{key} has no flag", "set it in config.yaml")
+        if value is not None:
+            layers.put_word(row, row.flag, str(value), cwd)
+    return assemble(home, layers.values, layers.origins, tuple(layers.notes))
+
+
+class _Layers:
+    """The values so far, each with its origin."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.env = env
+        self.values: dict[str, Any] = {}
+        self.origins: dict[str, str] = {}
+        self.notes: list[str] = []
+
+    def note(self, line: str) -> None:
+        if line:
+            self.notes.append(line)
+
+    def put(self, key: str, value: Any, origin: str) -> None:
+        self.values[key] = value
+        self.origins[key] = origin
+
+    def put_word(self, row: Setting, source: str, word: str, cwd: Path) -> None:
+        report = Report(source)
+        value = row.kind.parse(Scalar(0, word), row.key, Reading(report, cwd, self.env))
+        report.require_none()
+        self.put(row.key, value, source)
+
+    def settings(self, path: Path, data: bytes, report: Report) -> dict[str, Found]:
+        found = read_settings(data, Reading(report, path.parent, self.env))
+        report.require_none()
+        return found
+
+    def read_home(self, home: Home) -> None:
+        report = Report(str(home.config_file))
+        data = read_bytes(home.config_file, report)
+        if data is not None:
+            for key, found in self.settings(home.config_file, data, report).items():
+                self.put(key, found.value, f"{report.source}:{found.line}")
+
+    def read_project(self, path: Path, home: Home) -> None:
+        report = Report(str(path))
+        data = read_bytes(path, report)
+        if data is None:  # removed since it was found
+            return
+        settings = self.settings(path, data, report)
+        accepted = trusted_digests(home).get(str(path))
+        trusted = accepted == digest(data)
+        if accepted and not trusted:
+            self.note(
+                f"{report.source}: has changed since it was trusted: it only narrows until sb config trust"
+            )
+        for key, found in settings.items():
+            origin = f"{report.source}:{found.line}"
+            if trusted:
+                self.put(key, found.value, origin)
+            else:
+                self.narrow(BY_KEY[key], found.value, origin)
+
+    def narrow(self, row: Setting, asked: Any, origin: str) -> None:
+        if row.narrow is None:
+            self.note(f"{origin}: {row.key}: ignored until sb config trust: an untrusted file cannot set it")
+            return
+        current = self.values.get(row.key, row.default)
+        value, refused = row.narrow.apply(current, asked)
+        if refused:
+            more = f" and {len(refused) - _REFUSED_SHOWN} more" if len(refused) > _REFUSED_SHOWN else ""
+            names = ", ".join(shorten(plain(name, one_line=True), SHOWN) for name in refused[:_REFUSED_SHOWN])
+            self.note(
+                f"{origin}: {row.key}: {names}{more}: ignored until sb config trust where it would widen"
+            )
+        if value != current:
+            self.put(row.key, value, origin)

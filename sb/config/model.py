@@ -1,0 +1,233 @@
+"""Which settings are there, and what do they mean?
+
+The fields below are the one table of settings. To add one, add a field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from sb.config import kinds
+from sb.config.home import Home
+from sb.config.hosts import HostPattern
+from sb.config.kinds import AgentSettings
+from sb.config.narrowing import inner_folder, only_off, same, shared, shared_hosts, smaller, stricter
+from sb.config.setting import Setting, groups_of, setting, settings_of
+from sb.errors import ConfigError
+from sb.text import nearest
+
+_MIB = 1 << 20
+_KIB = 1 << 10
+_MANY = 1_000_000_000
+
+DURABILITIES = ("process", "power")
+ENFORCEMENTS = ("off", "observe", "enforce")
+SAFETY_MODES = ("normal", "safe", "strict")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits of a run that `sb` starts."""
+
+    max_tool_calls: int = setting(20, kinds.integer(1, _MANY), "Tool calls that may run.", narrow=smaller())
+    max_retries_per_tool: int = setting(
+        3, kinds.integer(0, 100), "Retries of one call, whatever its contract allows.", narrow=smaller()
+    )
+    max_prompt_tokens: int = setting(
+        4000, kinds.integer(1, _MANY), "Prompt tokens, as far as callers report them.", narrow=smaller()
+    )
+    max_latency_ms: int = setting(
+        30_000,
+        kinds.integer(1, _MANY),
+        "Milliseconds inside tools; waiting for a person does not count.",
+        narrow=smaller(),
+    )
+    max_cost_usd_cents: float = setting(
+        10.0, kinds.number(0.01, _MANY), "US cents, as far as callers report them.", narrow=smaller()
+    )
+
+
+@dataclass(frozen=True)
+class Files:
+    """The file tools."""
+
+    roots: tuple[Path, ...] = setting(
+        (),
+        kinds.listing(kinds.path()),
+        "Folders whose files agents may use, with everything below; none by default. Relative to the configuration file.",
+        narrow=shared("folders inside the configured ones", inner_folder),
+        example="[~/projects/site]",
+    )
+    keep_max_bytes: int = setting(
+        5 * _MIB,
+        kinds.size(),
+        "The largest file that tools may overwrite or delete, since its content is kept for undo.",
+        narrow=smaller(),,
+    )
+    max_read_bytes: int = setting(1 * _MIB, kinds.size(), "The most that one read returns.", narrow=smaller())
+
+
+@dataclass(frozen=True)
+class Http:
+    """The HTTP tools."""
+
+    allow: tuple[HostPattern, ...] = setting(
+        (),
+        kinds.listing(kinds.host()),
+        "Hosts that agents may reach; none by default. *.host means every host below it, not itself (in quotes: "
+        "YAML reads a bare * as something else). Without a port only 80 and 443 are meant.",
+        narrow=shared("hosts inside the configured ones", shared_hosts),
+        example='[example.org, "*.example.org", "localhost:8080"]',
+    )
+    max_bytes: int = setting(1 * _MIB, kinds.size(), "The most that one response may hold.", narrow=smaller())
+
+
+@dataclass(frozen=True)
+class Shell:
+    """The shell tool."""
+
+    env: tuple[str, ...] = setting(
+        ("PATH", "LANG", "LC_ALL", "TZ"),
+        kinds.listing(kinds.matching("the name of an environment variable", r"[A-Za-z_][A-Za-z0-9_]*")),
+        "Environment variables that a command is given; it sees no others.",
+        narrow=shared("some of the configured ones", same),
+    )
+    max_output_bytes: int = setting(
+        256 * _KIB, kinds.size(), "The most that is kept of a command's output.", narrow=smaller()
+    )
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The log."""
+
+    anchor_every: int = setting(
+        100,
+        kinds.integer(1, 1_000_000),
+        "Rows after which the head of the log is written outside the database.",
+        narrow=smaller(),
+    )
+    retention_days: int = setting(
+        0,
+        kinds.integer(0, 36_500),
+        "Days after which `sb audit prune` removes payloads; 0 keeps them for ever.",
+    )
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """Traces and metrics."""
+
+    arguments: bool = setting(False, kinds.boolean(), "Put redacted arguments on spans.", narrow=only_off())
+
+
+@dataclass(frozen=True)
+class Config:
+    """Every setting in force, and where each came from; made by `load_config`.
+
+    Args:
+        origins: key to origin, for the settings that are not at their default.
+        notes: what was ignored and why, one line each.
+    """
+
+    home: Home
+    database: Path = setting(  # noqa: RUF009 (what it returns is a field)
+        Path("brain.db"),
+        kinds.path(),
+        "The database file, relative to the configuration file.",
+        env="SB_DB",
+        flag="--db",
+    )
+    durability: str = setting(
+        DURABILITIES[0],
+        kinds.choice(*DURABILITIES),
+        "What a committed record survives: the end of the process, or a power failure too (slower).",
+        narrow=stricter(*DURABILITIES),
+    )
+    contract_enforcement: str = setting(
+        ENFORCEMENTS[-1],
+        kinds.choice(*ENFORCEMENTS),
+        "off compares no contracts; observe logs a contract that is not the approved one; enforce also refuses the "
+        "call, unless it only reads.",
+        narrow=stricter(*ENFORCEMENTS),
+    )
+    safety_mode: str = setting(
+        SAFETY_MODES[0],
+        kinds.choice(*SAFETY_MODES),
+        "normal allows every safety class, safe and strict only read_only, and strict redacts results as well. The "
+        "stricter of this and the run's own mode counts.",
+        narrow=stricter(*SAFETY_MODES),
+    )
+    max_args_bytes: int = setting(
+        1 * _MIB, kinds.size(), "The largest arguments of a call.", narrow=smaller()
+    )
+    max_result_bytes: int = setting(8 * _MIB, kinds.size(), "The largest result of a call.", narrow=smaller())
+    budget: Budget = field(default_factory=Budget)
+    agents: Mapping[str, AgentSettings] = setting(
+        MappingProxyType({}),
+        kinds.agents(),
+        "What each agent may do, by its name: the ids of its tools (without the key, any up to the ceiling), the "
+        f"highest safety class ({', '.join(kinds.CEILINGS)}; by default the first) and the permissions it holds.",
+        example="{reviewer: {tools: [file.read], ceiling: read_only, permissions: [source.read]}}",
+    )
+    tools: tuple[str, ...] = setting(
+        (),
+        kinds.listing(kinds.function()),
+        "Functions that register tools of your own, as module:function. Their code runs inside `sb`.",
+        example='["my_tools:register"]',
+    )
+    files: Files = field(default_factory=Files)
+    http: Http = field(default_factory=Http)
+    shell: Shell = field(default_factory=Shell)
+    audit: Audit = field(default_factory=Audit)
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "database", self.home.folder / self.database)  # the default is relative
+
+    def get(self, key: str) -> Any:
+        """The value of a setting by its key; raises ConfigError for a key that is none."""
+        known_setting(key)
+        value: Any = self
+        for name in key.split("."):
+            value = getattr(value, name)
+        return value
+
+    def origin(self, key: str) -> str:
+        """Where a value came from: "default", "/path/config.yaml:12", "SB_DB" or "--db".
+
+        Raises:
+            ConfigError: no setting has this key.
+        """
+        return self.origins.get(known_setting(key).key, "default")
+
+
+SETTINGS: tuple[Setting, ...] = tuple(settings_of(Config))
+BY_KEY: Mapping[str, Setting] = MappingProxyType({row.key: row for row in SETTINGS})
+GROUPS: Mapping[str, type] = MappingProxyType(groups_of(Config))
+
+
+def known_setting(key: str) -> Setting:
+    """The row of a key; raises ConfigError with the nearest one for an unknown key."""
+    row = BY_KEY.get(key)
+    if row is None:
+        raise ConfigError(f"no setting {key!r}{nearest(key, BY_KEY)}", "sb config show lists them")
+    return row
+
+
+def assemble(
+    home: Home, values: Mapping[str, Any], origins: Mapping[str, str], notes: tuple[str, ...]
+) -> Config:
+    """A Config of the values by key; settings that are not among them keep their defaults."""
+    parts: dict[str, Any] = {name: {} for name in GROUPS}
+    for key, value in values.items():
+        row = BY_KEY[key]
+        (parts[row.group] if row.group else parts)[row.name] = value
+    parts |= {name: cls(**parts[name]) for name, cls in GROUPS.items()}
+    return Config(home, **parts, origins=MappingProxyType(dict(origins)), notes=notes)

@@ -1,0 +1,90 @@
+"""How are the settings shown: as an example file, as a reference table, and with their values?"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any
+
+from sb.config.hosts import HostPattern
+from sb.config.model import GROUPS, SETTINGS, Config
+from sb.config.setting import Setting
+from sb.text import human_bytes
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One line of `sb config show`; `value` is plain JSON."""
+
+    key: str
+    value: Any
+    origin: str
+
+
+def shown(config: Config) -> tuple[Shown, ...]:
+    """Every setting with its value and origin, in the order of the table."""
+    return tuple(Shown(row.key, _plain_json(config.get(row.key)), config.origin(row.key)) for row in SETTINGS)
+
+
+def _plain_json(value: Any) -> Any:
+    if isinstance(value, HostPattern):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain_json(asdict(value))
+    if isinstance(value, Mapping):
+        return {key: _plain_json(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain_json(item) for item in value]
+    return value if isinstance(value, bool | int | float) else str(value)
+
+
+def render_example() -> str:
+    """The text of config.example.yaml: every setting with its meaning and, commented out, its default."""
+    lines = [
+        "# The settings of SecondBrain. Copy this file to config.yaml in SB_HOME (by default ~/.sb).",
+        "# Each line that begins with # and no space is a setting at its default: remove the # to change it.",
+    ]
+    group = ""
+    for row in SETTINGS:
+        if row.group and row.group != group:
+            lines += ["", f"# {GROUPS[row.group].__doc__}", f"{row.group}:"]
+        group = row.group
+        lines += _example_of(row)
+    return "\n".join(lines) + "\n"
+
+
+def _example_of(row: Setting) -> list[str]:
+    indent = "  " if row.group else ""
+    text = f"{row.doc} Value: {row.kind.label}."
+    comment = textwrap.wrap(text, _WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
+    if row.example:
+        comment.append(f"{indent}# For example: {row.name}: {row.example}")
+    return [*([] if row.group else [""]), *comment, f"{indent}#{row.name}: {_yaml(row.default)}"]
+
+
+def _yaml(value: Any) -> str:
+    plain = _plain_json(value)
+    if isinstance(plain, bool):
+        return str(plain).lower()
+    if isinstance(plain, list):
+        return f"[{', '.join(plain)}]"
+    return str(plain)
+
+
+def render_table() -> str:
+    """The reference table of docs/configuration.md, in Markdown."""
+    lines = [
+        "| Setting | Value | Default | An untrusted project file may set | Meaning |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for row in SETTINGS:
+        default = f"`{_yaml(row.default)}`"
+        if row.key.endswith("_bytes"):
+            default += f" ({human_bytes(row.default)})"
+        allowed = row.narrow.label if row.narrow else "nothing"
+        cells = (f"`{row.key}`", row.kind.label, default, allowed, row.doc)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"

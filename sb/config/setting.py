@@ -1,0 +1,77 @@
+"""What is known about a setting, and how is it declared?
+
+A setting is one field of a frozen dataclass (see `sb.config.model`): its row of the table travels in the field's
+metadata, so that the typed attribute, validation, the example file and the reference come from one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from sb.config.kinds import Kind
+from sb.config.narrowing import Narrow
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the table.
+
+    Args:
+        key: with dots, as in `budget.max_tool_calls`.
+        narrow: how an untrusted project file may tighten it; None: it may not touch it.
+        env: the environment variable that sets it, or "".
+        flag: the command-line flag that sets it, or "".
+        example: a value in YAML, where the default shows too little.
+    """
+
+    key: str
+    kind: Kind[Any]
+    default: Any
+    doc: str
+    narrow: Narrow[Any] | None = None
+    env: str = ""
+    flag: str = ""
+    example: str = ""
+
+    @property
+    def group(self) -> str:
+        return self.key.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition(".")[2]
+
+
+def setting(
+    default: T,
+    kind: Kind[T],
+    doc: str,
+    *,
+    narrow: Narrow[T] | None = None,
+    env: str = "",
+    flag: str = "",
+    example: str = "",
+) -> T:
+    """Declare a field as a setting; see `Setting` for the arguments."""
+    row = Setting("", kind, default, doc, narrow, env, flag, example)
+    return field(default_factory=lambda: default, metadata={"setting": row})
+
+
+def groups_of(cls: type) -> dict[str, type]:
+    """The groups of settings that a dataclass declares, by name: the fields that another dataclass makes."""
+    makers: list[tuple[str, object]] = [(declared.name, declared.default_factory) for declared in fields(cls)]
+    return {name: maker for name, maker in makers if isinstance(maker, type) and is_dataclass(maker)}
+
+
+def settings_of(cls: type, prefix: str = "") -> Iterator[Setting]:
+    """The settings that a dataclass declares, groups included, in their order."""
+    groups = groups_of(cls)
+    for declared in fields(cls):
+        if declared.name in groups:
+            yield from settings_of(groups[declared.name], f"{prefix}{declared.name}.")
+        elif "setting" in declared.metadata:
+            yield replace(declared.metadata["setting"], key=prefix + declared.name)

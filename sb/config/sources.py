@@ -1,0 +1,132 @@
+"""What is in a configuration file: found, read once, and checked against the table of settings?"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sb.config.document import SHOWN, Entry, Problem, Report, Scalar, Table, describe, parse_document
+from sb.config.home import Home
+from sb.config.kinds import Reading
+from sb.config.model import BY_KEY, GROUPS
+from sb.text import human_bytes, nearest, shorten
+
+MAX_BYTES = 1 << 20
+PROJECT_FILE = "sb.yaml"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The value that one line of a file gives to a setting."""
+
+    value: Any
+    line: int
+
+
+def find_project(cwd: Path, home: Home) -> Path | None:
+    """The nearest sb.yaml at or above `cwd`, up to the root of its git repository; never one inside SB_HOME."""
+    start = Path(os.path.realpath(cwd))
+    for folder in (start, *start.parents):
+        path = folder / PROJECT_FILE
+        if os.path.lexists(path) and not home.contains(path):
+            return path
+        if os.path.lexists(folder / ".git"):
+            return None
+    return None
+
+
+def read_bytes(path: Path, report: Report) -> bytes | None:
+    """The content of a configuration file in one read, or None if there is none; problems go to `report`.
+
+    A project file that is a symbolic link is refused: an agent could point it at a file that it cannot read itself,
+    and learn its lines from the error messages. Nothing that could block (a pipe, a device) is read.
+    """
+    is_project = path.name == PROJECT_FILE
+    follow = 0 if not is_project else os.O_NOFOLLOW
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | follow)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        linked = is_project and error.errno in (errno.ELOOP, errno.EMLINK)
+        report.add(0, "", "is a symbolic link" if linked else f"cannot be read: {error.strerror}")
+        return b""
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        problem = _unfit(status)
+        if problem:
+            report.add(0, "", problem)
+            return b""
+        try:
+            data = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            report.add(0, "", f"cannot be read: {error.strerror}")
+            return b""
+    if len(data) > MAX_BYTES:
+        report.add(0, "", f"is larger than {human_bytes(MAX_BYTES)}")
+        return b""
+    return data
+
+
+def _unfit(status: os.stat_result) -> str:
+    if stat.S_ISDIR(status.st_mode):
+        return "is a folder, not a file"
+    return "" if stat.S_ISREG(status.st_mode) else "is not a regular file"
+
+
+def read_settings(data: bytes, reading: Reading) -> dict[str, Found]:
+    """The settings that the bytes of a file give, by key; problems go to the report of `reading`."""
+    found: dict[str, Found] = {}
+    if not reading.report.problems:
+        _read_table(parse_document(data, reading.report), "", reading, found)
+    return found
+
+
+def _read_table(table: Table, prefix: str, reading: Reading, found: dict[str, Found]) -> None:
+    for entry in table.entries:
+        key = prefix + entry.key
+        if key in BY_KEY:
+            value = BY_KEY[key].kind.parse(entry.value, key, reading)
+            if value is not None:
+                found[key] = Found(value, entry.line)
+        elif key in GROUPS:
+            _read_group(entry, reading, found)
+        else:
+            _unknown(entry, prefix, reading)
+
+
+def _read_group(entry: Entry, reading: Reading, found: dict[str, Found]) -> None:
+    if isinstance(entry.value, Table):
+        _read_table(entry.value, f"{entry.key}.", reading, found)
+    elif not (isinstance(entry.value, Scalar) and entry.value.missing):  # all its lines may be commented out
+        reading.wrong(entry, entry.key, f"must be a mapping of settings, not {describe(entry.value)}")
+
+
+def _unknown(entry: Entry, prefix: str, reading: Reading) -> None:
+    here = [key.removeprefix(prefix).partition(".")[0] for key in BY_KEY if key.startswith(prefix)]
+    elsewhere = [row.key for row in BY_KEY.values() if row.group and entry.key in (row.name, row.key)]
+    hint = f"known here: {', '.join(dict.fromkeys(here))}"
+    if elsewhere:
+        group, _, name = elsewhere[0].partition(".")
+        hint = f"it belongs under {group}: write {group}: and, indented on the next line, {name}:"
+    reading.wrong(entry, shorten(prefix + entry.key, SHOWN), f"unknown key{nearest(entry.key, here)}", hint)
+
+
+def check(path: Path, env: Mapping[str, str]) -> tuple[Problem, ...]:
+    """Every problem of a configuration file, in the order of its lines; a missing file is one.
+
+    Args:
+        env: for `~`, as in `load_config`.
+    """
+    report = Report(str(path))
+    data = read_bytes(path, report)
+    if data is None:
+        report.add(0, "", "does not exist")
+    else:
+        read_settings(data, Reading(report, path.absolute().parent, env))
+    return report.in_order()

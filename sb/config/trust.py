@@ -1,0 +1,101 @@
+"""Which project files has a person accepted, as they are now?
+
+An agent may be able to write a project's file, so a file is trusted by the digest of its bytes: the bytes that are
+hashed are the bytes that are parsed, and a change takes the trust away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from sb.canonical import digest
+from sb.config.document import Report
+from sb.config.home import Home
+from sb.config.kinds import Reading
+from sb.config.sources import PROJECT_FILE, read_bytes, read_settings
+from sb.errors import ConfigError
+from sb.text import plain
+
+
+def trusted_digests(home: Home) -> dict[str, str]:
+    """Absolute path of a project file to the SHA-256 (hex) of the bytes that were accepted.
+
+    Raises:
+        ConfigError: the record cannot be read, or is not what `trust` wrote.
+    """
+    report = Report(str(home.trusted))
+    data = read_bytes(home.trusted, report)
+    if data is None:
+        return {}
+    report.require_none()
+    try:
+        record = json.loads(data)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict) or not all(isinstance(value, str) for value in record.values()):
+        raise ConfigError(f"{report.source}: is damaged", "remove it, then run sb config trust again")
+    return record
+
+
+def is_trusted(home: Home, path: Path) -> bool:
+    """Whether the file, as it is now, is the one that was accepted; raises ConfigError as `trusted_digests` does."""
+    path = _project_path(path)
+    report = Report(str(path))
+    data = read_bytes(path, report)
+    if data is None or report.problems:
+        return False
+    return trusted_digests(home).get(str(path)) == digest(data)
+
+
+def trust(home: Home, path: Path, *, env: Mapping[str, str], shown: str = "") -> str:
+    """Accept a project file as it is now; its SHA-256 (hex).
+
+    Args:
+        env: for `~`, as in `load_config`.
+        shown: the digest of what the person was shown; the file is refused if it has changed since.
+
+    Raises:
+        ConfigError: it is not a valid project file, has changed since, or the record cannot be written.
+    """
+    path = _project_path(path)
+    report = Report(str(path))
+    if path.name != PROJECT_FILE:
+        report.add(0, "", f"is not a project file: those are named {PROJECT_FILE}")
+    data = read_bytes(path, report)
+    if data is None:
+        report.add(0, "", "does not exist")
+        data = b""
+    read_settings(data, Reading(report, path.parent, env))
+    report.require_none()
+    found = digest(data)
+    if shown and found != shown:
+        raise ConfigError(f"{report.source}: has changed since it was shown", "look at it again")
+    home.create()
+    _write_private(home.trusted, {**trusted_digests(home), str(path): found})
+    return found
+
+
+def _project_path(path: Path) -> Path:
+    """Absolute, its folders without symbolic links: the name that `find_project` gives it."""
+    return Path(os.path.realpath(path.parent)) / path.name
+
+
+def _write_private(path: Path, record: dict[str, str]) -> None:
+    import tempfile  # 5 ms, for a command that a person runs once per project
+
+    text = json.dumps(record, indent=2, sort_keys=True) + "\n"
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # 0600
+        with open(handle, "wb") as file:
+            file.write(text.encode("ascii"))
+            file.flush()
+            os.fsync(handle)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise ConfigError(f"{plain(path, one_line=True)}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,82 @@
+"""Which decision keys exist, and what does each of them mean?
+
+A decision record without a registered key cannot be grouped or audited: ask `require` before writing one.
+Source: the kernel reference, "Decision namespaces".
+"""
+
+from __future__ import annotations
+
+import re
+
+from sb.errors import NotFoundError, UsageError
+from sb.text import nearest
+
+KEY = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
+
+TOOL_DISPATCH = "kernel.tool.dispatch"
+TOOL_POLICY_BLOCKED = "kernel.tool.policy.blocked"
+BUDGET_EXCEEDED = "kernel.budget.exceeded"
+MEMORY_PUT = "kernel.memory.put"
+MEMORY_GET = "kernel.memory.get"
+RUN_STARTED = "kernel.run.started"
+RUN_FINISHED = "kernel.run.finished"
+
+_meanings = {
+    TOOL_DISPATCH: "Tool execution dispatch decision",
+    TOOL_POLICY_BLOCKED: "Policy blocked a tool call",
+    BUDGET_EXCEEDED: "Run budget consumed",
+    MEMORY_PUT: "Value written to memory",
+    MEMORY_GET: "Value read from memory",
+    RUN_STARTED: "Agent run started",
+    RUN_FINISHED: "Agent run completed",
+}
+
+
+def register(key: str, meaning: str) -> None:
+    """Add a decision key; registering the same pair again changes nothing.
+
+    Raises:
+        UsageError: the key is not dotted lower case, the meaning is empty, or the key has another meaning.
+    """
+    if not KEY.fullmatch(key):
+        raise UsageError(
+            f"decision key {key!r} is not dotted lower case", "an example: support.refund.approved"
+        )
+    if not meaning.strip():
+        raise UsageError(f"decision key {key} needs a meaning")
+    known = _meanings.setdefault(key, meaning)
+    if known != meaning:
+        raise UsageError(f"decision key {key} already means {known!r}", "choose another key")
+
+
+def require(key: str) -> str:
+    """The key itself, once it is sure to be registered.
+
+    Raises:
+        NotFoundError: it is not; the message names the nearest registered key.
+    """
+    if key not in _meanings:
+        raise NotFoundError(
+            f"decision key {key!r} is not registered{nearest(key, _meanings)}",
+            "register it with sb.decisions.namespace.register",
+        )
+    return key
+
+
+def meaning(key: str) -> str:
+    """What a decision under this key says; raises NotFoundError like `require`."""
+    return _meanings[require(key)]
+
+
+def namespaces(prefix: str = "") -> dict[str, str]:
+    """Registered keys and their meanings, sorted by key.
+
+    Args:
+        prefix: leading parts of a key, such as ``kernel.tool``; "" lists all.
+    """
+    stem = prefix.rstrip(".")
+    return {
+        key: text
+        for key, text in sorted(_meanings.items())
+        if not stem or key == stem or key.startswith(stem + ".")
+    }

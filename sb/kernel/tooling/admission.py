@@ -1,0 +1,164 @@
+"""May this call run? Every check before the intent, in one order, each failing closed.
+
+Order (docs/architecture.md): canonical arguments, lookup, contract, deny by policy, arguments against the schema,
+budget reserved, callable, then all reasons for which a person has to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sb.canonical import NotCanonical, digest, freeze
+from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.tooling.arguments import problem_with, secrets_in
+from sb.kernel.tooling.call import Refused, ToolCall
+from sb.kernel.tooling.permissions import PolicyAction, ToolPolicy
+from sb.kernel.tooling.registry import IDEMPOTENCY_KEY, ToolRegistry, accepts_key
+from sb.text import human_bytes, nearest
+
+
+class ContractEnforcement(StrEnum):
+    """What a contract that changed since registration leads to."""
+
+    OFF = "off"
+    OBSERVE = "observe"
+    ENFORCE = "enforce"
+
+
+@dataclass(frozen=True)
+class Admission:
+    """The checks before a call.
+
+    Args:
+        permissions: agent name to the permissions that its configuration grants.
+        max_args_bytes: size limit of the arguments' canonical form.
+    """
+
+    registry: ToolRegistry
+    policy: ToolPolicy
+    enforcement: ContractEnforcement = ContractEnforcement.OBSERVE
+    permissions: Mapping[str, Collection[str]] = field(default_factory=dict)
+    max_args_bytes: int = 1 << 20
+
+    def admit(self, call: ToolCall, args: Any) -> None:
+        """Pass, or raise Refused; whatever else a check raises is a refusal too. A refused call holds no budget."""
+        try:
+            self._freeze(call, args)
+            self._look_up(call)
+            self._check_contract(call)
+            self._check_policy(call)
+            self._check_arguments(call)
+            self._reserve(call)
+            self._locate(call)
+            self._check_approval(call)
+        except Refused:
+            release(call)
+            raise
+        except Exception as error:
+            release(call)
+            reason = f"denied because a check failed: {type(error).__name__}: {error}"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "check_failed") from error
+
+    def _freeze(self, call: ToolCall, args: Any) -> None:
+        if args is None:
+            args = {}
+        if not isinstance(args, dict):
+            kind = type(args).__name__
+            raise Refused(
+                ToolErrorCode.VALIDATION_ERROR, f"arguments must be an object, not {kind}", "arguments"
+            )
+        try:
+            frozen, encoded = freeze(args)
+        except NotCanonical as error:
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, f"arguments: {error}", "arguments") from None
+        if len(encoded) > self.max_args_bytes:
+            size, limit = human_bytes(len(encoded)), human_bytes(self.max_args_bytes)
+            reason = f"the arguments have {size}, more than max_args_bytes allows ({limit})"
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "arguments")
+        call.args, call.args_size, call.args_digest = frozen, len(encoded), digest(encoded)
+
+    def _look_up(self, call: ToolCall) -> None:
+        tool = self.registry.tool(call.tool_id)
+        if tool is None:
+            known = self.registry.list_ids()
+            reason = (
+                f"no tool {call.tool_id!r}{nearest(call.tool_id, known)}"
+                if known
+                else "no tools are registered"
+            )
+            raise Refused(ToolErrorCode.NOT_FOUND, reason, "lookup")
+        call.tool = tool
+        call.secrets = secrets_in(tool.spec, call.args)
+
+    def _check_contract(self, call: ToolCall) -> None:
+        tool = call.tool
+        if tool is None:
+            raise RuntimeError("contract checked before lookup")
+        current = tool.current_fingerprint()
+        compared = self.enforcement is not ContractEnforcement.OFF
+        changed = compared and current != tool.registered_fingerprint
+        call.contract = {
+            "tool_contract_fingerprint": current,
+            "tool_contract_registered_fingerprint": tool.registered_fingerprint,
+            "tool_contract_status": ("changed" if changed else "unchanged") if compared else "unchecked",
+            "tool_contract_enforcement": str(self.enforcement),
+            "tool_contract_mismatch": changed,
+        }
+        if changed and self.enforcement is ContractEnforcement.ENFORCE and tool.high_risk:
+            reason = f"the contract of {call.tool_id} changed after it was registered"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "contract_changed")
+
+    def _check_policy(self, call: ToolCall) -> None:
+        agent, spec = call.ctx.agent_name, call.spec
+        policy = self.policy.bound_by(call.ctx.safety_mode)
+        call.policy_version = policy.version
+        call.policy = policy.evaluate(spec, agent, call.args)
+        if call.policy.action is PolicyAction.DENY:
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, call.policy.reason, call.policy.rule)
+        refusal = self.registry.capability_refusal(spec, agent)
+        if refusal:
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, refusal, "capabilities")
+        granted = self.permissions.get(agent, ())
+        for permission in spec.requires_permission:
+            if permission not in granted:
+                reason = f"{spec.tool_id} requires permission {permission}, which agent {agent} has not been granted"
+                raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "requires_permission")
+
+    def _check_arguments(self, call: ToolCall) -> None:
+        problem = problem_with(call.spec, call.args)
+        if problem:
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, f"{call.tool_id}: {problem}", "args_schema")
+
+    def _reserve(self, call: ToolCall) -> None:
+        cap = call.ctx.budget.reserve_call()
+        if cap:
+            limit = getattr(call.ctx.budget, cap)
+            reason = f"the run's budget is used up: {cap} = {limit:g}"
+            raise Refused(ToolErrorCode.BUDGET_EXCEEDED, reason, cap)
+        call.reserved = True
+
+    def _locate(self, call: ToolCall) -> None:
+        if call.tool is None:
+            raise RuntimeError("callable located before lookup")
+        call.fn = call.override_fn if call.override_fn is not None else call.tool.fn
+        call.accepts_key = call.tool.accepts_key if call.override_fn is None else accepts_key(call.fn)
+        if call.accepts_key and IDEMPOTENCY_KEY in call.args:
+            reason = f"{IDEMPOTENCY_KEY} is made by the kernel and cannot be passed"
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "args_schema")
+
+    def _check_approval(self, call: ToolCall) -> None:
+        if call.policy is not None and call.policy.action is PolicyAction.REQUIRE_APPROVAL:
+            reasons = [{"rule": call.policy.rule, "reason": call.policy.reason}]
+            raise Refused(
+                ToolErrorCode.PERMISSION_DENIED, call.policy.reason, "requires_approval", {"reasons": reasons}
+            )
+
+
+def release(call: ToolCall) -> None:
+    """Give back what the call has reserved of the run's budget: it did not run."""
+    if call.reserved:
+        call.reserved = False
+        call.ctx.budget.release_call()

@@ -1,0 +1,79 @@
+"""What is known of one call on its way through the kernel?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sb.kernel.contracts import ToolErrorCode, ToolSpec
+from sb.kernel.run_context import RunContext
+from sb.kernel.tooling.arguments import loggable, shown
+from sb.kernel.tooling.permissions import PolicyDecision
+from sb.kernel.tooling.registry import RegisteredTool, ToolFunction
+from sb.state import Subject
+
+
+class Refused(Exception):
+    """The call may not run.
+
+    Args:
+        code: what the agent is told.
+        reason: one line, without argument values.
+        rule: what decided it, for the log.
+        data: facts for the agent, such as the reasons for which a person has to decide.
+    """
+
+    def __init__(
+        self, code: ToolErrorCode, reason: str, rule: str, data: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+        self.rule = rule
+        self.data = data
+
+
+@dataclass
+class ToolCall:
+    """One call; admission fills it in step by step.
+
+    Args:
+        args: the caller's arguments frozen to plain JSON, so that what was judged is what runs.
+        args_size: bytes of their canonical form.
+        contract: the audit entries about the contract's fingerprint.
+        secrets: texts that may appear nowhere, longest first.
+    """
+
+    ctx: RunContext
+    tool_id: str
+    call_id: str
+    step: str
+    override_fn: ToolFunction | None
+    args: dict[str, Any] = field(default_factory=dict)
+    args_size: int = 0
+    args_digest: str = ""
+    tool: RegisteredTool | None = None
+    fn: ToolFunction | None = None
+    contract: dict[str, Any] = field(default_factory=dict)
+    policy: PolicyDecision | None = None
+    policy_version: str = ""
+    secrets: list[str] = field(default_factory=list)
+    accepts_key: bool = False
+    key: str = ""
+    reserved: bool = False
+
+    @property
+    def spec(self) -> ToolSpec:
+        if self.tool is None:
+            raise RuntimeError("the tool has not been looked up yet")
+        return self.tool.spec
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(self.ctx.run_id, self.ctx.trace_id, self.ctx.agent_name, self.tool_id, self.call_id)
+
+    def shown_args(self) -> Any:
+        """The arguments as they may be written down; only their names while the schema is unknown."""
+        if self.tool is None:
+            return sorted(self.args)
+        return loggable(shown(self.spec, self.args), self.args_size)

@@ -1,0 +1,408 @@
+"""How does a tool call happen? The one path for every call: admitted, announced, run, recorded, measured.
+
+Source: the kernel reference, "Execution pipeline", with the refinements of docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
+
+from sb.canonical import NotCanonical, freeze
+from sb.errors import SBError
+from sb.kernel.contracts import ToolErrorCode, ToolProvenance, ToolResult, value_matches
+from sb.kernel.data_classification import redact
+from sb.kernel.run_context import RunContext, SafetyMode
+from sb.kernel.telemetry import CallSpan, Telemetry
+from sb.kernel.tooling.admission import Admission, ContractEnforcement, release
+from sb.kernel.tooling.call import Refused, ToolCall
+from sb.kernel.tooling.failures import code_for, may_retry, message_for
+from sb.kernel.tooling.intents import Intent, IntentState, idempotency_key
+from sb.kernel.tooling.permissions import ToolPolicy
+from sb.kernel.tooling.recorder import Outcome, Recorder, safe_message
+from sb.kernel.tooling.registry import IDEMPOTENCY_KEY, ToolFunction, ToolRegistry
+from sb.kernel.tooling.workers import DeadlineExceeded, Workers
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.state import EventLog
+from sb.store import driver
+from sb.text import human_bytes
+
+if TYPE_CHECKING:
+    import asyncio
+
+FIRST_WAIT_S = 0.05
+LONGEST_WAIT_S = 2.0
+DEADLINE_GRACE_S = 60.0  # recording an outcome may itself wait for other processes
+
+_workers = Workers()
+
+
+class ToolExecutor:
+    """Runs tools, and is the only thing that does.
+
+    Args:
+        registry: the tools.
+        policy: defaults to `ToolPolicy.normal()`.
+        event_log: defaults to a log in memory that lives as long as this executor.
+        contract_enforcement: "off", "observe" (log a changed contract) or "enforce" (deny it where it has side
+            effects).
+        permissions: agent name to what its configuration grants; without an entry nothing is granted.
+        power: whether every intent survives power loss, not only those of destructive tools.
+        max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
+        workers: runs calls that have a hard deadline; replaced to test without waiting.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        policy: ToolPolicy | None = None,
+        event_log: Any = None,
+        *,
+        contract_enforcement: str = "observe",
+        permissions: Mapping[str, Collection[str]] | None = None,
+        power: bool = False,
+        max_args_bytes: int = 1 << 20,
+        max_result_bytes: int = 8 << 20,
+        telemetry: Telemetry | None = None,
+        workers: Workers | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        ids: Ids = SYSTEM_IDS,
+    ) -> None:
+        self.registry = registry
+        self.policy = policy or ToolPolicy.normal()
+        self.event_log: EventLog = event_log or EventLog(clock=clock, ids=ids)
+        self._admission = Admission(
+            registry,
+            self.policy,
+            ContractEnforcement(contract_enforcement),
+            permissions or {},
+            max_args_bytes,
+        )
+        self._recorder = Recorder(self.event_log, power=power)
+        self._max_result_bytes = max_result_bytes
+        self._telemetry = telemetry or Telemetry()
+        self._workers = workers or _workers
+        self._clock = clock
+        self._ids = ids
+
+    @contextmanager
+    def run(self, ctx: RunContext) -> Iterator[RunContext]:
+        """Mark a run's start and end in the log; a bare `execute` marks only the start, at the run's first call."""
+        self._recorder.run_started(ctx)
+        try:
+            yield ctx
+        except BaseException as error:
+            self._recorder.run_finished(ctx, type(error).__name__)
+            raise
+        self._recorder.run_finished(ctx)
+
+    def execute(
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        args: dict[str, Any] | None = None,
+        override_fn: ToolFunction | None = None,
+        *,
+        step: str = "",
+    ) -> ToolResult:
+        """Run one tool call and say what became of it; never raises for what a tool or policy does.
+
+        Args:
+            ctx: the run that the call belongs to; its budget is charged.
+            args: a JSON object, passed to the tool by keyword.
+            override_fn: called instead of the registered callable, under the same rules.
+            step: the caller's name for this step of the run. A side effect with the same run, step and arguments
+                happens once: asked again, the recorded result is returned, redacted as the log keeps it.
+
+        Returns:
+            The tool's result, or an error with a ToolErrorCode.
+        """
+        return self._execute(ctx, tool_id, args, override_fn, step, None)
+
+    async def aexecute(
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        args: dict[str, Any] | None = None,
+        override_fn: ToolFunction | None = None,
+        *,
+        step: str = "",
+    ) -> ToolResult:
+        """`execute` for coroutines: it runs in a worker thread, and an async tool in the caller's event loop.
+
+        Cancelling the caller does not cancel the call: it ends, and is recorded, by itself.
+        """
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        call = partial(self._execute, ctx, tool_id, args, override_fn, step, loop)
+        return await asyncio.wrap_future(self._workers.submit(call))
+
+    def execute_batch(self, ctx: RunContext, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[ToolResult]:
+        """Run (tool id, arguments) pairs one after the other; a failed one does not stop those after it."""
+        return [self.execute(ctx, tool_id, args) for tool_id, args in calls]
+
+    def in_doubt(self) -> list[Intent]:
+        """Calls with side effects of which nobody knows whether they happened, oldest first."""
+        return self._recorder.intents.in_doubt()
+
+    def settle_orphans(self) -> int:
+        """Mark the unfinished calls of dead processes as in doubt; returns how many there were."""
+        return self._recorder.intents.settle_orphans()
+
+    def _execute(
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        args: Any,
+        override_fn: ToolFunction | None,
+        step: str,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> ToolResult:
+        call = ToolCall(ctx, tool_id, f"call_{self._ids.token(8)}", step, override_fn)
+        try:
+            self._admission.admit(call, args)
+        except Refused as refusal:
+            return self._refuse(call, refusal)
+        span = self._telemetry.start(ctx, call.spec, call.call_id, call.args if not call.secrets else {})
+        result = self._run_recorded(call, span, loop)
+        span.end(result)
+        self._telemetry.measure(call.spec, result)
+        return result
+
+    def _refuse(self, call: ToolCall, refusal: Refused) -> ToolResult:
+        message = safe_message(call, refusal.reason)
+        try:
+            self._recorder.refused(call, refusal)
+        except SBError as error:
+            message += f" (and this could not be recorded: {error.message})"
+        result = _error(call, refusal.code, message, data=refusal.data)
+        if call.tool is not None:
+            span = self._telemetry.start(call.ctx, call.spec, call.call_id, {})
+            result.span_id = span.span_id
+            span.end(result)
+            self._telemetry.measure(call.spec, result)
+        return result
+
+    def _run_recorded(
+        self, call: ToolCall, span: CallSpan, loop: asyncio.AbstractEventLoop | None
+    ) -> ToolResult:
+        intent_id = None
+        if call.spec.side_effecting:
+            try:
+                earlier = self._earlier(call)
+                if earlier is not None:
+                    release(call)
+                    return self._replay(call, earlier)
+                intent_id = self._recorder.intent(call, self._longest_s(call))
+            except (SBError, driver.IntegrityError) as error:
+                release(call)
+                return _error(
+                    call, ToolErrorCode.UNEXPECTED, f"not run: it could not be recorded before ({error})"
+                )
+        outcome, provenance = self._attempts(call, intent_id, loop)
+        return self._settle(call, outcome, provenance, intent_id, span)
+
+    def _earlier(self, call: ToolCall) -> Intent | None:
+        """The intent of the same named step, if it was announced before."""
+        call.key = idempotency_key(call.ctx.run_id, call.tool_id, call.step or call.call_id, call.args_digest)
+        return self._recorder.intents.by_key(call.key) if call.step else None
+
+    def _replay(self, call: ToolCall, earlier: Intent) -> ToolResult:
+        if earlier.state is not IntentState.DONE:
+            reason = f"step {call.step!r} was announced as {earlier.call_id} and its outcome is unknown: not repeated"
+            return self._refuse(call, Refused(ToolErrorCode.PERMISSION_DENIED, reason, "in_doubt"))
+        source = ToolProvenance(source_uri=f"sb:call/{earlier.call_id}")
+        return ToolResult.ok(
+            call.tool_id,
+            earlier.recorded_result(),
+            call_id=earlier.call_id,
+            trace_id=call.ctx.trace_id,
+            provenance=source,
+        )
+
+    def _settle(
+        self,
+        call: ToolCall,
+        outcome: Outcome,
+        provenance: ToolProvenance | None,
+        intent_id: int | None,
+        span: CallSpan,
+    ) -> ToolResult:
+        call.reserved = False
+        call.ctx.budget.settle_call(outcome.latency_ms)
+        details = {"latency_ms": outcome.latency_ms, "retries": outcome.retries, "span_id": span.span_id}
+        try:
+            state = self._recorder.outcome(call, outcome, intent_id)
+        except SBError as error:
+            message = f"the outcome could not be recorded ({error.message})"
+            if intent_id is not None:
+                message += f"; the tool ran, and call {call.call_id} is in doubt"
+            return _error(call, ToolErrorCode.UNEXPECTED, message, **details)
+        if outcome.code is not None:
+            doubt = (
+                f"; whether it happened is in doubt ({call.call_id})" if state is IntentState.IN_DOUBT else ""
+            )
+            return _error(call, outcome.code, outcome.message + doubt, **details)
+        value = redact(outcome.value) if self._strict(call) else outcome.value
+        return ToolResult(
+            call.call_id,
+            call.tool_id,
+            True,
+            data=value,
+            trace_id=call.ctx.trace_id,
+            provenance=provenance,
+            **details,
+        )
+
+    def _strict(self, call: ToolCall) -> bool:
+        return SafetyMode.STRICT in (call.ctx.safety_mode, self.policy.mode)
+
+    def _retries(self, call: ToolCall) -> int:
+        """How often a failed call may be repeated: freely only where repeating cannot double an effect."""
+        spec = call.spec
+        repeatable = (
+            not spec.side_effecting or call.accepts_key or (spec.idempotent and "idempotent" in spec.declared)
+        )
+        return min(spec.max_retries, call.ctx.budget.max_retries_per_tool) if repeatable else 0
+
+    def _longest_s(self, call: ToolCall) -> float:
+        attempts = self._retries(call) + 1
+        return attempts * (call.spec.timeout_ms / 1000 + LONGEST_WAIT_S) + DEADLINE_GRACE_S
+
+    def _attempts(
+        self, call: ToolCall, intent_id: int | None, loop: asyncio.AbstractEventLoop | None
+    ) -> tuple[Outcome, ToolProvenance | None]:
+        """Call the tool, again where that is allowed and may help."""
+        retries, attempt, started = self._retries(call), 0, self._clock.monotonic()
+        while True:
+            try:
+                value = self._invoke(call, loop)
+                outcome, provenance = self._judge(call, value)
+                break
+            except KeyboardInterrupt:
+                interrupted = Outcome(
+                    code=ToolErrorCode.TIMEOUT, message="interrupted from the keyboard", done=False
+                )
+                self._settle(call, interrupted, None, intent_id, CallSpan())
+                raise
+            except (
+                BaseException
+            ) as error:  # a tool may raise anything, SystemExit too: all of it is an outcome
+                outcome, provenance = self._failure(call, error), None
+                if attempt >= retries or not may_retry(error) or self._out_of_time(call, started):
+                    break
+            attempt += 1
+            wait = min(FIRST_WAIT_S * 2 ** (attempt - 1), LONGEST_WAIT_S)
+            self._clock.sleep(wait * (0.5 + self._ids.random() / 2))
+        outcome.retries = attempt
+        outcome.latency_ms = (self._clock.monotonic() - started) * 1000
+        if attempt == 0 and not self._has_deadline(call) and outcome.latency_ms > call.spec.timeout_ms:
+            late = f"took {outcome.latency_ms:.0f} ms, more than timeout_ms = {call.spec.timeout_ms}"
+            return Outcome(
+                code=ToolErrorCode.TIMEOUT, message=late, latency_ms=outcome.latency_ms, done=False
+            ), None
+        return outcome, provenance
+
+    def _out_of_time(self, call: ToolCall, started: float) -> bool:
+        budget = call.ctx.budget
+        spent = budget.latency_ms_used + (self._clock.monotonic() - started) * 1000
+        return spent >= budget.max_latency_ms
+
+    def _has_deadline(self, call: ToolCall) -> bool:
+        """Whether timeout_ms is enforced while the tool runs, rather than judged afterwards."""
+        return call.spec.side_effecting or "timeout_ms" in call.spec.declared
+
+    def _invoke(self, call: ToolCall, loop: asyncio.AbstractEventLoop | None) -> Any:
+        keywords = call.args
+        if call.accepts_key and call.key:
+            keywords = {**call.args, IDEMPOTENCY_KEY: call.key}
+        if call.fn is None:
+            raise RuntimeError("the call was not admitted")
+        timeout_s = call.spec.timeout_ms / 1000
+        bound = partial(call.fn, **keywords)
+        value = self._workers.call(bound, timeout_s) if self._has_deadline(call) else bound()
+        return self._await(value, timeout_s, loop) if type(value) is CoroutineType else value
+
+    def _await(
+        self,
+        coroutine: CoroutineType[Any, Any, Any],
+        timeout_s: float,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> Any:
+        """The result of an async tool, in the caller's event loop when there is one, else in one of its own."""
+        import asyncio
+
+        if loop is None:
+            return self._workers.call(
+                lambda: asyncio.run(asyncio.wait_for(coroutine, timeout_s)), timeout_s + 1
+            )
+        future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        try:
+            return future.result(timeout_s)
+        except TimeoutError:
+            future.cancel()
+            raise
+
+    def _judge(self, call: ToolCall, value: Any) -> tuple[Outcome, ToolProvenance | None]:
+        """What a returned value amounts to; one that cannot be used does not undo what the tool did."""
+        provenance = None
+        if isinstance(value, ToolResult):
+            provenance = value.provenance
+            if not value.success:
+                code = value.error_code or ToolErrorCode.UNEXPECTED
+                return Outcome(
+                    code=code, message=safe_message(call, value.error_message), done=False
+                ), provenance
+            value = value.data
+        try:
+            frozen, encoded = freeze(value)
+        except NotCanonical as error:
+            return self._unusable(call, f"returned a value that is not JSON: {error}"), None
+        declared = call.spec.returns_schema.type
+        if not value_matches(declared, frozen):
+            return self._unusable(call, f"returned a value that is not of its declared type {declared}"), None
+        if len(encoded) > self._max_result_bytes:
+            size, limit = human_bytes(len(encoded)), human_bytes(self._max_result_bytes)
+            return self._unusable(call, f"returned {size}, more than max_result_bytes allows ({limit})"), None
+        return Outcome(frozen, encoded), provenance
+
+    def _unusable(self, call: ToolCall, what: str) -> Outcome:
+        return Outcome(code=ToolErrorCode.VALIDATION_ERROR, message=f"{call.tool_id} {what}")
+
+    def _failure(self, call: ToolCall, error: BaseException) -> Outcome:
+        if isinstance(error, DeadlineExceeded):
+            message = f"no answer within timeout_ms = {call.spec.timeout_ms}"
+            return Outcome(code=ToolErrorCode.TIMEOUT, message=message, done=False)
+        code = code_for(error)
+        if isinstance(error, TypeError) and call.fn is not None and not _binds(call.fn, call.args):
+            code = ToolErrorCode.VALIDATION_ERROR
+        return Outcome(code=code, message=safe_message(call, message_for(error)), done=False)
+
+
+def _binds(fn: Callable[..., Any], args: dict[str, Any]) -> bool:
+    try:
+        inspect.signature(fn).bind(**args)
+    except TypeError:
+        return False
+    except ValueError:  # no signature to compare with
+        return True
+    return True
+
+
+def _error(
+    call: ToolCall, code: ToolErrorCode, message: str, data: dict[str, Any] | None = None, **details: Any
+) -> ToolResult:
+    return ToolResult.error(
+        call.tool_id,
+        code,
+        message,
+        data=data,
+        call_id=call.call_id,
+        trace_id=call.ctx.trace_id,
+        **details,
+    )

@@ -1,0 +1,161 @@
+"""Which calls with side effects were announced, and what became of each?
+
+An intent is committed before the tool runs and moves forward only: started, then done, failed or in doubt; in
+doubt, then done or failed. One that was never closed, because its process died, is in doubt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sb.canonical import digest
+from sb.decisions.namespace import TOOL_DISPATCH
+from sb.state import EventLog, LogWrite, Subject
+from sb.store import driver
+
+_HOST = socket.gethostname()
+
+
+class IntentState(StrEnum):
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+    IN_DOUBT = "in_doubt"
+
+
+@dataclass(frozen=True)
+class Intent:
+    """One announced call; `deadline` is in microseconds since the epoch."""
+
+    id: int
+    call_id: str
+    run_id: str
+    agent: str
+    tool_id: str
+    step: str
+    idempotency_key: str
+    state: IntentState
+    owner: str
+    deadline: int
+    outcome_id: int | None
+    result: str | None
+
+    def recorded_result(self) -> Any:
+        """What the call returned, redacted; None when it was too large to keep or was pruned."""
+        return None if self.result is None else json.loads(self.result)
+
+
+_COLUMNS = (
+    "id, call_id, run_id, agent, tool_id, step, idempotency_key, state, owner, deadline, outcome_id, result"
+)
+
+
+def idempotency_key(run_id: str, tool_id: str, step: str, args_digest: str) -> str:
+    """The kernel's key for one step of a run: the same step with the same arguments has the same key."""
+    return "idem_" + digest("\n".join((run_id, tool_id, step, args_digest)).encode())[:32]
+
+
+def _intent(row: tuple[Any, ...]) -> Intent:
+    return Intent(*row[:7], IntentState(row[7]), *row[8:])
+
+
+class Intents:
+    """The intents of one log's database; writing happens inside the log's transactions."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._owner = f"{_HOST}:{os.getpid()}"
+
+    def open(
+        self, write: LogWrite, event_id: int, subject: Subject, step: str, key: str, deadline: int
+    ) -> None:
+        """Record that a call is about to run.
+
+        Raises:
+            IntegrityError: a call with this key was announced by somebody else in the meantime.
+        """
+        write.execute(
+            "INSERT INTO intents (id, call_id, run_id, agent, tool_id, step, idempotency_key, state, owner, deadline)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, 'started', ?, ?)",
+            (
+                event_id,
+                subject.call_id,
+                subject.run_id,
+                subject.agent,
+                subject.tool_id,
+                step,
+                key,
+                self._owner,
+                deadline,
+            ),
+        )
+
+    def close(
+        self, write: LogWrite, intent_id: int, state: IntentState, outcome_id: int, result: str | None
+    ) -> None:
+        """Record what became of the call."""
+        write.execute(
+            "UPDATE intents SET state = ?, outcome_id = ?, result = ? WHERE id = ?",
+            (state, outcome_id, result, intent_id),
+        )
+
+    def by_key(self, key: str) -> Intent | None:
+        """The named step with this key that did not fail, if there is one."""
+        rows = self._log.database.query(
+            f"SELECT {_COLUMNS} FROM intents WHERE idempotency_key = ? AND step <> '' AND state <> 'failed'",
+            (key,),
+        )
+        return _intent(rows[0]) if rows else None
+
+    def in_doubt(self) -> list[Intent]:
+        """Calls of which nobody knows whether they happened, oldest first; those of dead processes included."""
+        rows = self._log.database.query(
+            f"SELECT {_COLUMNS} FROM intents WHERE state IN ('started', 'in_doubt') ORDER BY id"
+        )
+        now = int(self._log.clock.now() * 1e6)
+        intents = [_intent(row) for row in rows]
+        return [
+            intent for intent in intents if intent.state is IntentState.IN_DOUBT or _orphaned(intent, now)
+        ]
+
+    def settle_orphans(self) -> int:
+        """Move the started calls of dead processes to in doubt, each with an event; returns how many."""
+        orphans = [intent for intent in self.in_doubt() if intent.state is IntentState.STARTED]
+        return sum(self._settle(intent) for intent in orphans)
+
+    def _settle(self, intent: Intent) -> bool:
+        subject = Subject(intent.run_id, "", intent.agent, intent.tool_id, intent.call_id)
+        with self._log.write() as write:
+            if not _still_started(write.execute, intent.id):
+                return False  # its outcome came after all, or another process was faster
+            facts = {"phase": "in_doubt", "cause": "the process that ran it ended without an outcome"}
+            event_id = write.append(TOOL_DISPATCH, {}, subject, facts)
+            self.close(write, intent.id, IntentState.IN_DOUBT, event_id, None)
+            return True
+
+
+def _still_started(execute: Callable[..., driver.Cursor], intent_id: int) -> bool:
+    row = execute("SELECT state FROM intents WHERE id = ?", (intent_id,)).fetchone()
+    return bool(row and row[0] == IntentState.STARTED)
+
+
+def _orphaned(intent: Intent, now: int) -> bool:
+    """Whether nobody can be running it any more: its process on this host is gone, or its deadline is over."""
+    if now > intent.deadline:
+        return True
+    host, _, pid = intent.owner.rpartition(":")
+    if host != _HOST or int(pid) == os.getpid():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False  # it lives, under another user
+    return False

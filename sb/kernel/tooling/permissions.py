@@ -1,0 +1,107 @@
+"""May this agent call this tool at all, and does a person have to agree first?
+
+Everything that does not depend on the arguments is looked up, so 1 000 entries cost what one costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sb.canonical import canonical_bytes, digest
+from sb.kernel.contracts import SafetyClass, ToolSpec
+from sb.kernel.run_context import SafetyMode
+
+
+class PolicyAction(StrEnum):
+    ALLOW = "allow"
+    DENY = "deny"
+    REQUIRE_APPROVAL = "require_approval"
+
+
+@dataclass(frozen=True)
+class PolicyDecision:
+    """A verdict; `rule` names what decided it, `reason` says it to a person."""
+
+    action: PolicyAction
+    reason: str = ""
+    rule: str = ""
+
+
+_ALLOWED = PolicyDecision(PolicyAction.ALLOW, rule="default")
+_STRICTNESS = {mode: rank for rank, mode in enumerate(SafetyMode)}
+
+
+class ToolPolicy:
+    """Which tools may run under a safety mode; make it with a factory method.
+
+    Deny beats approval, approval beats allow, whatever the order in which they were given.
+
+    Args:
+        mode: NORMAL allows all classes (DESTRUCTIVE with approval), SAFE and STRICT only READ_ONLY.
+        blocked_tools: never allowed, also when they are in `allowed_tools`.
+        allowed_tools: if given, only these are allowed; an empty set allows none.
+    """
+
+    def __init__(
+        self,
+        mode: SafetyMode = SafetyMode.NORMAL,
+        blocked_tools: Collection[str] | None = None,
+        allowed_tools: Collection[str] | None = None,
+    ) -> None:
+        self.mode = SafetyMode(mode)
+        self.blocked_tools = frozenset(blocked_tools or ())
+        self.allowed_tools = None if allowed_tools is None else frozenset(allowed_tools)
+        self._stricter: dict[SafetyMode, ToolPolicy] = {}
+        allowed = None if self.allowed_tools is None else sorted(self.allowed_tools)
+        self.version = digest(canonical_bytes([str(self.mode), sorted(self.blocked_tools), allowed]))[:16]
+
+    @classmethod
+    def normal(
+        cls,
+        blocked_tools: Collection[str] | None = None,
+        allowed_tools: Collection[str] | None = None,
+    ) -> ToolPolicy:
+        return cls(SafetyMode.NORMAL, blocked_tools, allowed_tools)
+
+    @classmethod
+    def safe_mode(cls) -> ToolPolicy:
+        return cls(SafetyMode.SAFE)
+
+    @classmethod
+    def strict_mode(cls) -> ToolPolicy:
+        return cls(SafetyMode.STRICT)
+
+    def bound_by(self, mode: SafetyMode) -> ToolPolicy:
+        """This policy under the stricter of its own mode and `mode`."""
+        if _STRICTNESS[mode] <= _STRICTNESS[self.mode]:
+            return self
+        found = self._stricter.get(mode)
+        if found is None:
+            found = self._stricter[mode] = ToolPolicy(mode, self.blocked_tools, self.allowed_tools)
+        return found
+
+    def evaluate(self, spec: ToolSpec, agent_name: str, args: dict[str, Any]) -> PolicyDecision:
+        """The verdict for one call (kernel reference, "ToolPolicy factory methods")."""
+        tool_id = spec.tool_id
+        if tool_id in self.blocked_tools:
+            return PolicyDecision(PolicyAction.DENY, f"{tool_id} is blocked", "blocked_tools")
+        if self.allowed_tools is not None and tool_id not in self.allowed_tools:
+            return PolicyDecision(
+                PolicyAction.DENY, f"{tool_id} is not among the allowed tools", "allowed_tools"
+            )
+        if not spec.allows_agent(agent_name):
+            reason = f"agent {agent_name} is not on the allowlist of {tool_id}"
+            return PolicyDecision(PolicyAction.DENY, reason, "allowlisted_agents")
+        safety_class = spec.effective_class
+        if safety_class is SafetyClass.READ_ONLY:
+            return _ALLOWED
+        if self.mode is not SafetyMode.NORMAL:
+            reason = f"{tool_id} is {safety_class}: {self.mode} mode allows only read_only"
+            return PolicyDecision(PolicyAction.DENY, reason, f"{self.mode}_mode")
+        if safety_class is SafetyClass.DESTRUCTIVE:
+            reason = f"{tool_id} is destructive: a person has to approve each call"
+            return PolicyDecision(PolicyAction.REQUIRE_APPROVAL, reason, "destructive")
+        return _ALLOWED

@@ -1,0 +1,190 @@
+"""What of a call is written down, when, and together with what?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sb.canonical import digest
+from sb.decisions.namespace import (
+    BUDGET_EXCEEDED,
+    RUN_FINISHED,
+    RUN_STARTED,
+    TOOL_DISPATCH,
+    TOOL_POLICY_BLOCKED,
+)
+from sb.kernel.contracts import SafetyClass, ToolErrorCode
+from sb.kernel.data_classification import redact_json, redact_text, scrub
+from sb.kernel.run_context import RunContext
+from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, loggable
+from sb.kernel.tooling.call import Refused, ToolCall
+from sb.kernel.tooling.intents import Intents, IntentState
+from sb.state import EventLog, LogWrite, Subject
+
+_BLOCKED_BY_POLICY = {
+    "blocked_tools",
+    "allowed_tools",
+    "allowlisted_agents",
+    "safe_mode",
+    "strict_mode",
+    "capabilities",
+    "requires_permission",
+    "requires_approval",
+}
+
+
+@dataclass
+class Outcome:
+    """How a call ended.
+
+    Args:
+        value: what it returned, as plain JSON; None on failure.
+        encoded: the canonical form of that value.
+        latency_ms: milliseconds inside the tool, waits between attempts included.
+        done: whether the tool came to its end, so that its effect happened even if its answer was unusable.
+    """
+
+    value: Any = None
+    encoded: bytes = b"null"
+    code: ToolErrorCode | None = None
+    message: str = ""
+    latency_ms: float = 0.0
+    retries: int = 0
+    done: bool = True
+
+
+def state_of(call: ToolCall, outcome: Outcome) -> IntentState:
+    """Done, failed as the tool reported it, or in doubt: a side effect that ended in a timeout or network error."""
+    if outcome.done:
+        return IntentState.DONE
+    unknown = outcome.code in (ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
+    return IntentState.IN_DOUBT if unknown and call.spec.side_effecting else IntentState.FAILED
+
+
+class Recorder:
+    """Writes the events of calls and runs, and the intents beside them, in one transaction each.
+
+    Args:
+        power: whether every intent survives power loss, not only those of destructive tools.
+    """
+
+    def __init__(self, log: EventLog, *, power: bool = False) -> None:
+        self.log = log
+        self.intents = Intents(log)
+        self._power = power
+
+    def run_started(self, ctx: RunContext) -> None:
+        with self.log.write() as write:
+            self._announce(write, ctx)
+
+    def run_finished(self, ctx: RunContext, error: str = "") -> None:
+        facts = {"budget": ctx.budget.to_dict(), "elapsed_ms": round(ctx.elapsed_ms(), 3)}
+        with self.log.write() as write:
+            self._announce(write, ctx)
+            write.append(RUN_FINISHED, {"error": error} if error else {}, _run_subject(ctx), facts)
+
+    def _announce(self, write: LogWrite, ctx: RunContext) -> None:
+        """The run's first event, once per run and log; the open transaction keeps other threads out."""
+        announced: set[str] = ctx.__dict__.setdefault("_announced_in", set())
+        if self.log.database_id in announced:
+            return
+        facts = {
+            "safety_mode": str(ctx.safety_mode),
+            "locale": str(ctx.locale),
+            "budget": ctx.budget.to_dict(),
+        }
+        said = {"intent": ctx.intent, "session_id": ctx.session_id, "user_sid": ctx.user_sid}
+        write.append(RUN_STARTED, said, _run_subject(ctx), facts)
+        announced.add(self.log.database_id)
+
+    def refused(self, call: ToolCall, refusal: Refused) -> None:
+        """Record a call that did not run."""
+        if refusal.code is ToolErrorCode.BUDGET_EXCEEDED:
+            kind = BUDGET_EXCEEDED
+        else:
+            kind = TOOL_POLICY_BLOCKED if refusal.rule in _BLOCKED_BY_POLICY else TOOL_DISPATCH
+        facts = {
+            "phase": "refused",
+            "code": str(refusal.code),
+            "rule": refusal.rule,
+            "policy_version": call.policy_version,
+            "args_digest": call.args_digest,
+            **call.contract,
+        }
+        said = {"reason": scrub(refusal.reason, call.secrets), "args": call.shown_args()}
+        with self.log.write() as write:
+            self._announce(write, call.ctx)
+            write.append(kind, said, call.subject, facts)
+
+    def intent(self, call: ToolCall, deadline_s: float) -> int:
+        """Commit that the call is about to run; returns the intent's id.
+
+        Args:
+            deadline_s: seconds from now after which it cannot be running any more.
+
+        Raises:
+            StoreError: it could not be committed, so the call must not run.
+            IntegrityError: the named step was announced by somebody else in the meantime.
+        """
+        facts = {"phase": "intent", "idempotency_key": call.key, "step": call.step, **self._facts(call)}
+        irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE
+        with self.log.write(power=self._power or irreversible) as write:
+            self._announce(write, call.ctx)
+            event_id = write.append(TOOL_DISPATCH, {"args": call.shown_args()}, call.subject, facts)
+            deadline = int((self.log.clock.now() + deadline_s) * 1e6)
+            self.intents.open(write, event_id, call.subject, call.step, call.key, deadline)
+        return event_id
+
+    def outcome(self, call: ToolCall, outcome: Outcome, intent_id: int | None) -> IntentState:
+        """Commit how the call ended, with its intent's state, in one transaction."""
+        state = state_of(call, outcome)
+        budget = call.ctx.budget
+        facts = {
+            "phase": "outcome",
+            "state": str(state),
+            "latency_ms": round(outcome.latency_ms, 3),
+            "retries": outcome.retries,
+            "tool_calls_used": budget.tool_calls_used,
+            "latency_ms_used": round(budget.latency_ms_used, 3),
+        }
+        if outcome.code is not None:
+            facts["code"] = str(outcome.code)
+        else:
+            facts["result_digest"] = digest(outcome.encoded)
+            facts["result_bytes"] = len(outcome.encoded)
+        value = scrub(loggable(outcome.value, len(outcome.encoded)), call.secrets)
+        said: dict[str, Any] = {"error": outcome.message} if outcome.code is not None else {"result": value}
+        if intent_id is None:
+            facts |= self._facts(call)
+            said["args"] = call.shown_args()
+        else:
+            facts["intent"] = intent_id - self.log.first_id
+        with self.log.write() as write:
+            self._announce(write, call.ctx)
+            event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
+            if intent_id is not None:
+                self.intents.close(write, intent_id, state, event_id, self._kept_result(call, outcome))
+        return state
+
+    def _facts(self, call: ToolCall) -> dict[str, Any]:
+        return {
+            "safety_class": str(call.spec.safety_class),
+            "args_digest": call.args_digest,
+            "policy_version": call.policy_version,
+            **call.contract,
+        }
+
+    def _kept_result(self, call: ToolCall, outcome: Outcome) -> str | None:
+        """The redacted result of a named step, for whoever asks for the same step again."""
+        if not call.step or outcome.code is not None or len(outcome.encoded) > LONGEST_LOGGED_VALUE:
+            return None
+        return redact_json(scrub(outcome.value, call.secrets))
+
+
+def _run_subject(ctx: RunContext) -> Subject:
+    return Subject(ctx.run_id, ctx.trace_id, ctx.agent_name)
+
+
+def safe_message(call: ToolCall, message: str) -> str:
+    """An error message that holds no secret: it goes to the agent, the log and the screen."""
+    return redact_text(scrub(message, call.secrets))

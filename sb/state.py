@@ -1,0 +1,297 @@
+"""What happened? The append-only, hash-chained, redacted log: in memory, or durable over the store.
+
+Each event is one link: its hash covers its position, who and what it is about, the digest of its payload and the
+hash before it. Payloads are separate rows that pruning may remove. Algorithm and file formats: docs/audit-log.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from types import TracebackType
+from typing import Any
+
+from sb.decisions.namespace import require
+from sb.kernel.data_classification import redact_json
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso
+from sb.store import driver
+from sb.store.anchor import Anchor
+from sb.store.database import MEMORY, Database, open_database
+
+STREAM_BITS = 40
+SEQ_MASK = (1 << STREAM_BITS) - 1
+KERNEL_STREAM = "kernel"
+
+encode = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
+).encode
+_EVENT_COLUMNS = "id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev, hash"
+_JOINED = (
+    ", ".join(f"e.{name}" for name in _EVENT_COLUMNS.split(", "))
+    + ", p.salt, p.body FROM events e LEFT JOIN event_payloads p ON p.id = e.id"
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Who and what an event is about; empty where it does not apply."""
+
+    run_id: str = ""
+    trace_id: str = ""
+    agent: str = ""
+    tool_id: str = ""
+    call_id: str = ""
+
+
+NOBODY = Subject()
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of the log; `payload` is None once it was pruned. `at` is in microseconds since the epoch."""
+
+    stream: str
+    seq: int
+    at: int
+    kind: str
+    subject: Subject
+    payload_digest: str
+    prev: str
+    hash: str
+    payload: dict[str, Any] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "stream": self.stream,
+            "seq": self.seq,
+            "at": iso(self.at / 1e6),
+            "kind": self.kind,
+            **vars(self.subject),
+            "payload": self.payload,
+            "hash": self.hash,
+        }
+
+
+@dataclass(frozen=True)
+class Head:
+    """The last event of a stream; seq 0 before the first."""
+
+    seq: int
+    hash: str
+
+
+def genesis(database_id: str, stream: str) -> str:
+    """What the first event's `prev` is: it binds the chain to its database and stream."""
+    return sha256(f"{database_id}/{stream}".encode()).hexdigest()
+
+
+def link_hash(
+    stream: str, seq: int, at: int, kind: str, subject: Subject, payload_digest: str, prev: str
+) -> str:
+    """SHA-256 hex of one link (docs/audit-log.md, "Algorithm")."""
+    about = (subject.run_id, subject.trace_id, subject.agent, subject.tool_id, subject.call_id)
+    return sha256(encode((1, stream, seq, at, kind, *about, payload_digest, prev)).encode()).hexdigest()
+
+
+class LogWrite:
+    """One transaction that appends events and may change other tables with them."""
+
+    def __init__(self, log: EventLog, power: bool) -> None:
+        self._log = log
+        self._power = power or log.anchor_due()
+        self._transaction = log.database.write(power=self._power)
+        self._head = Head(0, "")
+        self.execute: Callable[..., driver.Cursor]
+
+    def __enter__(self) -> LogWrite:
+        self.execute = self._transaction.__enter__()
+        try:
+            self._head = self._log.head_with(self.execute)
+        except BaseException as error:
+            self._transaction.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    def append(
+        self, kind: str, said: dict[str, Any], subject: Subject = NOBODY, facts: dict[str, Any] | None = None
+    ) -> int:
+        """Add one event and return its id.
+
+        Args:
+            kind: a registered decision key.
+            said: what agents, tools and people put in; redacted before it is written.
+            facts: what the kernel itself determined, such as digests and counts; written as it is.
+
+        Raises:
+            NotFoundError: the kind is not registered.
+        """
+        require(kind)
+        log, head = self._log, self._head
+        body = redact_json(said)
+        if facts:
+            body = encode(facts)[:-1] + ("," + body[1:] if said else "}")
+        salt = bytes.fromhex(log.ids.token(16))
+        payload_digest = sha256(salt + body.encode()).hexdigest()
+        at = int(log.clock.now() * 1e6)
+        seq = head.seq + 1
+        hashed = link_hash(log.stream, seq, at, kind, subject, payload_digest, head.hash)
+        row_id = log.first_id + seq
+        self.execute(
+            f"INSERT INTO events ({_EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                row_id,
+                at,
+                kind,
+                subject.run_id,
+                subject.trace_id,
+                subject.agent,
+                subject.tool_id,
+                subject.call_id,
+                payload_digest,
+                head.hash,
+                hashed,
+            ),
+        )
+        self.execute("INSERT INTO event_payloads VALUES (?, ?, ?)", (row_id, salt, body))
+        self._head = Head(seq, hashed)
+        return row_id
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._transaction.__exit__(kind, error, trace)
+        if kind is None:
+            self._log.wrote(self._head, self._power)
+
+
+class EventLog:
+    """The log of one stream.
+
+    Args:
+        database: an open database; None keeps the log in memory, for as long as this object lives.
+        anchor: where the head is written outside the database after every FULL commit.
+        anchor_every: rows of this process after which a commit is made FULL, and anchored.
+    """
+
+    def __init__(
+        self,
+        database: Database | None = None,
+        *,
+        stream: str = KERNEL_STREAM,
+        anchor: Anchor | None = None,
+        anchor_every: int = 100,
+        clock: Clock = SYSTEM_CLOCK,
+        ids: Ids = SYSTEM_IDS,
+    ) -> None:
+        self.database = database or open_database(MEMORY, clock=clock, ids=ids)
+        self.stream = stream
+        self.anchor = anchor
+        self.clock = clock
+        self.ids = ids
+        self._anchor_every = anchor_every
+        self._unanchored = 0
+        self.database_id = str(self.database.query("SELECT value FROM meta WHERE key = 'database_id'")[0][0])
+        self.genesis = genesis(self.database_id, stream)
+        self.first_id = self._stream_number() << STREAM_BITS
+
+    def _stream_number(self) -> int:
+        found = self.database.query("SELECT number FROM streams WHERE name = ?", (self.stream,))
+        if not found:
+            with self.database.write() as execute:
+                execute("INSERT OR IGNORE INTO streams (name) VALUES (?)", (self.stream,))
+            return self._stream_number()
+        return int(found[0][0])
+
+    def head_with(self, execute: Callable[..., driver.Cursor]) -> Head:
+        row = execute(
+            "SELECT id, hash FROM events WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+            (self.first_id, self.first_id + SEQ_MASK),
+        ).fetchone()
+        return Head(row[0] - self.first_id, row[1]) if row else Head(0, self.genesis)
+
+    def head(self) -> Head:
+        """The last event."""
+        with self.database.snapshot() as connection:
+            return self.head_with(connection.execute)
+
+    def anchor_due(self) -> bool:
+        return self.anchor is not None and self._unanchored >= self._anchor_every
+
+    def wrote(self, head: Head, power: bool) -> None:
+        self._unanchored += 1
+        if power and self.anchor is not None:
+            self.anchor.write(self.database_id, self.stream, head.seq, head.hash, self.clock.now())
+            self._unanchored = 0
+
+    def write(self, *, power: bool = False) -> LogWrite:
+        """A transaction over the log and the tables beside it.
+
+        Args:
+            power: the commit also survives power loss, and the head is anchored.
+
+        Raises:
+            StoreError: the database cannot be written; nothing was.
+        """
+        return LogWrite(self, power)
+
+    def append(
+        self, kind: str, said: dict[str, Any], subject: Subject = NOBODY, facts: dict[str, Any] | None = None
+    ) -> int:
+        """Add one event in a transaction of its own; see `LogWrite.append`."""
+        with self.write() as write:
+            return write.append(kind, said, subject, facts)
+
+    def rows(self, connection: driver.Connection) -> Iterator[tuple[Any, ...]]:
+        """Every stored row of the stream as it is, with salt and payload text at the end."""
+        bounds = (self.first_id, self.first_id + SEQ_MASK)
+        yield from connection.execute(f"SELECT {_JOINED} WHERE e.id > ? AND e.id <= ? ORDER BY e.id", bounds)
+
+    def event(self, row: tuple[Any, ...]) -> Event:
+        return Event(
+            stream=self.stream,
+            seq=row[0] - self.first_id,
+            at=row[1],
+            kind=row[2],
+            subject=Subject(*row[3:8]),
+            payload_digest=row[8],
+            prev=row[9],
+            hash=row[10],
+            payload=None if row[12] is None else json.loads(row[12]),
+        )
+
+    def events(
+        self,
+        *,
+        after: int = 0,
+        limit: int = 0,
+        newest_first: bool = False,
+        run_id: str = "",
+        call_id: str = "",
+        agent: str = "",
+        tool_id: str = "",
+        kind: str = "",
+        since: int = 0,
+    ) -> Iterator[Event]:
+        """Events in order.
+
+        Args:
+            after: only those with a higher seq.
+            limit: at most so many; 0 for all.
+            since: only those at or after this time, in microseconds since the epoch.
+            run_id, call_id, agent, tool_id, kind: only those about it; "" for any.
+        """
+        wanted = {"run_id": run_id, "call_id": call_id, "agent": agent, "tool_id": tool_id, "kind": kind}
+        filters = {column: value for column, value in wanted.items() if value}
+        where = "".join(f" AND e.{column} = ?" for column in filters) + (" AND e.at >= ?" if since else "")
+        order = "DESC" if newest_first else "ASC"
+        sql = f"SELECT {_JOINED} WHERE e.id > ? AND e.id <= ?{where} ORDER BY e.id {order} LIMIT ?"
+        bounds = (self.first_id + after, self.first_id + SEQ_MASK)
+        parameters = (*bounds, *filters.values(), *((since,) if since else ()), limit or -1)
+        with self.database.snapshot() as connection:
+            for row in connection.execute(sql, parameters):
+                yield self.event(row)
+
+    def close(self) -> None:
+        self.database.close()

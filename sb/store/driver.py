@@ -1,0 +1,116 @@
+"""Which SQLite does this process use, and what do its errors mean?
+
+Vectors need a SQLite that can load extensions, which many CPython builds forbid. In order of preference: the
+`pysqlite3` wheel (a current SQLite), then the standard library's module. The latter may be unable to load
+extensions; `EXTENSIONS` says so, `sb doctor` reports it, and everything but vectors works. Nothing else in the
+project imports a driver.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sb.errors import StoreCorrupt, StoreError, StoreFull, StoreLocked, StoreReadOnly
+
+if TYPE_CHECKING:
+    import sqlite3 as sqlite  # noqa: TID251
+else:
+    try:
+        import pysqlite3.dbapi2 as sqlite  # noqa: TID251
+    except ImportError:
+        import sqlite3 as sqlite  # noqa: TID251
+
+Connection = sqlite.Connection
+Cursor = sqlite.Cursor
+Error = sqlite.Error
+DatabaseError = sqlite.DatabaseError
+IntegrityError = sqlite.IntegrityError
+OperationalError = sqlite.OperationalError
+
+NAME: str = sqlite.__name__.split(".")[0]
+VERSION: str = sqlite.sqlite_version
+EXTENSIONS: bool = hasattr(Connection, "enable_load_extension")
+OLDEST = (3, 37, 0)  # STRICT tables
+
+_BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT, _FULL, _CANTOPEN, _NOTADB = 5, 6, 8, 10, 11, 13, 14, 26
+_ADVICE: dict[int, tuple[type[StoreError], str, str]] = {
+    _BUSY: (StoreLocked, "is locked by another process", "try again; `sb doctor` shows who holds it open"),
+    _LOCKED: (StoreLocked, "is locked by another connection of this process", "try again"),
+    _READONLY: (StoreReadOnly, "cannot be written", "check the file's and its folder's permissions"),
+    _IOERR: (StoreError, "could not be read or written (I/O error)", "check the disk"),
+    _CORRUPT: (StoreCorrupt, "is damaged", "restore a backup, or see docs/store.md on recovering rows"),
+    _FULL: (StoreFull, "could not grow: the disk is full", "free some space; nothing was half-written"),
+    _CANTOPEN: (StoreError, "cannot be opened", "check that the folder exists and that you may enter it"),
+    _NOTADB: (StoreCorrupt, "is not a SQLite database", "point --db or SB_DB at another file"),
+}
+
+
+def connect(path: str | Path, *, read_only: bool = False, busy_ms: int = 5_000) -> Connection:
+    """A connection in autocommit mode that any thread may use under a lock.
+
+    Args:
+        path: a file, or ":memory:".
+        busy_ms: how long SQLite itself waits for another writer, in milliseconds.
+
+    Raises:
+        StoreError: this SQLite is too old, or the file cannot be opened.
+    """
+    if tuple(int(part) for part in VERSION.split(".")) < OLDEST:
+        wanted = ".".join(map(str, OLDEST))
+        raise StoreError(f"SQLite {VERSION} is too old: {wanted} is needed", "pip install pysqlite3")
+    target = str(path)
+    if target != ":memory:":
+        target = Path(path).absolute().as_uri() + ("?mode=ro" if read_only else "?mode=rw")
+    try:
+        return sqlite.connect(
+            target, uri=True, isolation_level=None, check_same_thread=False, timeout=busy_ms / 1000
+        )
+    except Error as error:
+        raise explain(error, path) from error
+
+
+def error_code(error: Error) -> int:
+    """SQLite's primary result code, 0 when the driver gives none."""
+    return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+
+
+def is_busy(error: Error) -> bool:
+    return error_code(error) in (_BUSY, _LOCKED)
+
+
+def explain(error: Error, path: str | Path) -> StoreError:
+    """The driver's error as one that a person can act on."""
+    kind, what, hint = _ADVICE.get(error_code(error), (StoreError, f"reported: {error}", ""))
+    return kind(f"database {path} {what}", hint)
+
+
+def vector_extension() -> Path | None:
+    """Path of the sqlite-vec library, found without importing its package (which would import numpy)."""
+    spec = importlib.util.find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
+        return None
+    found = sorted(Path(spec.origin).parent.glob("vec0.*"))
+    return found[0] if found else None
+
+
+def load_vectors(connection: Connection) -> str:
+    """Load sqlite-vec into the connection and return its version.
+
+    Raises:
+        StoreError: this SQLite cannot load extensions, or the library is missing or refused.
+    """
+    library = vector_extension()
+    if not EXTENSIONS or library is None:
+        missing = "this SQLite cannot load extensions" if library else "sqlite-vec is not installed"
+        raise StoreError(
+            f"no vector search: {missing}", "pip install pysqlite3 sqlite-vec where wheels exist"
+        )
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(str(library.with_suffix("")))
+        connection.enable_load_extension(False)
+        return str(connection.execute("SELECT vec_version()").fetchone()[0])
+    except Error as error:
+        raise StoreError(f"no vector search: sqlite-vec did not load ({error})") from error

@@ -1,0 +1,155 @@
+"""How is a file written or deleted so that the change is whole, can be undone, and can be tried again?
+
+A call changes a file only if it is still what the call kept. So a second attempt with the same idempotency key
+finds either the file as it was kept, or the work already done, or the work of somebody else, which it leaves alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import ExitStack
+from typing import Any
+
+from sb.errors import NotFoundError
+from sb.kernel.contracts import ToolError
+from sb.sources import SYSTEM_IDS
+from sb.store.kept import KeptCopy, KeptStore, TooLargeToKeep
+from sb.text import human_bytes
+from sb.tools.content import from_content
+from sb.tools.failures import denied, invalid, not_found, os_failures_about, shown
+from sb.tools.file_reading import readable
+from sb.tools.roots import Folder, Roots, file_identity
+
+
+class FileChanges:
+    """The functions of files.write and files.delete."""
+
+    def __init__(self, roots: Roots, kept: KeptStore) -> None:
+        self._roots = roots
+        self._kept = kept
+
+    def write(
+        self,
+        path: str,
+        content: str,
+        encoding: str = "utf-8",
+        parents: bool = False,
+        *,
+        idempotency_key: str = "",
+    ) -> dict[str, Any]:
+        """Give a regular file this content, keeping permission bits and the former content.
+
+        Raises:
+            ToolError: PERMISSION_DENIED also when the former content is too large to keep; VALIDATION_ERROR also
+                when somebody else changed the file meanwhile.
+        """
+        data = from_content(content, encoding)
+        new = hashlib.sha256(data).hexdigest()
+        key = idempotency_key or SYSTEM_IDS.token(16)
+        with (
+            self._roots.parent(path, make=parents) as (folder, name),
+            folder.open_present(name) as fd,
+            os_failures_about(folder.path / name),
+        ):
+            prior = self._keep(fd, key, folder, name)
+            present = None if fd is None else _sha256(fd)
+            if present != new:
+                if present != (prior and prior.sha256):
+                    raise _changed_meanwhile(folder, name)
+                _replace(folder, name, data, fd)
+        return _facts(folder, name, prior, size=len(data), sha256=new)
+
+    def delete(self, path: str, *, idempotency_key: str = "") -> dict[str, Any]:
+        """Remove a regular file, keeping its content.
+
+        Raises:
+            ToolError: as `write`; NOT_FOUND unless an earlier attempt of the same call deleted it.
+        """
+        key = idempotency_key or SYSTEM_IDS.token(16)
+        with (
+            self._roots.parent(path) as (folder, name),
+            folder.open_present(name) as fd,
+            os_failures_about(folder.path / name),
+        ):
+            prior = self._deleted_before(key) if fd is None else self._keep(fd, key, folder, name)
+            if prior is None:
+                raise not_found(f"{shown(folder.path / name)} does not exist")
+            if fd is not None:
+                if _sha256(fd) != prior.sha256:
+                    raise _changed_meanwhile(folder, name)
+                _require_in_place(folder, name, fd)
+                os.unlink(name, dir_fd=folder.fd)
+                os.fsync(folder.fd)
+        return _facts(folder, name, prior, size=0, sha256=None)
+
+    def _keep(self, fd: int | None, key: str, folder: Folder, name: str) -> KeptCopy | None:
+        try:
+            return self._kept.keep(fd, key=key)
+        except TooLargeToKeep as error:
+            raise denied(
+                f"{shown(folder.path / name)} is larger than the {human_bytes(error.limit)} that are kept for undo "
+                "(setting files.keep_max_bytes), so it is left as it is"
+            ) from None
+
+    def _deleted_before(self, key: str) -> KeptCopy | None:
+        """What an earlier attempt of this call kept before it deleted the file."""
+        try:
+            return self._kept.facts(key)
+        except NotFoundError:
+            return None
+
+
+def _sha256(fd: int) -> str:
+    with open(fd, "rb", closefd=False) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _changed_meanwhile(folder: Folder, name: str) -> ToolError:
+    return invalid(
+        f"{shown(folder.path / name)} was changed by somebody else during the call and is left as it is; "
+        "read it again"
+    )
+
+
+def _require_in_place(folder: Folder, name: str, fd: int | None) -> None:
+    """Raise ToolError unless `name` still is the open file, or is still missing if there was none."""
+    try:
+        present = file_identity(os.stat(name, dir_fd=folder.fd, follow_symlinks=False))
+    except FileNotFoundError:
+        present = None
+    if present != (None if fd is None else file_identity(os.fstat(fd))):
+        raise _changed_meanwhile(folder, name)
+
+
+def _replace(folder: Folder, name: str, data: bytes, fd: int | None) -> None:
+    """Put a synced new file in place of `name`, whose present file is `fd`."""
+    temporary = f".sb-{SYSTEM_IDS.token(8)}.tmp"
+    # What replaces a private file is private from its first byte; a new file gets what the umask leaves.
+    mode = 0o666 if fd is None else 0o600
+    with ExitStack() as undo:
+        out = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder.fd)
+        undo.callback(os.unlink, temporary, dir_fd=folder.fd)
+        with open(out, "wb") as file:
+            file.write(data)
+            file.flush()
+            if fd is not None:
+                os.fchmod(out, os.fstat(fd).st_mode & 0o777)
+            os.fsync(out)
+        _require_in_place(folder, name, fd)
+        os.replace(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        undo.pop_all()
+    os.fsync(folder.fd)
+
+
+def _facts(
+    folder: Folder, name: str, prior: KeptCopy | None, *, size: int, sha256: str | None
+) -> dict[str, Any]:
+    return {
+        "path": readable(str(folder.path / name)),
+        "bytes": size,
+        "sha256": sha256,
+        "created": prior is None,
+        "kept": prior and prior.key,
+        "prior": prior and {"sha256": prior.sha256, "bytes": prior.size, "mode": prior.mode},
+    }

@@ -1,0 +1,151 @@
+"""Which file tools ship with SecondBrain, and what do they promise?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from sb.errors import ConfigError
+from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolReturnSchema
+from sb.kernel.tooling.registry import ToolRegistry
+from sb.store.kept import KeptStore
+from sb.tools.file_changes import FileChanges
+from sb.tools.file_reading import FileReader
+from sb.tools.file_search import FileSearch, SearchBounds
+from sb.tools.roots import Roots
+
+_PATH = "Absolute path below an allowed folder, or a path relative to the first allowed folder. No '..', no links."
+
+
+@dataclass(frozen=True)
+class FilesSettings:
+    """The section `files` of the configuration.
+
+    Args:
+        roots: absolute folders that the tools may touch; none by default, which refuses every call.
+        keep_max_bytes: the largest file that may be overwritten or deleted, its content being kept for undo.
+        max_read_bytes: the most that one read returns.
+        max_entries: the most that one listing returns.
+        search: bounds of one search.
+
+    Raises:
+        ConfigError: a root is not absolute, or a number is not positive.
+    """
+
+    roots: tuple[Path, ...] = ()
+    keep_max_bytes: int = 5 * 2**20
+    max_read_bytes: int = 2**20
+    max_entries: int = 1000
+    search: SearchBounds = field(default_factory=SearchBounds)
+
+    def __post_init__(self) -> None:
+        for root in self.roots:
+            if not root.is_absolute():
+                raise ConfigError(f"files.roots: {str(root)!r} is not an absolute path")
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if isinstance(value, int) and value < 1:
+                raise ConfigError(f"files.{setting.name} is {value}, must be at least 1")
+
+
+def register_files(registry: ToolRegistry, settings: FilesSettings, roots: Roots, kept: KeptStore) -> None:
+    """Add files.read, files.list, files.search, files.write and files.delete."""
+    _register_reading(registry, settings, roots)
+    _register_changes(registry, FileChanges(roots, kept))
+
+
+def _register_reading(registry: ToolRegistry, settings: FilesSettings, roots: Roots) -> None:
+    reader = FileReader(roots, settings.max_read_bytes, settings.max_entries)
+    registry.register_fn(
+        "files.read",
+        "Read a file",
+        reader.read,
+        description="Read a regular file. Text comes back as it is, other bytes as base64.",
+        args_schema=[
+            ToolArgSchema("path", description=_PATH),
+            ToolArgSchema(
+                "max_bytes",
+                "integer",
+                required=False,
+                # No number here: a changed setting must not change the contract that was approved.
+                description="Read at most this many bytes (default and most: the setting files.max_read_bytes).",
+            ),
+        ],
+        returns_schema=ToolReturnSchema(
+            "object",
+            "path, content, encoding (utf-8 or base64), bytes (in content), truncated (there is more)",
+        ),
+    )
+    registry.register_fn(
+        "files.list",
+        "List a folder",
+        reader.list,
+        description="List one folder, sorted by name. Links are listed but never followed.",
+        args_schema=[ToolArgSchema("path", required=False, description=f"The folder (default '.'). {_PATH}")],
+        returns_schema=ToolReturnSchema(
+            "object",
+            "path, entries of {name, type: file|folder|link|other, bytes: of a file, else null}, truncated",
+        ),
+    )
+    registry.register_fn(
+        "files.search",
+        "Search files",
+        FileSearch(roots, settings.search).search,
+        description="Find lines that hold a literal text (case counts, no patterns) in the files below a folder. "
+        "Binary and over-large files are skipped, and so are folders whose name begins with a dot unless path "
+        "names one.",
+        args_schema=[
+            ToolArgSchema("query", description="The text to find, within one line."),
+            ToolArgSchema("path", required=False, description=f"The folder to search (default '.'). {_PATH}"),
+            ToolArgSchema(
+                "glob",
+                required=False,
+                description="Only files whose name matches, such as *.py (default: all).",
+            ),
+        ],
+        returns_schema=ToolReturnSchema(
+            "object",
+            "matches of {path, line: from 1, text}, truncated (a bound was reached, there may be more), "
+            "skipped (files and folders that were not searched)",
+        ),
+        timeout_ms=30_000,
+    )
+
+
+def _register_changes(registry: ToolRegistry, changes: FileChanges) -> None:
+    facts = ToolReturnSchema(
+        "object",
+        "path, bytes and sha256 of the file as it is now (0 and null: deleted), created, kept (key of the kept "
+        "former content, or null), prior (sha256, bytes and mode of the former file, or null)",
+    )
+    registry.register_fn(
+        "files.write",
+        "Write a file",
+        changes.write,
+        SafetyClass.LOCAL_WRITE,
+        "Make or overwrite one regular file, completely or not at all. The former content is kept for undo.",
+        idempotent=True,
+        args_schema=[
+            ToolArgSchema("path", description=_PATH),
+            ToolArgSchema("content", description="The whole new content."),
+            ToolArgSchema(
+                "encoding", required=False, description="How content is encoded: utf-8 (default) or base64."
+            ),
+            ToolArgSchema(
+                "parents", "boolean", required=False, description="Make missing folders (default false)."
+            ),
+        ],
+        returns_schema=facts,
+        timeout_ms=30_000,
+    )
+    registry.register_fn(
+        "files.delete",
+        "Delete a file",
+        changes.delete,
+        SafetyClass.LOCAL_WRITE,
+        "Delete one regular file, never a folder. Its content is kept for undo.",
+        idempotent=False,
+        args_schema=[ToolArgSchema("path", description=_PATH)],
+        returns_schema=facts,
+        timeout_ms=30_000,
+    )
