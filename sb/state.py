@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from sb.decisions.namespace import require
 from sb.kernel.data_classification import redact_json
@@ -23,6 +23,7 @@ from sb.store.database import MEMORY, Database, open_database
 STREAM_BITS = 40
 SEQ_MASK = (1 << STREAM_BITS) - 1
 KERNEL_STREAM = "kernel"
+_PAGE = 500  # rows read at once: short reads hold nobody up, and a reader may take its time between them
 
 encode = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
@@ -105,7 +106,7 @@ class LogWrite:
         self._head = Head(0, "")
         self.execute: Callable[..., driver.Cursor]
 
-    def __enter__(self) -> LogWrite:
+    def __enter__(self) -> Self:
         self.execute = self._transaction.__enter__()
         try:
             self._head = self._log.head_with(self.execute)
@@ -285,13 +286,21 @@ class EventLog:
         wanted = {"run_id": run_id, "call_id": call_id, "agent": agent, "tool_id": tool_id, "kind": kind}
         filters = {column: value for column, value in wanted.items() if value}
         where = "".join(f" AND e.{column} = ?" for column in filters) + (" AND e.at >= ?" if since else "")
-        order = "DESC" if newest_first else "ASC"
-        sql = f"SELECT {_JOINED} WHERE e.id > ? AND e.id <= ?{where} ORDER BY e.id {order} LIMIT ?"
-        bounds = (self.first_id + after, self.first_id + SEQ_MASK)
-        parameters = (*bounds, *filters.values(), *((since,) if since else ()), limit or -1)
-        with self.database.snapshot() as connection:
-            for row in connection.execute(sql, parameters):
+        sql = (
+            f"SELECT {_JOINED} WHERE e.id > ? AND e.id < ?{where}"
+            f" ORDER BY e.id {'DESC' if newest_first else 'ASC'} LIMIT ?"
+        )
+        low, high = self.first_id + after, self.first_id + SEQ_MASK + 1
+        left = limit or SEQ_MASK
+        while left > 0:
+            parameters = (low, high, *filters.values(), *((since,) if since else ()), min(left, _PAGE))
+            rows = self.database.query(sql, parameters)
+            for row in rows:
                 yield self.event(row)
+            if len(rows) < _PAGE:
+                return
+            left -= len(rows)
+            low, high = (low, rows[-1][0]) if newest_first else (rows[-1][0], high)
 
     def close(self) -> None:
         self.database.close()

@@ -8,9 +8,8 @@ may have written the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
 
 from sb.errors import ConfigError
 from sb.text import plain, shorten
@@ -21,8 +20,7 @@ SHOWN = 80  # characters of a foreign value in a message
 _NO_CHARACTER = re.compile("[\ufffe\uffff]")
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong; `str` makes it `file:line: key: message`.
 
     Args:
@@ -61,8 +59,7 @@ class Report:
             raise ConfigError(f"{first} (and {len(others)} more)" if others else str(first), first.hint)
 
 
-@dataclass(frozen=True)
-class Scalar:
+class Scalar(NamedTuple):
     """One value as it was written; `bare` means without quotes."""
 
     line: int
@@ -74,23 +71,20 @@ class Scalar:
         return self.bare and not self.text
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(NamedTuple):
     line: int
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     line: int
     key: str
     value: Node
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     line: int
-    entries: tuple[Entry, ...] = field(default=())
+    entries: tuple[Entry, ...] = ()
 
 
 Node = Scalar | Listing | Table
@@ -132,11 +126,20 @@ def _readable_text(data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _Unreadable(line, "is not UTF-8 text", "save the file as UTF-8") from None
-    for number, written in enumerate(text.split("\n"), 1):
-        if plain(written) != written or _NO_CHARACTER.search(written):
-            hint = "a person who reads the file must see what it says"
-            raise _Unreadable(number, "has a control character or an invisible one", hint)
+    if "\t" in text:  # parsers disagree about where one is allowed
+        raise _Unreadable(_first_line(text, lambda line: "\t" in line), "has a tab", "indent with spaces")
+    if _hides(text):
+        hint = "a person who reads the file must see what it says"
+        raise _Unreadable(_first_line(text, _hides), "has a control character or an invisible one", hint)
     return text
+
+
+def _hides(text: str) -> bool:
+    return plain(text) != text or _NO_CHARACTER.search(text) is not None
+
+
+def _first_line(text: str, found: Callable[[str], bool]) -> int:
+    return next(number for number, line in enumerate(text.split("\n"), 1) if found(line))
 
 
 class _Builder:
@@ -166,9 +169,7 @@ class _Builder:
         line = min(line, len(lines))
         written = lines[line - 1]
         hint = ""
-        if "\t" in written:
-            hint = "indent with spaces, not with tabs"
-        elif re.search(r"(^|[\s\[,{:-])[*&]", written):
+        if re.search(r"(^|[\s\[,{:-])[*&]", written):
             hint = 'a value that begins with * or & needs quotes: "*.example.org"'
         raise _Unreadable(line, f"invalid YAML: {shorten(plain(problem, one_line=True), SHOWN)}", hint)
 
@@ -181,7 +182,7 @@ class _Builder:
             documents += 1
             if documents > 1:
                 raise _Unreadable(_line(event), "has a second document", "remove the line ---")
-            root = self.node(next(self.events), 0)
+            root = self.node(next(self.events), "", 0)
         if isinstance(root, Scalar) and root.missing:
             return Table(0)
         if not isinstance(root, Table):
@@ -190,7 +191,7 @@ class _Builder:
             )
         return root
 
-    def node(self, event: Any, depth: int) -> Node:
+    def node(self, event: Any, prefix: str, depth: int) -> Node:
         self.nodes += 1
         line = _line(event)
         kind = type(event).__name__
@@ -206,8 +207,9 @@ class _Builder:
         if kind == "ScalarEvent":
             return self.scalar(event, line)
         if kind == "SequenceStartEvent":
-            return Listing(line, tuple(self.node(item, depth + 1) for item in self.until("SequenceEndEvent")))
-        return self.table(line, depth)
+            items = self.until("SequenceEndEvent")
+            return Listing(line, tuple(self.node(item, prefix, depth + 1) for item in items))
+        return self.table(line, prefix, depth)
 
     def until(self, end: str) -> Iterator[Any]:
         while type(event := next(self.events)).__name__ != end:
@@ -218,18 +220,23 @@ class _Builder:
             raise _Unreadable(line, "a value has a line break, a tab or an invisible character")
         return Scalar(line, event.value, not event.style)
 
-    def table(self, line: int, depth: int) -> Table:
+    def table(self, line: int, prefix: str, depth: int) -> Table:
         entries: dict[str, Entry] = {}
         for event in self.until("MappingEndEvent"):
-            key = self.node(event, depth + 1)
-            value = self.node(next(self.events), depth + 1)
-            if not isinstance(key, Scalar) or not key.text:
-                self.report.add(key.line, "", f"a key must be a name, not {describe(key)}")
-            elif key.text in entries:
-                first = entries[key.text].line
-                self.report.add(key.line, shorten(key.text, SHOWN), f"is set twice, first on line {first}")
+            key = self.node(event, prefix, depth + 1)
+            name = key.text if isinstance(key, Scalar) else ""
+            dotted = shorten(f"{prefix}{name}", SHOWN)
+            value = self.node(next(self.events), f"{dotted}.", depth + 1)
+            if not isinstance(key, Scalar) or not name:
+                self.report.add(key.line, prefix.rstrip("."), f"a key must be a name, not {describe(key)}")
+            elif name in entries:
+                self.report.add(key.line, dotted, f"is set twice, first on line {entries[name].line}")
             else:
-                entries[key.text] = Entry(key.line, key.text, value)
+                if (
+                    isinstance(value, Scalar) and value.missing
+                ):  # its own mark is where the parser looked next
+                    value = Scalar(key.line, "")
+                entries[name] = Entry(key.line, name, value)
         return Table(line, tuple(entries.values()))
 
 

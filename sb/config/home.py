@@ -41,7 +41,7 @@ def expand(text: str, base: Path, env: Mapping[str, str]) -> Path:
         raise ConfigError(f"{plain(text, one_line=True)!r} is not a path")
     head, _, rest = text.partition("/")
     if head == "~":
-        base, text = user_folder(env), rest
+        base, text = user_folder(env), rest.lstrip("/")
     elif head.startswith("~"):
         raise ConfigError(f"{head} is another user's home", "write the absolute path, or ./ before the name")
     path = base / text
@@ -67,7 +67,10 @@ class Home:
                 f"SB_HOME is {plain(text, one_line=True)!r}, must be an absolute path or begin with ~/",
                 "export SB_HOME=$PWD/… names a folder here",
             )
-        return cls(expand(text, Path("/"), env))
+        try:
+            return cls(expand(text, Path("/"), env))
+        except ConfigError as error:
+            raise ConfigError(f"SB_HOME: {error.message}", error.hint) from None
 
     @property
     def database(self) -> Path:

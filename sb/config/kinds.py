@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sb.config.document import SHOWN, Entry, Listing, Node, Report, Scalar, Table, describe
 from sb.config.home import expand
@@ -24,8 +24,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _MAX_SIZE = 1 << 30
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """One source being read.
 
     Args:
@@ -41,8 +40,7 @@ class Reading:
         self.report.add(node.line, key, message, hint)
 
 
-@dataclass(frozen=True)
-class Kind(Generic[T]):
+class Kind(NamedTuple, Generic[T]):
     """One kind of value.
 
     Args:
@@ -154,11 +152,7 @@ def listing(item: Kind[T]) -> Kind[tuple[T, ...]]:
 
     def parse(node: Node, key: str, reading: Reading) -> tuple[T, ...] | None:
         if not isinstance(node, Listing):
-            hint = (
-                f"{key.rpartition('.')[2]}: [{describe(node)}]"
-                if isinstance(node, Scalar) and node.text
-                else ""
-            )
+            hint = "write it as [one, other]" if isinstance(node, Scalar) else ""
             reading.wrong(node, key, f"must be a list, not {describe(node)}", hint)
             return None
         values: dict[T, None] = {}
@@ -221,7 +215,7 @@ def _agent(agent: Entry, key: str, reading: Reading) -> AgentSettings:
         kind = _AGENT_KEYS.get(entry.key)
         if kind is None:
             reading.wrong(entry, inner, f"unknown key{nearest(entry.key, _AGENT_KEYS)}")
-        elif entry.key == "tools" and entry.value == Listing(entry.value.line, ()):
+        elif entry.key == "tools" and isinstance(entry.value, Listing) and not entry.value.items:
             # The kernel reads an empty allowlist as "any tool", the opposite of what it looks like.
             reading.wrong(entry, inner, "an empty list would allow every tool", "remove the key to mean that")
         elif (value := kind.parse(entry.value, inner, reading)) is not None:

@@ -42,6 +42,7 @@ def load_config(*, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object
     project = find_project(cwd, home)
     if project is not None:
         layers.read_project(project, home)
+    cwd = cwd.absolute()
     for row in SETTINGS:
         if row.env and env.get(row.env):
             layers.put_word(row, row.env, env[row.env], cwd)
@@ -98,9 +99,7 @@ class _Layers:
         accepted = trusted_digests(home).get(str(path))
         trusted = accepted == digest(data)
         if accepted and not trusted:
-            self.note(
-                f"{report.source}: has changed since it was trusted: it only narrows until sb config trust"
-            )
+            self.note(f"{report.source}: changed since it was trusted: it only narrows until sb config trust")
         for key, found in settings.items():
             origin = f"{report.source}:{found.line}"
             if trusted:
@@ -117,8 +116,7 @@ class _Layers:
         if refused:
             more = f" and {len(refused) - _REFUSED_SHOWN} more" if len(refused) > _REFUSED_SHOWN else ""
             names = ", ".join(shorten(plain(name, one_line=True), SHOWN) for name in refused[:_REFUSED_SHOWN])
-            self.note(
-                f"{origin}: {row.key}: {names}{more}: ignored until sb config trust where it would widen"
-            )
+            widens = f"{origin}: {row.key}: {names}{more} would widen it"
+            self.note(f"{widens}: ignored, as far as it does, until sb config trust")
         if value != current:
             self.put(row.key, value, origin)

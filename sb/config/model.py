@@ -66,7 +66,7 @@ class Files:
         5 * _MIB,
         kinds.size(),
         "The largest file that tools may overwrite or delete, since its content is kept for undo.",
-        narrow=smaller(),,
+        narrow=smaller(),
     )
     max_read_bytes: int = setting(1 * _MIB, kinds.size(), "The most that one read returns.", narrow=smaller())
 

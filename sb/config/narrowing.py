@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from sb.config.hosts import HostPattern
 
@@ -18,8 +17,7 @@ T = TypeVar("T")
 N = TypeVar("N", bound=float)
 
 
-@dataclass(frozen=True)
-class Narrow(Generic[T]):
+class Narrow(NamedTuple, Generic[T]):
     """One way to narrow; `label` says it in the reference."""
 
     label: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any
+from dataclasses import asdict, is_dataclass
+from typing import Any, NamedTuple
 
 from sb.config.hosts import HostPattern
 from sb.config.model import GROUPS, SETTINGS, Config
@@ -15,8 +15,7 @@ from sb.text import human_bytes
 _WIDTH = 100
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """One line of `sb config show`; `value` is plain JSON."""
 
     key: str

@@ -6,9 +6,8 @@ import errno
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.config.document import SHOWN, Entry, Problem, Report, Scalar, Table, describe, parse_document
 from sb.config.home import Home
@@ -20,8 +19,7 @@ MAX_BYTES = 1 << 20
 PROJECT_FILE = "sb.yaml"
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """The value that one line of a file gives to a setting."""
 
     value: Any
@@ -46,37 +44,37 @@ def read_bytes(path: Path, report: Report) -> bytes | None:
     A project file that is a symbolic link is refused: an agent could point it at a file that it cannot read itself,
     and learn its lines from the error messages. Nothing that could block (a pipe, a device) is read.
     """
-    is_project = path.name == PROJECT_FILE
-    follow = 0 if not is_project else os.O_NOFOLLOW
+    linkable = path.name != PROJECT_FILE
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | follow)
+        handle = os.open(
+            path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if linkable else os.O_NOFOLLOW)
+        )
     except FileNotFoundError:
         return None
     except OSError as error:
-        linked = is_project and error.errno in (errno.ELOOP, errno.EMLINK)
-        report.add(0, "", "is a symbolic link" if linked else f"cannot be read: {error.strerror}")
+        link = not linkable and error.errno in (errno.ELOOP, errno.EMLINK)
+        report.add(0, "", "is a symbolic link" if link else f"cannot be read: {error.strerror}")
         return b""
-    with open(handle, "rb") as file:
-        status = os.fstat(handle)
-        problem = _unfit(status)
-        if problem:
-            report.add(0, "", problem)
-            return b""
-        try:
-            data = file.read(MAX_BYTES + 1)
-        except OSError as error:
-            report.add(0, "", f"cannot be read: {error.strerror}")
-            return b""
-    if len(data) > MAX_BYTES:
-        report.add(0, "", f"is larger than {human_bytes(MAX_BYTES)}")
-        return b""
+    try:
+        data, problem = _read_regular(handle)
+    except OSError as error:
+        data, problem = b"", f"cannot be read: {error.strerror}"
+    finally:
+        os.close(handle)
+    if problem:
+        report.add(0, "", problem)
     return data
 
 
-def _unfit(status: os.stat_result) -> str:
-    if stat.S_ISDIR(status.st_mode):
-        return "is a folder, not a file"
-    return "" if stat.S_ISREG(status.st_mode) else "is not a regular file"
+def _read_regular(handle: int) -> tuple[bytes, str]:
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISDIR(mode):
+        return b"", "is a folder, not a file"
+    if not stat.S_ISREG(mode):
+        return b"", "is not a regular file"
+    with open(handle, "rb", closefd=False) as file:
+        data = file.read(MAX_BYTES + 1)
+    return (b"", f"is larger than {human_bytes(MAX_BYTES)}") if len(data) > MAX_BYTES else (data, "")
 
 
 def read_settings(data: bytes, reading: Reading) -> dict[str, Found]:

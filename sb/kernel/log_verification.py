@@ -16,7 +16,7 @@ from sb.state import Event, EventLog, Subject, link_hash
 from sb.store import driver
 from sb.store.anchor import AnchoredHead
 
-PRUNED = "kernel.audit.pruned"
+PRUNED = "audit.pruned"
 namespace.register(PRUNED, "Payloads of old events removed")
 MOST_PROBLEMS = 50
 

@@ -87,7 +87,7 @@ class Telemetry:
         self._arguments = arguments
         self._instruments: tuple[Any, Any, Any] | None = None
 
-    def start(self, ctx: RunContext, spec: ToolSpec, call_id: str, shown: dict[str, Any]) -> CallSpan:
+    def start(self, ctx: RunContext, spec: ToolSpec, call_id: str, shown: Any) -> CallSpan:
         """Open the span of a call; `shown` are its arguments without the sensitive ones."""
         api = sys.modules.get("opentelemetry.trace")
         if api is None or not spec.emit_trace:

@@ -22,6 +22,7 @@ else:
     except ImportError:
         import sqlite3 as sqlite  # noqa: TID251
 
+complete_statement = sqlite.complete_statement
 Connection = sqlite.Connection
 Cursor = sqlite.Cursor
 Error = sqlite.Error

@@ -77,7 +77,7 @@ def statements(sql: str) -> Iterable[str]:
     pending = ""
     for line in sql.splitlines(keepends=True):
         pending += line
-        if driver.sqlite.complete_statement(pending):
+        if driver.complete_statement(pending):
             yield pending.strip()
             pending = ""
     if pending.strip():
@@ -115,7 +115,7 @@ def recorded(query: Query) -> dict[int, str]:
     """Numbers and digests of the migrations that the database says were applied."""
     if not query("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'"):
         return {}
-    return dict(query("SELECT number, digest FROM schema_migrations"))  # type: ignore[arg-type]
+    return dict(query("SELECT number, digest FROM schema_migrations"))
 
 
 def version(query: Query) -> int:

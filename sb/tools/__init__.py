@@ -1,0 +1,44 @@
+"""Which tools ship with SecondBrain, and how are those of others found?
+
+`register_builtin` adds the shipped ones, `sb.tools.discovery` finds the others. What costs time to import
+(http.client, ssl, subprocess, importlib.metadata) is imported by the call that needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sb.kernel.tooling.registry import ToolRegistry
+    from sb.store.kept import KeptStore
+    from sb.tools.files import FilesSettings
+    from sb.tools.http import HttpSettings
+    from sb.tools.shell import ShellSettings
+
+
+def register_builtin(
+    registry: ToolRegistry,
+    files: FilesSettings,
+    http: HttpSettings,
+    shell: ShellSettings,
+    kept: KeptStore,
+    protected: Sequence[Path],
+) -> None:
+    """Add files.read, files.list, files.search, files.write, files.delete, http.get and shell.run.
+
+    Args:
+        kept: takes the former content of files that are changed.
+        protected: files and folders that no tool is given even below a root: SB_HOME, and the database.
+    """
+    from sb.tools.files import register_files
+    from sb.tools.http import register_http
+    from sb.tools.roots import Roots
+    from sb.tools.shell import register_shell
+
+    roots = Roots(files.roots, protected)
+    with registry.source("sb"):
+        register_files(registry, files, roots, kept)
+        register_http(registry, http)
+        register_shell(registry, shell, roots)

@@ -66,10 +66,7 @@ class _Entry:
     port: int | None
 
     def permits(self, host: str, port: int) -> bool:
-        if self.subdomains:
-            named = host.endswith("." + self.host)
-        else:
-            named = host == self.host
+        named = host.endswith("." + self.host) if self.subdomains else host == self.host
         return named and (port in _WEB_PORTS if self.port is None else port == self.port)
 
 

@@ -19,7 +19,8 @@ from sb.text import human_bytes
 from sb.tools.content import from_content
 from sb.tools.failures import denied, invalid, not_found, os_failures_about, shown
 from sb.tools.file_reading import readable
-from sb.tools.roots import Folder, Roots, file_identity
+from sb.tools.folders import Folder, file_identity
+from sb.tools.roots import Roots
 
 
 class FileChanges:

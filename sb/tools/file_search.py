@@ -15,7 +15,8 @@ from sb.kernel.contracts import ToolError
 from sb.text import shorten
 from sb.tools.failures import invalid
 from sb.tools.file_reading import readable
-from sb.tools.roots import Folder, Roots
+from sb.tools.folders import Folder
+from sb.tools.roots import Roots
 
 _BINARY_PROBE = 8192  # bytes; a NUL among them marks a binary file
 _LINE = 400  # characters of a matching line that are returned

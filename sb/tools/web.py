@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.tools.egress import normal_host
 from sb.tools.failures import invalid
 
 if TYPE_CHECKING:
+    import http.client
     import socket
     import ssl
+
+    from _typeshed import WriteableBuffer
 
 Resolver = Callable[..., Iterable[tuple[Any, ...]]]
 """`socket.getaddrinfo`, or something that takes (host, port, type=...) and answers in the same form."""
@@ -53,13 +55,12 @@ class Target:
     resource: str
 
     @classmethod
-    def parse(cls, url: str | bytes) -> Target:
+    def parse(cls, url: str) -> Target:
         """Read an absolute http or https URL; raises ToolError (VALIDATION_ERROR)."""
         from urllib.parse import quote, urlsplit
 
-        text = quote(url, safe=_URL_CHARACTERS) if _is_clean(url) else ""
         try:
-            parts = urlsplit(text)
+            parts = urlsplit(quote(_without_controls(url), safe=_URL_CHARACTERS))
             port = parts.port
         except ValueError:
             raise invalid("the URL is malformed") from None
@@ -90,9 +91,110 @@ class Target:
         return self.site + self.resource
 
     def joined(self, location: str) -> Target:
-        """Where a Location header leads from here; raises ToolError."""
-        from urllib.parse import urljoin
+        """Where a Location header leads from here; raises ToolError (VALIDATION_ERROR)."""
+        from urllib.parse import quote, urljoin
 
-        # Header values arrive decoded as Latin-1, whatever bytes they were.
-        clean = location.encode("latin-1", "replace")
-        return Target.parse(urljoin(self.url.encode("ascii"), clean))
+        try:
+            # Header values arrive decoded as Latin-1, whatever bytes they were.
+            reference = quote(_without_controls(location).encode("latin-1"), safe=_URL_CHARACTERS)
+            url = urljoin(self.url, reference)
+        except ValueError:
+            raise invalid("the URL is malformed") from None
+        return Target.parse(url)
+
+
+def _without_controls(url: str) -> str:
+    """The URL itself; raises ValueError if it holds characters that parsers silently drop or that end a line."""
+    if any(character < " " or character == "\x7f" for character in url):
+        raise ValueError("a control character")
+    return url
+
+
+@contextmanager
+def get(
+    target: Target, addresses: Iterable[tuple[Any, ...]], deadline: Deadline, context: ssl.SSLContext | None
+) -> Iterator[http.client.HTTPResponse]:
+    """Send GET to the first of the addresses that can be reached, and give the response, its body unread.
+
+    Args:
+        addresses: in the form of `socket.getaddrinfo`; nothing is resolved here.
+        context: for https.
+
+    Raises:
+        TimeoutError: the deadline passed, also while the body is read.
+        OSError, http.client.HTTPException: the connection or the answer failed.
+    """
+    import http.client
+
+    with ExitStack() as stack:
+        connected: socket.socket = stack.enter_context(_connect(addresses, deadline))
+        if context is not None:
+            connected.settimeout(deadline.remaining())
+            connected = stack.enter_context(context.wrap_socket(connected, server_hostname=target.host))
+        connection = http.client.HTTPConnection(target.host, target.port)
+        connection.sock = _TimedSocket(connected, deadline)
+        connection.request(
+            "GET",
+            target.resource,
+            headers={
+                "Host": target.authority,
+                "User-Agent": "SecondBrain",
+                "Accept": "*/*",
+                "Accept-Encoding": "identity",
+                "Connection": "close",
+            },
+        )
+        yield stack.enter_context(connection.getresponse())
+
+
+def _connect(addresses: Iterable[tuple[Any, ...]], deadline: Deadline) -> socket.socket:
+    import socket
+
+    failure: OSError = OSError("no address")
+    for family, kind, protocol, _, address in addresses:
+        patience = min(deadline.remaining(), _CONNECT_S)
+        connection = socket.socket(family, kind, protocol)
+        connection.settimeout(patience)
+        try:
+            connection.connect(address)
+        except OSError as error:
+            connection.close()
+            failure = error
+        else:
+            return connection
+    raise failure
+
+
+class _TimedSocket:
+    """What http.client needs of a socket, every wait bounded by the deadline of the whole call.
+
+    A socket's own timeout begins anew with every packet, so a server that sends a byte now and then would never
+    exceed it.
+    """
+
+    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
+        self._socket = connected
+        self._deadline = deadline
+
+    def sendall(self, data: bytes) -> None:
+        self._socket.settimeout(self._deadline.remaining())
+        self._socket.sendall(data)
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_TimedReader(self._socket, self._deadline))
+
+    def close(self) -> None:
+        """Nothing: http.client closes before the body is read; `get` owns the socket."""
+
+
+class _TimedReader(io.RawIOBase):
+    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
+        self._socket = connected
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        self._socket.settimeout(self._deadline.remaining())
+        return self._socket.recv_into(buffer)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sb.canonical import NotCanonical, freeze
 from sb.errors import SBError
-from sb.kernel.contracts import ToolErrorCode, ToolProvenance, ToolResult, value_matches
+from sb.kernel.contracts import ResultDetails, ToolErrorCode, ToolProvenance, ToolResult, value_matches
 from sb.kernel.data_classification import redact
 from sb.kernel.run_context import RunContext, SafetyMode
 from sb.kernel.telemetry import CallSpan, Telemetry
@@ -168,7 +168,7 @@ class ToolExecutor:
             self._admission.admit(call, args)
         except Refused as refusal:
             return self._refuse(call, refusal)
-        span = self._telemetry.start(ctx, call.spec, call.call_id, call.args if not call.secrets else {})
+        span = self._telemetry.start(ctx, call.spec, call.call_id, call.shown_args())
         result = self._run_recorded(call, span, loop)
         span.end(result)
         self._telemetry.measure(call.spec, result)
@@ -235,7 +235,11 @@ class ToolExecutor:
     ) -> ToolResult:
         call.reserved = False
         call.ctx.budget.settle_call(outcome.latency_ms)
-        details = {"latency_ms": outcome.latency_ms, "retries": outcome.retries, "span_id": span.span_id}
+        details: ResultDetails = {
+            "latency_ms": outcome.latency_ms,
+            "retries": outcome.retries,
+            "span_id": span.span_id,
+        }
         try:
             state = self._recorder.outcome(call, outcome, intent_id)
         except SBError as error:
@@ -249,15 +253,8 @@ class ToolExecutor:
             )
             return _error(call, outcome.code, outcome.message + doubt, **details)
         value = redact(outcome.value) if self._strict(call) else outcome.value
-        return ToolResult(
-            call.call_id,
-            call.tool_id,
-            True,
-            data=value,
-            trace_id=call.ctx.trace_id,
-            provenance=provenance,
-            **details,
-        )
+        details |= {"call_id": call.call_id, "trace_id": call.ctx.trace_id, "provenance": provenance}
+        return ToolResult.ok(call.tool_id, value, **details)
 
     def _strict(self, call: ToolCall) -> bool:
         return SafetyMode.STRICT in (call.ctx.safety_mode, self.policy.mode)
@@ -290,9 +287,7 @@ class ToolExecutor:
                 )
                 self._settle(call, interrupted, None, intent_id, CallSpan())
                 raise
-            except (
-                BaseException
-            ) as error:  # a tool may raise anything, SystemExit too: all of it is an outcome
+            except BaseException as error:  # noqa: BLE001 - whatever a tool raises, SystemExit too, is an outcome
                 outcome, provenance = self._failure(call, error), None
                 if attempt >= retries or not may_retry(error) or self._out_of_time(call, started):
                     break
@@ -395,14 +390,11 @@ def _binds(fn: Callable[..., Any], args: dict[str, Any]) -> bool:
 
 
 def _error(
-    call: ToolCall, code: ToolErrorCode, message: str, data: dict[str, Any] | None = None, **details: Any
+    call: ToolCall,
+    code: ToolErrorCode,
+    message: str,
+    data: dict[str, Any] | None = None,
+    **details: Unpack[ResultDetails],
 ) -> ToolResult:
-    return ToolResult.error(
-        call.tool_id,
-        code,
-        message,
-        data=data,
-        call_id=call.call_id,
-        trace_id=call.ctx.trace_id,
-        **details,
-    )
+    details["call_id"], details["trace_id"] = call.call_id, call.ctx.trace_id
+    return ToolResult.error(call.tool_id, code, message, data, **details)

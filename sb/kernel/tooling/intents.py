@@ -58,11 +58,11 @@ _COLUMNS = (
 
 def idempotency_key(run_id: str, tool_id: str, step: str, args_digest: str) -> str:
     """The kernel's key for one step of a run: the same step with the same arguments has the same key."""
-    return "idem_" + digest("\n".join((run_id, tool_id, step, args_digest)).encode())[:32]
+    return "idem_" + digest(f"{run_id}\n{tool_id}\n{step}\n{args_digest}".encode())[:32]
 
 
 def _intent(row: tuple[Any, ...]) -> Intent:
-    return Intent(*row[:7], IntentState(row[7]), *row[8:])
+    return Intent(**dict(zip(_COLUMNS.split(", "), row, strict=True)) | {"state": IntentState(row[7])})
 
 
 class Intents:

@@ -35,7 +35,7 @@ class _Job:
     def run(self) -> tuple[Any, BaseException | None]:
         try:
             return self.context.run(self.fn), None
-        except BaseException as error:  # a tool's SystemExit included: it is the caller who judges
+        except BaseException as error:  # noqa: BLE001 - a tool's SystemExit included: the caller judges
             return None, error
 
 
@@ -72,7 +72,7 @@ class Workers:
         def settle() -> None:
             try:
                 future.set_result(fn())
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - the future carries it to its waiter
                 future.set_exception(error)
 
         self._inbox().put(_Job(settle))

@@ -1,0 +1,78 @@
+"""How does an event read to a person, in one line?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sb.decisions.namespace import BUDGET_EXCEEDED, MEMORY_GET, MEMORY_PUT, RUN_FINISHED, RUN_STARTED
+from sb.kernel.log_verification import PRUNED
+from sb.state import Event
+from sb.text import human_bytes, plain, shorten
+
+WIDEST_VALUE = 60
+
+
+def describe(event: Event) -> str:
+    """One line without control characters; what a pruned event was about is still said."""
+    if event.payload is None:
+        return plain(f"{event.kind} {event.subject.tool_id} (details pruned)", one_line=True)
+    return plain(_sentence(event, event.payload), one_line=True)
+
+
+def _sentence(event: Event, payload: dict[str, Any]) -> str:
+    agent = event.subject.agent
+    if event.kind == RUN_STARTED:
+        return f"{agent} started a run" + (f": {payload['intent']}" if payload.get("intent") else "")
+    if event.kind == RUN_FINISHED:
+        budget = payload.get("budget", {})
+        used = f"{budget.get('tool_calls_used', 0)} of {budget.get('max_tool_calls', 0)} calls used"
+        return f"{agent} finished the run, {used}" + (f", after {payload['error']}" if payload.get("error") else "")
+    if event.kind in (MEMORY_PUT, MEMORY_GET):
+        verb = "wrote" if event.kind == MEMORY_PUT else "read"
+        return f"{payload.get('tier', '')} memory: {verb} {payload.get('key', '')}"
+    if event.kind == PRUNED:
+        return f"payloads up to row {payload.get('through')} removed: {payload.get('reason', '')}"
+    if event.subject.tool_id:
+        return _call_sentence(event, payload)
+    return f"{event.kind} {_brief(payload)}"
+
+
+def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
+    call = f"{event.subject.tool_id}({_arguments(payload.get('args'))})"
+    phase = payload.get("phase")
+    if phase == "intent":
+        return f"will call {call}"
+    if phase == "in_doubt":
+        return f"IN DOUBT {event.subject.tool_id}: {payload.get('cause', '')}"
+    if phase == "refused":
+        word = "BUDGET" if event.kind == BUDGET_EXCEEDED else "NEEDS A PERSON" if _waits(payload) else "DENIED"
+        return f"{word} {call}: {payload.get('reason', '')}"
+    changed = " (its contract has changed)" if payload.get("tool_contract_mismatch") else ""
+    if payload.get("code"):
+        word = "IN DOUBT" if payload.get("state") == "in_doubt" else "failed"
+        return f"{word} {_named(event, payload, call)}: {payload['code']} {payload.get('error', '')}"
+    size = human_bytes(int(payload.get("result_bytes", 0)))
+    return f"ok {_named(event, payload, call)} gave {size} in {payload.get('latency_ms', 0):.1f} ms{changed}"
+
+
+def _waits(payload: dict[str, Any]) -> bool:
+    return bool(payload.get("rule") == "requires_approval")
+
+
+def _named(event: Event, payload: dict[str, Any], call: str) -> str:
+    """The call with its arguments, unless the intent before it has said them."""
+    return call if "args" in payload else event.subject.tool_id
+
+
+def _arguments(args: Any) -> str:
+    if isinstance(args, dict):
+        return ", ".join(f"{name}={_brief(value)}" for name, value in args.items())
+    if isinstance(args, list):
+        return ", ".join(map(str, args))
+    return "" if args is None else str(args)
+
+
+def _brief(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shorten(" ".join(text.split()), WIDEST_VALUE)

@@ -1,0 +1,110 @@
+"""Which tools did others install or configure, and which of them could not be loaded?"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sb.errors import ContractError
+from sb.kernel.tooling.registry import RegisteredTool, ToolRegistry
+from sb.text import plain, shorten
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINT_GROUP = "sb.tools"
+_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+@dataclass(frozen=True)
+class LoadFailure:
+    """Tools that are not there, and why.
+
+    Args:
+        source: as `ToolRegistry.source` names it.
+        message: one line.
+    """
+
+    source: str
+    message: str
+
+
+def load_third_party(registry: ToolRegistry, configured: Sequence[str]) -> list[LoadFailure]:
+    """Let every installed entry point of the group `sb.tools`, then every configured function, register tools.
+
+    Each is a callable that takes the registry. One that fails leaves no tool behind and does not keep the
+    others from loading; so does one that replaces or removes a tool that was there before it.
+
+    Args:
+        configured: "module:function" names from a configuration that is trusted, since they are imported.
+    """
+    failures = []
+    try:
+        sources = _installed()
+    except Exception as error:  # noqa: BLE001 - a broken installation of others must not stop ours
+        failures.append(LoadFailure("entry points", _one_line(error)))
+        sources = []
+    sources += [(f"config {name}", partial(_configured, name)) for name in configured]
+    for source, load in sources:
+        message = _load_one(registry, source, load)
+        if message:
+            failures.append(LoadFailure(source, message))
+    return failures
+
+
+def _installed() -> list[tuple[str, Callable[[], Any]]]:
+    from importlib.metadata import entry_points  # takes tens of milliseconds
+
+    found = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value))
+    return [(f"entry point {point.name} ({_distribution(point)})", point.load) for point in found]
+
+
+def _distribution(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "unknown distribution"
+
+
+def _configured(name: str) -> Any:
+    if not _REFERENCE.fullmatch(name):
+        raise ValueError("not of the form module:function")
+    module, _, function = name.partition(":")
+    found: Any = importlib.import_module(module)
+    for attribute in function.split("."):
+        found = getattr(found, attribute)
+    return found
+
+
+def _load_one(registry: ToolRegistry, source: str, load: Callable[[], Any]) -> str:
+    """Why the tools of one source were not added, or ""."""
+    before = {tool_id: registry.tool(tool_id) for tool_id in registry.list_ids()}
+    try:
+        with registry.source(source):
+            load()(registry)
+        _require_untouched(registry, before)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - code of others: its failure is reported, not ours
+        _restore(registry, before)
+        return _one_line(error)
+    return ""
+
+
+def _one_line(error: BaseException) -> str:
+    return shorten(plain(f"{type(error).__name__}: {error}", one_line=True), 300)
+
+
+def _require_untouched(registry: ToolRegistry, before: dict[str, RegisteredTool | None]) -> None:
+    for tool_id, tool in before.items():
+        if tool and registry.tool(tool_id) is not tool:
+            raise ContractError(f"it replaced or removed {tool_id}, which {tool.source} had registered")
+
+
+def _restore(registry: ToolRegistry, before: dict[str, RegisteredTool | None]) -> None:
+    for tool_id in registry.list_ids():
+        if registry.tool(tool_id) is not before.get(tool_id):
+            registry.unregister(tool_id)
+    for tool_id, tool in before.items():
+        if tool and tool_id not in registry:
+            with registry.source(tool.source):
+                registry.register(tool.spec, tool.fn)

@@ -1,0 +1,144 @@
+"""How is something inside an open folder opened without ever going through a link?
+
+Every component is opened relative to the folder before it and never through a symbolic link, so that a link
+swapped in between two steps cannot lead elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.tools.failures import denied, invalid, not_found, os_failure, shown
+
+Identity = tuple[int, int]  # st_dev, st_ino
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+# Non-blocking: opening a FIFO must not wait for a writer.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+
+
+def file_identity(status: os.stat_result) -> Identity:
+    return status.st_dev, status.st_ino
+
+
+@dataclass(frozen=True)
+class Folder:
+    """An open folder below a root; valid inside the context that yielded it.
+
+    Args:
+        fd: its file descriptor.
+        path: where it was found, for messages and results.
+        protected: files and folders that are refused.
+    """
+
+    fd: int
+    path: Path
+    protected: frozenset[Identity]
+
+    @contextmanager
+    def open_folder(self, name: str) -> Iterator[Folder]:
+        """The folder of that name inside this one; raises ToolError."""
+        fd = open_component(self, name, FOLDER)
+        try:
+            yield checked(Folder(fd, self.path / name, self.protected))
+        finally:
+            os.close(fd)
+
+    @contextmanager
+    def open_file(self, name: str) -> Iterator[int]:
+        """A descriptor of the regular file of that name, open for reading; raises ToolError."""
+        path = self.path / name
+        try:
+            # Looked at before it is opened, because opening a device can already act on it.
+            _require_regular(os.stat(name, dir_fd=self.fd, follow_symlinks=False), path)
+        except OSError as error:
+            raise _refusal(self, name, error) from error
+        fd = open_component(self, name, _FILE)
+        try:
+            status = os.fstat(fd)
+            _require_regular(status, path)
+            _require_unprotected(status, path, self.protected)
+            yield fd
+        finally:
+            os.close(fd)
+
+    @contextmanager
+    def open_present(self, name: str) -> Iterator[int | None]:
+        """Like `open_file`, but None when nothing of that name exists."""
+        with ExitStack() as stack:
+            try:
+                fd = stack.enter_context(self.open_file(name))
+            except ToolError as error:
+                if error.code is not ToolErrorCode.NOT_FOUND:
+                    raise
+                fd = None
+            yield fd
+
+
+def checked(folder: Folder) -> Folder:
+    """The folder itself, unless it is protected; raises ToolError."""
+    _require_unprotected(os.fstat(folder.fd), folder.path, folder.protected)
+    return folder
+
+
+def open_or_make(folder: Folder, name: str) -> int:
+    """A descriptor of the folder of that name, made if it is missing; raises ToolError."""
+    try:
+        return open_component(folder, name, FOLDER)
+    except ToolError as error:
+        if error.code is not ToolErrorCode.NOT_FOUND:
+            raise
+    try:
+        os.mkdir(name, dir_fd=folder.fd)
+    except FileExistsError:
+        pass  # made by someone else meanwhile: opening it decides whether it is a folder
+    except OSError as error:
+        raise os_failure(error, folder.path / name) from error
+    return open_component(folder, name, FOLDER)
+
+
+def open_component(folder: Folder, name: str, flags: int) -> int:
+    """A descriptor of what has that name in the folder; raises ToolError, also for a link."""
+    try:
+        return os.open(name, flags, dir_fd=folder.fd)
+    except OSError as error:
+        raise _refusal(folder, name, error) from error
+
+
+def _refusal(folder: Folder, name: str, error: OSError) -> ToolError:
+    path = folder.path / name
+    if error.errno == errno.ENOENT:
+        return not_found(f"{shown(path)} does not exist")
+    try:
+        if stat.S_ISLNK(os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode):
+            return _is_link(path)
+    except OSError:
+        return os_failure(error, path)  # gone or unreadable by now: the first error says more
+    if error.errno == errno.ENOTDIR:
+        return invalid(f"{shown(path)} is not a folder")
+    return os_failure(error, path)
+
+
+def _is_link(path: Path) -> ToolError:
+    return denied(f"{shown(path)} is a symbolic link; tools do not follow links")
+
+
+def _require_regular(status: os.stat_result, path: Path) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise _is_link(path)
+    if stat.S_ISDIR(status.st_mode):
+        raise invalid(f"{shown(path)} is a folder")
+    if not stat.S_ISREG(status.st_mode):
+        raise invalid(f"{shown(path)} is not a regular file")
+
+
+def _require_unprotected(status: os.stat_result, path: Path, protected: frozenset[Identity]) -> None:
+    if file_identity(status) in protected:
+        raise denied(f"{shown(path)} belongs to SecondBrain itself; tools do not touch it")
