@@ -302,5 +302,14 @@ class EventLog:
             left -= len(rows)
             low, high = (low, rows[-1][0]) if newest_first else (rows[-1][0], high)
 
+    def payloads_before(self, before: float) -> int:
+        """How many events older than `before` (seconds since the epoch) still have their payload."""
+        rows = self.database.query(
+            "SELECT count(*) FROM events e JOIN event_payloads p ON p.id = e.id"
+            " WHERE e.id > ? AND e.id <= ? AND e.at < ?",
+            (self.first_id, self.first_id + SEQ_MASK, int(before * 1e6)),
+        )
+        return int(rows[0][0])
+
     def close(self) -> None:
         self.database.close()

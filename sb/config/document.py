@@ -1,8 +1,8 @@
 """What does a YAML file say, on which line, and what is wrong with it?
 
-Values keep their text as written, and the kind of the setting decides what it means. YAML's own guesses would read
-`off` as false, `010` as eight and `1:30` as ninety. Anchors and aliases are refused, and nodes are counted: an agent
-may have written the file.
+Values keep their text as written, and the kind of the setting decides what it means. YAML's own guesses would
+read `off` as false, `010` as eight and `1:30` as ninety. Anchors and aliases are refused, and nodes are counted:
+an agent may have written the file.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sb.text import plain, shorten
 MAX_NODES = 5_000
 MAX_DEPTH = 16
 SHOWN = 80  # characters of a foreign value in a message
+_QUOTE_STARS = '"*.example.org"'
 _NO_CHARACTER = re.compile("[\ufffe\uffff]")
 
 
@@ -97,7 +98,7 @@ def describe(node: Node) -> str:
     if isinstance(node, Table):
         return "a mapping"
     if node.missing:
-        return "empty"
+        return "nothing"
     return shorten(node.text, SHOWN) if node.bare else f'"{shorten(node.text, SHOWN)}" in quotes'
 
 
@@ -167,10 +168,8 @@ class _Builder:
     def _syntax(self, line: int, problem: str) -> NoReturn:
         lines = self.text.split("\n")
         line = min(line, len(lines))
-        written = lines[line - 1]
-        hint = ""
-        if re.search(r"(^|[\s\[,{:-])[*&]", written):
-            hint = 'a value that begins with * or & needs quotes: "*.example.org"'
+        starred = re.search(r"(^|[\s\[,{:-])[*&]", lines[line - 1])
+        hint = f"in quotes: {_QUOTE_STARS}" if starred else ""
         raise _Unreadable(line, f"invalid YAML: {shorten(plain(problem, one_line=True), SHOWN)}", hint)
 
     def document(self) -> Table:
@@ -196,8 +195,8 @@ class _Builder:
         line = _line(event)
         kind = type(event).__name__
         if kind == "AliasEvent" or event.anchor is not None:
-            hint = 'write the value out; one that begins with * or & needs quotes: "*.example.org"'
-            raise _Unreadable(line, "anchors and aliases are not used here", hint)
+            hint = f"write the value out, or, if that is what it is, in quotes: {_QUOTE_STARS}"
+            raise _Unreadable(line, "anchors (&) and aliases (*) are not used here", hint)
         if event.tag is not None:
             raise _Unreadable(line, "tags (!) are not used here", "write the plain value")
         if depth > MAX_DEPTH:
@@ -231,11 +230,9 @@ class _Builder:
                 self.report.add(key.line, prefix.rstrip("."), f"a key must be a name, not {describe(key)}")
             elif name in entries:
                 self.report.add(key.line, dotted, f"is set twice, first on line {entries[name].line}")
+            elif isinstance(value, Scalar) and value.missing:
+                entries[name] = Entry(key.line, name, Scalar(key.line, ""))  # its own mark is further down
             else:
-                if (
-                    isinstance(value, Scalar) and value.missing
-                ):  # its own mark is where the parser looked next
-                    value = Scalar(key.line, "")
                 entries[name] = Entry(key.line, name, value)
         return Table(line, tuple(entries.values()))
 

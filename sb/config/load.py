@@ -1,7 +1,8 @@
 """What is set, and where did each value come from?
 
-A flag counts before the environment, the environment before a trusted project file, that before the file in SB_HOME,
-and that before the default. An untrusted project file may only narrow what the file in SB_HOME and the defaults give.
+A flag counts before the environment, the environment before a trusted project file, that before the file in
+SB_HOME, and that before the default. An untrusted project file may only narrow what the file in SB_HOME and the
+defaults give.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def load_config(*, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object
         flags: key of a setting to the value typed for its flag; None means that it was not typed.
 
     Raises:
-        ConfigError: a file, flag or variable has something wrong; the first problem and the number of the others.
+        ConfigError: something is wrong with a file, flag or variable; the first problem and how many more.
     """
     home = Home.locate(env)
     layers = _Layers(env)

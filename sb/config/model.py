@@ -58,7 +58,8 @@ class Files:
     roots: tuple[Path, ...] = setting(
         (),
         kinds.listing(kinds.path()),
-        "Folders whose files agents may use, with everything below; none by default. Relative to the configuration file.",
+        "Folders whose files agents may use, with everything below; none by default. Relative to the "
+        "configuration file.",
         narrow=shared("folders inside the configured ones", inner_folder),
         example="[~/projects/site]",
     )
@@ -78,8 +79,8 @@ class Http:
     allow: tuple[HostPattern, ...] = setting(
         (),
         kinds.listing(kinds.host()),
-        "Hosts that agents may reach; none by default. *.host means every host below it, not itself (in quotes: "
-        "YAML reads a bare * as something else). Without a port only 80 and 443 are meant.",
+        "Hosts that agents may reach; none by default. *.host means every host below it, not itself (in "
+        "quotes: YAML reads a bare * as something else). Without a port only 80 and 443 are meant.",
         narrow=shared("hosts inside the configured ones", shared_hosts),
         example='[example.org, "*.example.org", "localhost:8080"]',
     )
@@ -151,15 +152,15 @@ class Config:
     contract_enforcement: str = setting(
         ENFORCEMENTS[-1],
         kinds.choice(*ENFORCEMENTS),
-        "off compares no contracts; observe logs a contract that is not the approved one; enforce also refuses the "
-        "call, unless it only reads.",
+        "off compares no contracts; observe logs a contract that is not the approved one; enforce also refuses "
+        "the call, unless it only reads.",
         narrow=stricter(*ENFORCEMENTS),
     )
     safety_mode: str = setting(
         SAFETY_MODES[0],
         kinds.choice(*SAFETY_MODES),
-        "normal allows every safety class, safe and strict only read_only, and strict redacts results as well. The "
-        "stricter of this and the run's own mode counts.",
+        "normal allows every safety class, safe and strict only read_only, and strict redacts results as well. "
+        "The stricter of this and the run's own mode counts.",
         narrow=stricter(*SAFETY_MODES),
     )
     max_args_bytes: int = setting(
@@ -170,9 +171,10 @@ class Config:
     agents: Mapping[str, AgentSettings] = setting(
         MappingProxyType({}),
         kinds.agents(),
-        "What each agent may do, by its name: the ids of its tools (without the key, any up to the ceiling), the "
-        f"highest safety class ({', '.join(kinds.CEILINGS)}; by default the first) and the permissions it holds.",
-        example="{reviewer: {tools: [file.read], ceiling: read_only, permissions: [source.read]}}",
+        "What each agent may do, by its name: the ids of its tools (without the key, any up to the ceiling), "
+        f"the highest safety class ({', '.join(kinds.CEILINGS)}; by default the first) and the permissions "
+        "it holds.",
+        example="{reviewer: {tools: [files.read], ceiling: read_only, permissions: [source.read]}}",
     )
     tools: tuple[str, ...] = setting(
         (),

@@ -1,7 +1,7 @@
 """How may a file that nobody has trusted make a setting tighter, and what of it is left out?
 
-A narrowing takes the value in force and the one the project file asks for. It gives the value that now counts, never
-wider than the one in force, and names what was asked for in vain.
+A narrowing takes the value in force and the one the project file asks for. It gives the value that now counts,
+never wider than the one in force, and names what was asked for in vain.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def shared_hosts(ours: HostPattern, theirs: HostPattern) -> Overlap[HostPattern]
 def inner_folder(ours: Path, theirs: Path) -> Overlap[Path] | None:
     """The folder that lies in the other one.
 
-    The folder asked for comes back as what its links lead to now: whoever may write the project could turn them.
+    The folder asked for comes back without links: whoever may write the project could turn them later.
     """
     mine, asked = Path(os.path.realpath(ours)), Path(os.path.realpath(theirs))
     if asked != mine and asked.is_relative_to(mine):

@@ -48,20 +48,20 @@ def render_example() -> str:
     ]
     group = ""
     for row in SETTINGS:
+        lines.append("")
         if row.group and row.group != group:
-            lines += ["", f"# {GROUPS[row.group].__doc__}", f"{row.group}:"]
-        group = row.group
+            lines += [f"# {GROUPS[row.group].__doc__}", f"{row.group}:"]
         lines += _example_of(row)
+        group = row.group
     return "\n".join(lines) + "\n"
 
 
 def _example_of(row: Setting) -> list[str]:
     indent = "  " if row.group else ""
-    text = f"{row.doc} Value: {row.kind.label}."
-    comment = textwrap.wrap(text, _WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
+    comment = [*textwrap.wrap(row.doc, _WIDTH - len(indent)), f"Value: {row.kind.label}."]
     if row.example:
-        comment.append(f"{indent}# For example: {row.name}: {row.example}")
-    return [*([] if row.group else [""]), *comment, f"{indent}#{row.name}: {_yaml(row.default)}"]
+        comment.append(f"For example: {row.name}: {row.example}")
+    return [*(f"{indent}# {line}" for line in comment), f"{indent}#{row.name}: {_yaml(row.default)}"]
 
 
 def _yaml(value: Any) -> str:

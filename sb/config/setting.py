@@ -1,7 +1,7 @@
 """What is known about a setting, and how is it declared?
 
-A setting is one field of a frozen dataclass (see `sb.config.model`): its row of the table travels in the field's
-metadata, so that the typed attribute, validation, the example file and the reference come from one line.
+A setting is one field of a frozen dataclass (see `sb.config.model`): its row of the table travels in the
+field's metadata, so that the typed attribute, validation, the example file and the reference have one source.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from sb.text import human_bytes, nearest, shorten
 
 MAX_BYTES = 1 << 20
 PROJECT_FILE = "sb.yaml"
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Found(NamedTuple):
@@ -27,7 +28,7 @@ class Found(NamedTuple):
 
 
 def find_project(cwd: Path, home: Home) -> Path | None:
-    """The nearest sb.yaml at or above `cwd`, up to the root of its git repository; never one inside SB_HOME."""
+    """The nearest sb.yaml at or above `cwd`, up to the root of its git repository, never one inside SB_HOME."""
     start = Path(os.path.realpath(cwd))
     for folder in (start, *start.parents):
         path = folder / PROJECT_FILE
@@ -41,14 +42,12 @@ def find_project(cwd: Path, home: Home) -> Path | None:
 def read_bytes(path: Path, report: Report) -> bytes | None:
     """The content of a configuration file in one read, or None if there is none; problems go to `report`.
 
-    A project file that is a symbolic link is refused: an agent could point it at a file that it cannot read itself,
-    and learn its lines from the error messages. Nothing that could block (a pipe, a device) is read.
+    A project file that is a symbolic link is refused: an agent could point it at a file that it cannot read
+    itself, and learn its lines from the error messages. Nothing that could block (a pipe, a device) is read.
     """
     linkable = path.name != PROJECT_FILE
     try:
-        handle = os.open(
-            path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if linkable else os.O_NOFOLLOW)
-        )
+        handle = os.open(path, _READ if linkable else _READ | os.O_NOFOLLOW)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -88,7 +87,9 @@ def read_settings(data: bytes, reading: Reading) -> dict[str, Found]:
 def _read_table(table: Table, prefix: str, reading: Reading, found: dict[str, Found]) -> None:
     for entry in table.entries:
         key = prefix + entry.key
-        if key in BY_KEY:
+        if "." in entry.key:  # a second spelling could set a value twice
+            _unknown(entry, prefix, reading)
+        elif key in BY_KEY:
             value = BY_KEY[key].kind.parse(entry.value, key, reading)
             if value is not None:
                 found[key] = Found(value, entry.line)
@@ -109,9 +110,9 @@ def _unknown(entry: Entry, prefix: str, reading: Reading) -> None:
     here = [key.removeprefix(prefix).partition(".")[0] for key in BY_KEY if key.startswith(prefix)]
     elsewhere = [row.key for row in BY_KEY.values() if row.group and entry.key in (row.name, row.key)]
     hint = f"known here: {', '.join(dict.fromkeys(here))}"
-    if elsewhere:
+    if elsewhere and not prefix:
         group, _, name = elsewhere[0].partition(".")
-        hint = f"it belongs under {group}: write {group}: and, indented on the next line, {name}:"
+        hint = f"write {group}: and, indented on the next line, {name}:"
     reading.wrong(entry, shorten(prefix + entry.key, SHOWN), f"unknown key{nearest(entry.key, here)}", hint)
 
 

@@ -1,7 +1,7 @@
 """Which project files has a person accepted, as they are now?
 
-An agent may be able to write a project's file, so a file is trusted by the digest of its bytes: the bytes that are
-hashed are the bytes that are parsed, and a change takes the trust away.
+An agent may be able to write a project's file, so a file is trusted by the digest of its bytes: the bytes that
+are hashed are the bytes that are parsed, and a change takes the trust away.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ def trusted_digests(home: Home) -> dict[str, str]:
 
 
 def is_trusted(home: Home, path: Path) -> bool:
-    """Whether the file, as it is now, is the one that was accepted; raises ConfigError as `trusted_digests` does."""
+    """Whether the file, as it is now, is the one that was accepted.
+
+    Raises:
+        ConfigError: as `trusted_digests`.
+    """
     path = _project_path(path)
     report = Report(str(path))
     data = read_bytes(path, report)

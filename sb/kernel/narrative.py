@@ -7,6 +7,7 @@ from typing import Any
 
 from sb.decisions.namespace import BUDGET_EXCEEDED, MEMORY_GET, MEMORY_PUT, RUN_FINISHED, RUN_STARTED
 from sb.kernel.log_verification import PRUNED
+from sb.sources import iso
 from sb.state import Event
 from sb.text import human_bytes, plain, shorten
 
@@ -20,6 +21,12 @@ def describe(event: Event) -> str:
     return plain(_sentence(event, event.payload), one_line=True)
 
 
+def log_line(event: Event) -> str:
+    """One line with the row's number, time and run; what `sb audit` prints."""
+    run = plain(event.subject.run_id[-6:], one_line=True) or "-"
+    return f"{event.seq:>6}  {iso(event.at / 1e6)[:19]}Z  {run:>6}  {describe(event)}"
+
+
 def _sentence(event: Event, payload: dict[str, Any]) -> str:
     agent = event.subject.agent
     if event.kind == RUN_STARTED:
@@ -27,7 +34,9 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
     if event.kind == RUN_FINISHED:
         budget = payload.get("budget", {})
         used = f"{budget.get('tool_calls_used', 0)} of {budget.get('max_tool_calls', 0)} calls used"
-        return f"{agent} finished the run, {used}" + (f", after {payload['error']}" if payload.get("error") else "")
+        return f"{agent} finished the run, {used}" + (
+            f", after {payload['error']}" if payload.get("error") else ""
+        )
     if event.kind in (MEMORY_PUT, MEMORY_GET):
         verb = "wrote" if event.kind == MEMORY_PUT else "read"
         return f"{payload.get('tier', '')} memory: {verb} {payload.get('key', '')}"
@@ -46,7 +55,9 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
     if phase == "in_doubt":
         return f"IN DOUBT {event.subject.tool_id}: {payload.get('cause', '')}"
     if phase == "refused":
-        word = "BUDGET" if event.kind == BUDGET_EXCEEDED else "NEEDS A PERSON" if _waits(payload) else "DENIED"
+        word = (
+            "BUDGET" if event.kind == BUDGET_EXCEEDED else "NEEDS A PERSON" if _waits(payload) else "DENIED"
+        )
         return f"{word} {call}: {payload.get('reason', '')}"
     changed = " (its contract has changed)" if payload.get("tool_contract_mismatch") else ""
     if payload.get("code"):

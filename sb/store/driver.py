@@ -37,7 +37,11 @@ OLDEST = (3, 37, 0)  # STRICT tables
 
 _BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT, _FULL, _CANTOPEN, _NOTADB = 5, 6, 8, 10, 11, 13, 14, 26
 _ADVICE: dict[int, tuple[type[StoreError], str, str]] = {
-    _BUSY: (StoreLocked, "is locked by another process", "try again; `sb doctor` shows who holds it open"),
+    _BUSY: (
+        StoreLocked,
+        "is locked by another process",
+        "try again when the other process has finished its write",
+    ),
     _LOCKED: (StoreLocked, "is locked by another connection of this process", "try again"),
     _READONLY: (StoreReadOnly, "cannot be written", "check the file's and its folder's permissions"),
     _IOERR: (StoreError, "could not be read or written (I/O error)", "check the disk"),

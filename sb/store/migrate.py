@@ -111,6 +111,12 @@ def is_empty(query: Query) -> bool:
     return not query("SELECT 1 FROM sqlite_schema LIMIT 1")
 
 
+def is_foreign(query: Query) -> bool:
+    """Whether the database has tables, but none of ours: somebody else's file."""
+    ours = {name for objects in expected(shipped()) for name in objects}
+    return not is_empty(query) and not recorded(query) and not ours & _schema(query).keys()
+
+
 def recorded(query: Query) -> dict[int, str]:
     """Numbers and digests of the migrations that the database says were applied."""
     if not query("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'"):
@@ -125,14 +131,27 @@ def version(query: Query) -> int:
 
 def require_current(query: Query, path: str) -> None:
     """Raise SchemaMismatch unless the database has this version's schema (its number; `status` looks deeper)."""
+    refuse_newer(query, path)
+    have, want = version(query), latest()
+    if have < want:
+        if is_empty(query):
+            raise SchemaMismatch(f"database {path} is empty", "make it with `sb init`")
+        if is_foreign(query):
+            raise SchemaMismatch(
+                f"{path} is another program's database", "point --db or SB_DB at another file"
+            )
+        raise SchemaMismatch(
+            f"database {path} has schema {have}, this version needs {want}", "run `sb migrate`"
+        )
+
+
+def refuse_newer(query: Query, path: str) -> None:
+    """Raise SchemaMismatch when a newer version of SecondBrain has changed the schema."""
     have, want = version(query), latest()
     if have > want:
         raise SchemaMismatch(
             f"database {path} has schema {have}, newer than this version's {want}", "update secondbrain"
         )
-    if have < want:
-        what = f"schema {have}" if have or recorded(query) else "no SecondBrain schema"
-        raise SchemaMismatch(f"database {path} has {what}, this version needs {want}", "run `sb migrate`")
 
 
 def create(execute: Execute, *, now: float, database_id: str) -> None:
@@ -204,6 +223,8 @@ def upgrade(
     def query(sql: str) -> list[tuple[Any, ...]]:
         return list(execute(sql).fetchall())
 
+    if is_foreign(query):
+        raise SchemaMismatch("this is another program's database", "point --db or SB_DB at another file")
     report = status(query, migrations)
     for line in report:
         if line.state in ("partial", "drifted"):

@@ -82,7 +82,9 @@ def test_well_formed_tool_ids_are_accepted(tool_id: str) -> None:
     assert spec(tool_id=tool_id).tool_id == tool_id
 
 
-@pytest.mark.parametrize("tool_id", ["", "a", "A.b", "1a", ".a", "a b", "a/b", "ä.b", "a.b\n", "files.Read", None, 7])
+@pytest.mark.parametrize(
+    "tool_id", ["", "a", "A.b", "1a", ".a", "a b", "a/b", "ä.b", "a.b\n", "files.Read", None, 7]
+)
 def test_malformed_tool_ids_are_refused(tool_id: Any) -> None:
     with pytest.raises(ContractError, match="tool id"):
         spec(tool_id=tool_id)

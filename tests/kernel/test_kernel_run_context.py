@@ -68,9 +68,7 @@ def test_a_run_without_an_agent_is_refused() -> None:
         RunContext.create(agent_name="")
 
 
-def test_elapsed_time_and_ids_come_from_where_they_are_injected(
-    clock: FakeClock, ids: CountingIds
-) -> None:
+def test_elapsed_time_and_ids_come_from_where_they_are_injected(clock: FakeClock, ids: CountingIds) -> None:
     ctx = RunContext.create(clock=clock, ids=ids)
     clock.time += 1.5
     assert ctx.elapsed_ms() == 1500.0
@@ -92,7 +90,9 @@ def test_a_budget_has_the_documented_defaults() -> None:
 
 
 def test_remaining_calls_are_the_cap_less_what_was_used() -> None:
-    budget = RunBudget(max_tool_calls=10, max_prompt_tokens=4000, max_latency_ms=30_000, max_cost_usd_cents=5.0)
+    budget = RunBudget(
+        max_tool_calls=10, max_prompt_tokens=4000, max_latency_ms=30_000, max_cost_usd_cents=5.0
+    )
     ctx = RunContext.create(agent_name="my_agent", budget=budget)
     ctx.budget.tool_calls_used += 3
     assert ctx.budget.remaining_tool_calls() == 7

@@ -120,7 +120,11 @@ def test_another_contract_under_a_taken_id_is_refused_and_the_same_one_is_not(re
 )
 @pytest.mark.parametrize("safety_class", list(SafetyClass))
 def test_each_policy_runs_what_it_allows_and_nothing_else(
-    registry: ToolRegistry, tool: Counter, policy: ToolPolicy, allowed: set[SafetyClass], safety_class: SafetyClass
+    registry: ToolRegistry,
+    tool: Counter,
+    policy: ToolPolicy,
+    allowed: set[SafetyClass],
+    safety_class: SafetyClass,
 ) -> None:
     executor = ToolExecutor(registry, policy)
     result = executor.execute(RunContext.create(agent_name="a"), f"t.{safety_class}", {})
@@ -131,7 +135,9 @@ def test_each_policy_runs_what_it_allows_and_nothing_else(
 
 
 @pytest.mark.parametrize("mode", [SafetyMode.SAFE, SafetyMode.STRICT])
-def test_the_stricter_of_context_and_policy_binds(registry: ToolRegistry, tool: Counter, mode: SafetyMode) -> None:
+def test_the_stricter_of_context_and_policy_binds(
+    registry: ToolRegistry, tool: Counter, mode: SafetyMode
+) -> None:
     ctx = RunContext.create(agent_name="a", safety_mode=mode)
     assert not ToolExecutor(registry, ToolPolicy.normal()).execute(ctx, "t.local_write", {}).success
     normal = RunContext.create(agent_name="a")
@@ -147,7 +153,9 @@ def test_an_external_write_is_network_to_the_policy(tool: Counter) -> None:
     assert tool.calls == []
 
 
-def test_a_destructive_call_waits_for_a_person_even_in_normal_mode(registry: ToolRegistry, tool: Counter) -> None:
+def test_a_destructive_call_waits_for_a_person_even_in_normal_mode(
+    registry: ToolRegistry, tool: Counter
+) -> None:
     policy = ToolPolicy.normal(allowed_tools={"t.destructive"})
     spec = registry.get("t.destructive")
     assert spec is not None
@@ -211,7 +219,9 @@ def test_the_nth_call_runs_and_the_next_one_does_not(registry: ToolRegistry, too
     assert events(executor)[-1].kind == "kernel.budget.exceeded"
 
 
-@pytest.mark.parametrize("budget", [{"max_latency_ms": 0}, {"max_prompt_tokens": 0}, {"max_cost_usd_cents": 0.0}])
+@pytest.mark.parametrize(
+    "budget", [{"max_latency_ms": 0}, {"max_prompt_tokens": 0}, {"max_cost_usd_cents": 0.0}]
+)
 def test_any_cap_stops_the_next_call(registry: ToolRegistry, tool: Counter, budget: dict[str, Any]) -> None:
     ctx = RunContext.create(agent_name="a", budget=RunBudget(**budget))
     result = ToolExecutor(registry).execute(ctx, "t.read_only", {})
@@ -226,7 +236,9 @@ def test_a_refused_call_gives_its_reservation_back(registry: ToolRegistry) -> No
     assert executor.execute(ctx, "t.read_only", {}).success
 
 
-def test_override_fn_is_called_in_place_of_the_tool_under_the_same_rules(registry: ToolRegistry, tool: Counter) -> None:
+def test_override_fn_is_called_in_place_of_the_tool_under_the_same_rules(
+    registry: ToolRegistry, tool: Counter
+) -> None:
     executor = ToolExecutor(registry)
     ctx = RunContext.create(agent_name="a")
     result = executor.execute(ctx, "t.read_only", {"x": 1}, override_fn=lambda x: x + 1)
@@ -252,7 +264,9 @@ def test_a_registered_agent_is_bound_by_its_allowlist_and_ceiling(registry: Tool
     assert executor.execute(ctx, "t.network", {}).success
     registry.register_agent(
         AgentCapabilities(
-            "copilot", tool_allowlist=["t.read_only", "t.network"], safety_class_ceiling=SafetyClass.LOCAL_WRITE
+            "copilot",
+            tool_allowlist=["t.read_only", "t.network"],
+            safety_class_ceiling=SafetyClass.LOCAL_WRITE,
         )
     )
     assert executor.execute(ctx, "t.read_only", {}).success

@@ -38,7 +38,7 @@ def outside(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def home(root: Path) -> Path:
+def sb_home(root: Path) -> Path:
     """SB_HOME, inside the root, as when a user opens the whole home folder."""
     folder = root / ".sb"
     folder.mkdir()
@@ -52,10 +52,12 @@ def kept(tmp_path: Path) -> KeptStore:
 
 
 @pytest.fixture
-def registry(root: Path, home: Path, kept: KeptStore) -> ToolRegistry:
+def registry(root: Path, sb_home: Path, kept: KeptStore) -> ToolRegistry:
     registry = ToolRegistry()
     settings = FilesSettings(roots=(root,), keep_max_bytes=1000, max_read_bytes=5000)
-    register_builtin(registry, settings, HttpSettings(), ShellSettings(max_output_bytes=10_000), kept, [home])
+    register_builtin(
+        registry, settings, HttpSettings(), ShellSettings(max_output_bytes=10_000), kept, [sb_home]
+    )
     return registry
 
 

@@ -178,8 +178,8 @@ class ToolExecutor:
         message = safe_message(call, refusal.reason)
         try:
             self._recorder.refused(call, refusal)
-        except SBError as error:
-            message += f" (and this could not be recorded: {error.message})"
+        except (SBError, driver.Error) as error:
+            message += f" (and this could not be recorded: {error})"
         result = _error(call, refusal.code, message, data=refusal.data)
         if call.tool is not None:
             span = self._telemetry.start(call.ctx, call.spec, call.call_id, {})
@@ -199,7 +199,7 @@ class ToolExecutor:
                     release(call)
                     return self._replay(call, earlier)
                 intent_id = self._recorder.intent(call, self._longest_s(call))
-            except (SBError, driver.IntegrityError) as error:
+            except (SBError, driver.Error) as error:
                 release(call)
                 return _error(
                     call, ToolErrorCode.UNEXPECTED, f"not run: it could not be recorded before ({error})"
@@ -242,8 +242,8 @@ class ToolExecutor:
         }
         try:
             state = self._recorder.outcome(call, outcome, intent_id)
-        except SBError as error:
-            message = f"the outcome could not be recorded ({error.message})"
+        except (SBError, driver.Error) as error:
+            message = f"the outcome could not be recorded ({error})"
             if intent_id is not None:
                 message += f"; the tool ran, and call {call.call_id} is in doubt"
             return _error(call, ToolErrorCode.UNEXPECTED, message, **details)

@@ -1,0 +1,186 @@
+"""`sb audit`: read, verify, export and prune the log of what happened."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import configuration, event_log
+from sb.duration import parse_duration
+from sb.errors import ExitCode, NotFoundError, SBError, UsageError
+from sb.kernel.log_verification import events_of, prune, verify
+from sb.kernel.narrative import log_line
+from sb.sources import iso
+from sb.state import Event
+
+app = typer.Typer(
+    help="Read, verify, export and prune the log of what happened.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Run = Annotated[str, typer.Option(help="Only this run.")]
+Agent = Annotated[str, typer.Option(help="Only this agent.")]
+Tool = Annotated[str, typer.Option(help="Only this tool.")]
+Kind = Annotated[str, typer.Option(help="Only this decision key, such as kernel.tool.dispatch.")]
+Since = Annotated[str, typer.Option(help="Only what is younger, such as 2h or 30d.")]
+FOLLOW_EVERY_S = 0.5
+
+
+@app.command(name="verify")
+def verify_log(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """Check that no row was edited, moved, removed or cut off; exit 1 if one was."""
+    found = verify(event_log(ctx))
+    if as_json:
+        output.emit_json(found.to_dict())
+    elif found.ok:
+        anchored = (
+            f", anchored up to row {found.anchored_seq}" if found.anchored_seq else ", not anchored yet"
+        )
+        pruned = f", {found.pruned:,} of them pruned" if found.pruned else ""
+        output.line(f"ok: {found.rows:,} rows{pruned}{anchored}; head {found.head[:16]}")
+    else:
+        for problem in found.problems:
+            output.line(f"BROKEN: {problem}")
+        if found.further_problems:
+            note(f"and {found.further_problems:,} more")
+    raise typer.Exit(ExitCode.OK if found.ok else ExitCode.FAILED)
+
+
+@app.command()
+def tail(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many; 0 for all.")] = 20,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as events are written.")] = False,
+    run: Run = "",
+    agent: Agent = "",
+    tool: Tool = "",
+    kind: Kind = "",
+    since: Since = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+) -> None:
+    """Show the newest events, oldest first."""
+    log = event_log(ctx)
+    filters = {"run_id": run, "agent": agent, "tool_id": tool, "kind": kind}
+    newest = list(log.events(limit=limit, newest_first=True, since=_since(since), **filters))
+    _print(reversed(newest), as_json)
+    if limit and len(newest) == limit and newest[-1].seq > 1:
+        note(f"showing the last {limit} of {log.head().seq:,} rows; --limit 0 shows all")
+    if not newest:
+        note("no events" + (" fit" if any(filters.values()) or since else " yet: sb demo makes some"))
+    seen = newest[0].seq if newest else log.head().seq
+    while follow:
+        time.sleep(FOLLOW_EVERY_S)
+        for event in log.events(after=seen, **filters):
+            _print([event], as_json)
+            seen = event.seq
+        sys.stdout.flush()
+
+
+@app.command()
+def show(
+    ctx: typer.Context,
+    reference: Annotated[str, typer.Argument(help="A run (run_…), a call (call_…) or the number of a row.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show a run, a call or one row in full."""
+    if not reference.startswith(("run_", "call_")) and not (reference.isdecimal() and int(reference) > 0):
+        raise UsageError(f"{reference!r} is not a run, a call or a row", "sb audit tail shows them")
+    events = list(events_of(event_log(ctx), reference))
+    if not events or (reference.isdecimal() and events[0].seq != int(reference)):
+        raise NotFoundError(f"nothing on record for {reference}", "sb audit tail shows what there is")
+    if as_json:
+        output.emit_json({"items": [event.to_dict() for event in events]})
+        return
+    for event in events:
+        output.line(log_line(event))
+        for name, value in (event.payload or {"payload": "pruned"}).items():
+            output.line(f"    {name}: {value}")
+
+
+@app.command()
+def export(
+    ctx: typer.Context,
+    file: Annotated[Path | None, typer.Option("--output", "-o", help="Write here, not to stdout.")] = None,
+    run: Run = "",
+    since: Since = "",
+) -> None:
+    """Write events as JSON lines, one object a row, hashes included."""
+    log = event_log(ctx)
+    events = log.events(run_id=run, since=_since(since))
+    if file is None:
+        _print(events, True)
+        return
+    note(f"{_export_to(file, events):,} rows written to {file}")
+
+
+def _export_to(file: Path, events: Iterable[Event]) -> int:
+    import json
+
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        with partial.open("x", encoding="utf-8") as target:
+            rows = sum(
+                bool(target.write(json.dumps(event.to_dict(), ensure_ascii=False) + "\n")) for event in events
+            )
+        partial.replace(file)
+    except OSError as error:
+        raise SBError(f"cannot write {file}: {error.strerror}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return rows
+
+
+@app.command(name="prune")
+def prune_log(
+    ctx: typer.Context,
+    older_than: Annotated[str, typer.Option(help="Age, such as 90d; by default audit.retention_days.")] = "",
+    reason: Annotated[str, typer.Option(help="Why; it is kept in the log.")] = "retention",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove what old events say; that they happened stays, and stays verifiable."""
+    config = configuration(ctx)
+    age = parse_duration(older_than) if older_than else config.audit.retention_days * 86_400
+    if not age:
+        raise UsageError("nothing says how old", "pass --older-than 90d, or set audit.retention_days")
+    log = event_log(ctx)
+    before = log.clock.now() - age
+    count = log.payloads_before(before)
+    if not dry_run and count and not yes:
+        _confirm(f"remove the details of {count:,} events before {iso(before)}?")
+    removed = count if dry_run else prune(log, before=before, reason=reason)
+    if as_json:
+        output.emit_json({"removed": removed, "before": iso(before), "dry_run": dry_run})
+    else:
+        output.line(
+            f"{'would remove' if dry_run else 'removed'} the details of {removed:,} events before {iso(before)}"
+        )
+
+
+def _confirm(question: str) -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(f"not asked on a terminal: {question}", "pass --yes")
+    typer.confirm(question, abort=True, err=True)
+
+
+def _since(text: str) -> int:
+    return int((time.time() - parse_duration(text)) * 1e6) if text else 0
+
+
+def _print(events: Iterable[Event], as_json: bool) -> None:
+    for event in events:
+        if as_json:
+            output.emit_json_line(event.to_dict())
+        else:
+            output.line(log_line(event))

@@ -1,0 +1,52 @@
+"""`sb backup`: copy the database while it is in use."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sb.commands import output
+from sb.commands.session import configuration
+from sb.store.backup import back_up, back_up_files
+from sb.store.database import open_database
+
+app = typer.Typer(help="Copy the database while it is in use.", add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def backup(
+    ctx: typer.Context,
+    folder: Annotated[
+        Path | None, typer.Argument(help="A new folder for the copy; by default SB_HOME/backups/TIME.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also the anchors, the configuration and the kept contents.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Copy the database, checked, into a new folder; never overwrites."""
+    config = configuration(ctx)
+    target = folder or config.home.folder / "backups" / time.strftime("%Y-%m-%dT%H%M%SZ", time.gmtime())
+    database = open_database(config.database, create=False)
+    try:
+        size = back_up(
+            database, target / config.database.name, progress=_progress if sys.stderr.isatty() else None
+        )
+    finally:
+        database.close()
+    home = config.home
+    extra = [home.config_file, home.anchors, home.trusted, home.kept] if everything else []
+    copies = [target / config.database.name, *back_up_files(extra, target)]
+    if as_json:
+        output.emit_json({"folder": str(target), "bytes": size, "files": [copy.name for copy in copies]})
+    else:
+        output.line(f"{', '.join(copy.name for copy in copies)} copied to {target}")
+
+
+def _progress(left: int, total: int) -> None:
+    done = 100 if not total else 100 * (total - left) // total
+    sys.stderr.write(f"\rcopying {done:>3} %" + ("\n" if not left else ""))

@@ -1,0 +1,98 @@
+"""`sb config`: show and check the configuration, trust a project's file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sb.canonical import digest
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import configuration
+from sb.config import Home, check, find_project, shown, trust
+from sb.errors import ExitCode, NotFoundError, UsageError
+from sb.text import nearest
+
+app = typer.Typer(
+    help="Show and check the configuration, trust a project's file.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def show(
+    ctx: typer.Context,
+    key: Annotated[str, typer.Argument(help="Only this setting, such as files.roots.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Print every setting and where its value came from."""
+    lines = shown(configuration(ctx))
+    if key and key not in {line.key for line in lines}:
+        raise NotFoundError(
+            f"no setting {key!r}{nearest(key, [line.key for line in lines])}", "sb config show"
+        )
+    wanted = [line for line in lines if key in ("", line.key)]
+    if as_json:
+        output.emit_json({"items": [line._asdict() for line in wanted]})
+    else:
+        rows = [(line.key, json.dumps(line.value, ensure_ascii=False), line.origin) for line in wanted]
+        output.table(["setting", "value", "from"], rows)
+
+
+@app.command(name="check")
+def check_file(
+    file: Annotated[
+        Path | None, typer.Argument(help="By default config.yaml in SB_HOME and the project's sb.yaml.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List everything that is wrong with configuration files; exit 1 if anything is."""
+    home = Home.locate(os.environ)
+    project = find_project(Path.cwd(), home)
+    files = [file] if file else [path for path in (home.config_file, project) if path and path.exists()]
+    problems = [problem for path in files for problem in check(path, env=os.environ)]
+    if as_json:
+        output.emit_json({"ok": not problems, "items": [problem._asdict() for problem in problems]})
+    else:
+        for problem in problems:
+            output.line(str(problem))
+        if not problems:
+            output.line(f"ok: {', '.join(map(str, files)) or 'no configuration file, defaults apply'}")
+    raise typer.Exit(ExitCode.FAILED if problems else ExitCode.OK)
+
+
+@app.command(name="trust")
+def trust_project(
+    file: Annotated[
+        Path | None, typer.Argument(help="By default the sb.yaml of this folder or one above.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let a project's sb.yaml, as it is now, do more than narrow."""
+    home = Home.locate(os.environ)
+    path = file or find_project(Path.cwd(), home)
+    if path is None:
+        raise NotFoundError("no sb.yaml in this folder or above", "name the file")
+    seen = ""
+    if not yes:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise UsageError(f"not asked on a terminal: trust {path}?", "read it, then pass --yes")
+        data = path.read_bytes()
+        seen = digest(data)
+        output.line(data.decode(errors="replace"))
+        typer.confirm(f"trust {path} as shown?", abort=True, err=True)
+    recorded = trust(home, path, env=os.environ, shown=seen)
+    if as_json:
+        output.emit_json({"file": str(path), "sha256": recorded})
+    else:
+        output.line(f"trusted {path} (sha256 {recorded[:16]}…)")
+        note("a change to the file takes the trust away")

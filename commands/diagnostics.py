@@ -1,0 +1,48 @@
+"""What does a person read on stderr: notes, errors and their hints?"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from sb.errors import SBError
+from sb.text import plain
+
+
+def note(text: str) -> None:
+    """One line of narration, beside the data on stdout."""
+    sys.stdout.flush()
+    sys.stderr.write(plain(text) + "\n")
+
+
+def report(error: SBError, *, as_json: bool) -> None:
+    """Say what was wrong and what to do: one line and a hint on stderr, or one JSON object on stdout."""
+    sys.stdout.flush()
+    if as_json:
+        failure = {"kind": error.kind, "message": error.message, "hint": error.hint}
+        sys.stdout.write(json.dumps({"error": failure}, ensure_ascii=False) + "\n")
+        return
+    sys.stderr.write(f"sb: error: {plain(error.message, one_line=True)}\n")
+    if error.hint:
+        sys.stderr.write(f"hint: {plain(error.hint, one_line=True)}\n")
+
+
+def internal_error(error: Exception) -> SBError:
+    """The one line for a failure of our own; its traceback, redacted, goes to a file in SB_HOME."""
+    from sb.kernel.data_classification import redact_text
+
+    home = Path(os.environ.get("SB_HOME") or Path.home() / ".sb").expanduser()
+    text = redact_text("".join(traceback.format_exception(error)))
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = home / "last-error.log"
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(fd, "w", encoding="utf-8") as file:
+            file.write(text)
+        hint = f"the traceback is in {path}; please report it"
+    except OSError:
+        hint = "run again with --debug to see the traceback, and please report it"
+    return SBError(f"internal error: {redact_text(f'{type(error).__name__}: {error}')}", hint)

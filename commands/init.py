@@ -1,0 +1,57 @@
+"""`sb init`: make the database and the configuration."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import configuration
+from sb.config import render_example
+from sb.errors import ConfigError
+from sb.store.database import open_database
+
+app = typer.Typer(
+    help="Make the database and the configuration.", add_completion=False, rich_markup_mode=None
+)
+
+
+@app.command()
+def init(
+    ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+) -> None:
+    """Make what is missing; what is there stays as it is."""
+    config = configuration(ctx)
+    config.home.create()
+    made = []
+    if _write_new(config.home.config_file, render_example()):
+        made.append(config.home.config_file)
+    if not config.database.exists():
+        made.append(config.database)
+    open_database(config.database).close()
+    if as_json:
+        output.emit_json({"home": str(config.home.folder), "made": [str(path) for path in made]})
+        return
+    for path in made:
+        output.line(f"made {path}")
+    if not made:
+        output.line(f"nothing to do: {config.home.folder} is set up")
+    note(
+        f"next: name the folders that agents may use (files.roots) in {config.home.config_file}, then `sb doctor`"
+    )
+
+
+def _write_new(path: Path, text: str) -> bool:
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(text)
+    return True

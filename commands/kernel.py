@@ -1,0 +1,189 @@
+"""`sb kernel`: look at the kernel's tools and run one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import configuration, runtime
+from sb.errors import ExitCode, UsageError
+from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult, ToolSpec
+from sb.kernel.run_context import RunContext, SafetyMode
+from sb.text import nearest, plain
+
+app = typer.Typer(
+    help="Look at the kernel's tools and run one.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def info(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """Say what the kernel consists of and how it is set."""
+    from sb import __version__
+    from sb.decisions.namespace import namespaces
+    from sb.runtime import open_registry
+
+    config = configuration(ctx)
+    registry, _ = open_registry(config)
+    facts: dict[str, Any] = {
+        "version": __version__,
+        "database": str(config.database),
+        "contract_enforcement": config.contract_enforcement,
+        "safety_mode": config.safety_mode,
+        "durability": config.durability,
+        "tools": len(registry),
+        "agents": sorted(config.agents),
+        "decision_namespaces": len(namespaces("kernel")),
+        "safety_classes": [str(safety_class) for safety_class in SafetyClass],
+        "safety_modes": [str(mode) for mode in SafetyMode],
+        "error_codes": [str(code) for code in ToolErrorCode],
+        "memory_tiers": ["working", "episodic", "durable"],
+    }
+    if as_json:
+        output.emit_json(facts)
+        return
+    output.table(
+        ["", ""],
+        [(name, ", ".join(value) if isinstance(value, list) else value) for name, value in facts.items()],
+    )
+
+
+@app.command(name="namespaces")
+def list_namespaces(as_json: AsJson = False) -> None:
+    """List the kernel's decision keys and their meaning."""
+    from sb.decisions.namespace import namespaces
+
+    keys = namespaces("kernel")
+    if as_json:
+        output.emit_json({"items": [{"key": key, "meaning": meaning} for key, meaning in keys.items()]})
+        return
+    output.table(["key", "meaning"], list(keys.items()))
+
+
+@app.command()
+def tools(
+    ctx: typer.Context,
+    safety: Annotated[str, typer.Option(help="Only tools at or below this safety class.")] = "",
+    agent: Annotated[str, typer.Option(help="Only tools that this agent may call.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the tools and where each came from."""
+    from sb.runtime import open_registry
+
+    registry, failures = open_registry(configuration(ctx))
+    for failure in failures:
+        note(f"warning: tools of {failure.source} were not loaded: {failure.message}")
+    wanted = registry.list_all()
+    if safety:
+        ceiling = _choice("--safety", safety, SafetyClass)
+        wanted = [spec for spec in wanted if spec in registry.filter_by_safety(ceiling)]
+    if agent:
+        wanted = [spec for spec in wanted if spec in registry.filter_for_agent(agent)]
+    sources = {listing.spec.tool_id: listing.source for listing in registry.listing()}
+    if as_json:
+        output.emit_json({"items": [_tool(spec, sources[spec.tool_id]) for spec in wanted]})
+    elif wanted:
+        rows = [(spec.tool_id, spec.safety_class, sources[spec.tool_id], spec.description) for spec in wanted]
+        output.table(["tool", "safety", "from", "description"], rows)
+    else:
+        note("no tool fits")
+
+
+def _tool(spec: ToolSpec, source: str) -> dict[str, Any]:
+    limits = {"max_retries": spec.max_retries, "timeout_ms": spec.timeout_ms}
+    return {
+        **spec.contract_document(),
+        **limits,
+        "source": source,
+        "fingerprint": spec.contract_fingerprint(),
+    }
+
+
+@app.command()
+def run(
+    ctx: typer.Context,
+    tool: Annotated[str, typer.Argument(help="The tool's id.")],
+    args: Annotated[str, typer.Option(help="Arguments as a JSON object; - reads them from stdin.")] = "{}",
+    agent: Annotated[str, typer.Option(help="Who calls: its allowlist and permissions apply.")] = "operator",
+    mode: Annotated[str, typer.Option(help="Safety mode of the run: normal, safe or strict.")] = "normal",
+    step: Annotated[
+        str, typer.Option(help="Name of this step: with --run, the same step happens once.")
+    ] = "",
+    run_id: Annotated[str, typer.Option("--run", help="Continue the run with this id.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Run one tool through the kernel and print what it gave."""
+    arguments = _arguments(args)
+    safety_mode = _choice("--mode", mode, SafetyMode)
+    with runtime(ctx) as opened:
+        context = RunContext.create(
+            agent_name=agent, intent=f"sb kernel run {tool}", safety_mode=safety_mode, budget=opened.budget()
+        )
+        if run_id:
+            context.run_id = run_id
+        with opened.executor.run(context):
+            result = opened.executor.execute(context, tool, arguments, step=step)
+    if as_json:
+        output.emit_json(_result(result, context))
+    elif result.success:
+        output.line(
+            result.data
+            if isinstance(result.data, str)
+            else json.dumps(result.data, ensure_ascii=False, indent=2)
+        )
+    else:
+        note(f"{result.error_code}: {result.error_message}")
+    if not as_json:
+        note(f"run {context.run_id}, call {result.call_id}: sb audit show {context.run_id}")
+    raise typer.Exit(_exit_code(result))
+
+
+def _exit_code(result: ToolResult) -> int:
+    if result.success:
+        return ExitCode.OK
+    denied = (ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.BUDGET_EXCEEDED)
+    return ExitCode.DENIED if result.error_code in denied else ExitCode.FAILED
+
+
+def _result(result: ToolResult, context: RunContext) -> dict[str, Any]:
+    provenance = None if result.provenance is None else vars(result.provenance)
+    return {"run_id": context.run_id, **vars(result), "provenance": provenance}
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    source = "--args"
+    if text == "-":
+        source, text = "stdin", typer.get_text_stream("stdin").read()
+    elif text.startswith("@"):
+        source = text[1:]
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {source}: {error}") from None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{source} is not JSON: {error}", """an object, such as --args '{"path": "notes.md"}'"""
+        ) from None
+    if not isinstance(value, dict):
+        raise UsageError(f"{source} must be a JSON object, not {type(value).__name__}")
+    return value
+
+
+def _choice(option: str, text: str, kind: type[Any]) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        known = [str(value) for value in kind]
+        message = f"{option}: no {plain(text, one_line=True)!r}{nearest(text, known)}"
+        raise UsageError(message, "one of " + ", ".join(known)) from None

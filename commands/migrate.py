@@ -1,0 +1,72 @@
+"""`sb migrate`: bring the database to this version's schema."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import configuration
+from sb.errors import ExitCode, StoreError
+from sb.sources import SYSTEM_CLOCK
+from sb.store import migrate as schema
+from sb.store.backup import back_up
+from sb.store.database import Database
+
+app = typer.Typer(
+    help="Bring the database to this version's schema.", add_completion=False, rich_markup_mode=None
+)
+
+
+@app.command()
+def migrate(
+    ctx: typer.Context,
+    status: Annotated[bool, typer.Option("--status", help="Only say what became of each migration.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be applied.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Apply the migrations that are missing, after a backup; exit 1 if --status finds something amiss."""
+    config = configuration(ctx)
+    if not config.database.is_file():
+        raise StoreError(f"no database at {config.database}", "make one with `sb init`")
+    database = Database(config.database)
+    try:
+        if schema.is_empty(database.query):
+            raise StoreError(f"database {config.database} is empty", "make it with `sb init`")
+        if status or dry_run:
+            lines = schema.status(database.query)
+            _print([line for line in lines if status or line.state != "applied"], as_json)
+            amiss = any(line.state in ("partial", "drifted") for line in lines)
+            raise typer.Exit(ExitCode.FAILED if amiss else ExitCode.OK)
+        _print(_apply(database, config.home.folder / "backups"), as_json)
+    finally:
+        database.close()
+
+
+def _apply(database: Database, backups: Path) -> list[schema.MigrationStatus]:
+    schema.refuse_newer(database.query, database.path)
+    if all(line.state == "applied" for line in schema.status(database.query)):
+        return []
+    copy = (
+        backups / time.strftime("before-migrate-%Y-%m-%dT%H%M%SZ", time.gmtime()) / Path(database.path).name
+    )
+    back_up(database, copy)
+    note(f"backup: {copy}")
+    with database.write(power=True) as execute:
+        return schema.upgrade(execute, now=SYSTEM_CLOCK.now())
+
+
+def _print(lines: list[schema.MigrationStatus], as_json: bool) -> None:
+    if as_json:
+        output.emit_json({"items": [vars(line) for line in lines]})
+    elif lines:
+        output.table(
+            ["migration", "state", "missing or changed"],
+            [(f"{line.number:04d}_{line.name}", line.state, ", ".join(line.differing)) for line in lines],
+        )
+    else:
+        note("the schema is current")

@@ -1,0 +1,44 @@
+"""How are results written to stdout: JSON for programs, tables and lines for people?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sb.text import plain
+
+
+def emit_json(value: Any) -> None:
+    """One JSON document."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def emit_json_line(value: Any) -> None:
+    """One JSON document on one line, for streams."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def line(text: str = "") -> None:
+    """One line of text, made safe for a terminal."""
+    sys.stdout.write(plain(text) + "\n")
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Columns for people: fitted to a terminal, never cut in a pipe."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    to_terminal = sys.stdout.isatty()
+    drawn = Table(box=box.SIMPLE_HEAD if to_terminal else None, pad_edge=False, header_style="bold")
+    for header in headers:
+        drawn.add_column(header, no_wrap=not to_terminal, overflow="fold")
+    for row in rows:
+        drawn.add_row(*(Text(plain(cell, one_line=True)) for cell in row))
+    console = Console(file=sys.stdout, width=None if to_terminal else 10_000, highlight=False)
+    with console.capture() as capture:
+        console.print(drawn)
+    sys.stdout.write("".join(text.rstrip() + "\n" for text in capture.get().splitlines()))

@@ -1,0 +1,45 @@
+"""What does a command start from: its options, the configuration, the runtime?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from sb.cli import Options
+from sb.commands.diagnostics import note
+
+if TYPE_CHECKING:
+    from sb.config import Config
+    from sb.runtime import Runtime
+    from sb.state import EventLog
+
+
+def configuration(ctx: typer.Context) -> Config:
+    """The configuration of this process; what was ignored of it is said on stderr."""
+    from sb.runtime import current_config
+
+    options = ctx.find_object(Options) or Options()
+    config = current_config({"database": options.db})
+    for line in config.notes:
+        note(f"note: {line}")
+    return config
+
+
+def runtime(ctx: typer.Context) -> Runtime:
+    """Everything, wired; tools that could not be loaded and calls found in doubt are said on stderr."""
+    from sb.runtime import open_runtime
+
+    opened = open_runtime(configuration(ctx))
+    for failure in opened.load_failures:
+        note(f"warning: tools of {failure.source} were not loaded: {failure.message}")
+    if opened.orphans:
+        note(f"warning: {opened.orphans} unfinished calls of ended processes are now in doubt: sb audit tail")
+    return opened
+
+
+def event_log(ctx: typer.Context) -> EventLog:
+    """The log of the existing database."""
+    from sb.runtime import open_log
+
+    return open_log(configuration(ctx))

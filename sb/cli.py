@@ -1,0 +1,128 @@
+"""Which commands does `sb` have, and what becomes of an error?
+
+Groups are named here and imported only when one of their commands runs: help, version, completion and a usage error
+load neither the kernel nor rich nor yaml.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer import _click as click
+from typer.core import TyperGroup
+
+from sb import __version__
+from sb.errors import ExitCode, SBError
+
+COMMANDS = {
+    "audit": "Read, verify, export and prune the log of what happened.",
+    "backup": "Copy the database while it is in use.",
+    "config": "Show and check the configuration, trust a project's file.",
+    "demo": "Watch an agent work under the kernel, in a fresh temporary folder.",
+    "doctor": "Say what is in use and what is enforced, and check the database.",
+    "init": "Make the database and the configuration.",
+    "kernel": "Look at the kernel's tools and run one.",
+    "migrate": "Bring the database to this version's schema.",
+}
+
+
+@dataclass
+class Options:
+    """What was given before the command."""
+
+    db: str | None = None
+    debug: bool = False
+
+
+class LazyGroup(TyperGroup):
+    """Lists its commands from COMMANDS and imports one when it is asked for."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, summary in COMMANDS.items():
+            self.commands[name] = TyperGroup(name=name, help=summary)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in COMMANDS:
+            command = load(name)
+        return name, command, rest
+
+
+def load(name: str) -> Any:
+    """The real command or group of that name."""
+    command = typer.main.get_command(import_module(f"sb.commands.{name}").app)
+    command.name = name
+    return command
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    help="Govern what AI agents do, and keep what they learn.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sb {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    ctx: typer.Context,
+    db: Annotated[str | None, typer.Option(help="Database file, in place of the configured one.")] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback for an internal error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    ctx.obj = Options(db, debug)
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code; no exception of a command leaves it."""
+    as_json, debug = "--json" in arguments, "--debug" in arguments
+    try:
+        outcome = typer.main.get_command(app).main(arguments, prog_name="sb", standalone_mode=False)
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else ExitCode.OK
+    except SBError as error:
+        return _fail(error, as_json)
+    except click.exceptions.UsageError as error:
+        return _fail(_usage(error), as_json)
+    except click.exceptions.ClickException as error:
+        return _fail(SBError(error.format_message()), as_json)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.stderr.write("sb: interrupted\n")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone: there is nobody to tell, and closing keeps Python quiet too
+        return ExitCode.OK
+    except Exception as error:  # the edge of the process: one line for the person, the traceback in a file
+        if debug:
+            raise
+        from sb.commands.diagnostics import internal_error
+
+        return _fail(internal_error(error), as_json, ExitCode.INTERNAL)
+
+
+def _usage(error: Any) -> SBError:
+    from sb.errors import UsageError
+
+    path = error.ctx.command_path if error.ctx is not None else "sb"
+    return UsageError(" ".join(error.format_message().split()), f"{path} --help")
+
+
+def _fail(error: SBError, as_json: bool, code: int | None = None) -> int:
+    from sb.commands.diagnostics import report
+
+    report(error, as_json=as_json)
+    return error.exit_code if code is None else code

@@ -1,0 +1,152 @@
+"""What is in use, what is enforced, and is anything wrong?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from sb.config import Config
+from sb.errors import SBError
+from sb.kernel.tooling.intents import Intents
+from sb.runtime import open_registry
+from sb.state import EventLog
+from sb.store import driver, migrate
+from sb.store.anchor import Anchor
+from sb.store.database import Database
+from sb.store.filesystem import network_file_system
+from sb.text import human_bytes
+
+_COUNTED = ("events", "event_payloads", "intents", "memory")
+
+
+class Status(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of `sb doctor`; `hint` says what to do when the status is not ok."""
+
+    name: str
+    status: Status
+    detail: str
+    hint: str = ""
+
+
+def examine(config: Config) -> list[Finding]:
+    """Every finding; nothing is written or repaired, and one check that fails does not stop the others."""
+    findings = [*_driver(), *_configuration(config), *_enforcement(config), *_tools(config)]
+    if not config.database.is_file():
+        missing = Finding(
+            "database", Status.FAIL, f"no database at {config.database}", "make one with `sb init`"
+        )
+        return [*findings, missing]
+    try:
+        database = Database(config.database)
+    except SBError as error:
+        return [*findings, Finding("database", Status.FAIL, error.message, error.hint)]
+    try:
+        findings += _guarded("database", lambda: _database(config, database))
+        findings += _guarded("log", lambda: _log(config, database))
+    finally:
+        database.close()
+    return findings
+
+
+def _guarded(name: str, check: object) -> list[Finding]:
+    try:
+        return list(check())  # type: ignore[operator]
+    except SBError as error:
+        return [Finding(name, Status.FAIL, error.message, error.hint)]
+
+
+def _driver() -> Iterator[Finding]:
+    yield Finding("driver", Status.OK, f"{driver.NAME}, SQLite {driver.VERSION}")
+    connection = driver.connect(":memory:")
+    try:
+        yield Finding("vectors", Status.OK, f"sqlite-vec {driver.load_vectors(connection)}")
+    except SBError as error:
+        yield Finding("vectors", Status.WARN, error.message, error.hint)
+    finally:
+        connection.close()
+
+
+def _configuration(config: Config) -> Iterator[Finding]:
+    source = config.home.config_file
+    yield Finding("configuration", Status.OK, str(source) if source.exists() else f"defaults (no {source})")
+    for line in config.notes:
+        yield Finding("configuration", Status.WARN, line)
+
+
+def _enforcement(config: Config) -> Iterator[Finding]:
+    words = {
+        "off": (Status.FAIL, "contracts that changed are not noticed"),
+        "observe": (Status.WARN, "contracts that changed are logged and still run"),
+        "enforce": (Status.OK, "contracts that changed are denied where they have side effects"),
+    }
+    status, meaning = words[config.contract_enforcement]
+    hint = "" if status is Status.OK else "set contract_enforcement: enforce"
+    yield Finding("contracts", status, meaning, hint)
+    yield Finding("policy", Status.OK, f"{config.safety_mode} mode; destructive calls need a person")
+    known = (
+        ", ".join(sorted(config.agents)) or "none: every agent is bound by tool allowlists and policy only"
+    )
+    yield Finding("agents", Status.OK, known)
+
+
+def _tools(config: Config) -> Iterator[Finding]:
+    registry, failures = open_registry(config)
+    roots = ", ".join(map(str, config.files.roots)) or "no folder"
+    hosts = ", ".join(map(str, config.http.allow)) or "no host"
+    yield Finding("tools", Status.OK, f"{len(registry)} registered; files: {roots}; http: {hosts}")
+    for failure in failures:
+        yield Finding("tools", Status.WARN, f"{failure.source} was not loaded: {failure.message}")
+
+
+def _database(config: Config, database: Database) -> Iterator[Finding]:
+    files = [Path(database.path + suffix) for suffix in ("", "-wal")]
+    size = human_bytes(sum(file.stat().st_size for file in files if file.exists()))
+    yield Finding("database", Status.OK, f"{database.path}, {size}, journal wal")
+    network = network_file_system(config.database)
+    if network:
+        detail = f"the database is on a network file system ({network}): its locks cannot be relied on"
+        yield Finding("database", Status.WARN, detail, "move it to a local disk with --db or SB_DB")
+    migrate.refuse_newer(database.query, database.path)
+    for line in migrate.status(database.query):
+        if line.state != "applied":
+            detail = f"migration {line.number:04d}_{line.name} is {line.state}: {', '.join(line.differing)}"
+            yield Finding("schema", Status.FAIL, detail, "sb migrate --status")
+    yield Finding("schema", Status.OK, f"version {migrate.version(database.query)}")
+    damage = [str(row[0]) for row in database.query("PRAGMA integrity_check(3)")]
+    sound = damage == ["ok"] and not database.query("PRAGMA foreign_key_check")
+    hint = "" if sound else "restore a backup; docs/store.md"
+    detail = "pages, indexes and references are sound" if sound else "; ".join(damage)
+    yield Finding("integrity", Status.OK if sound else Status.FAIL, detail, hint)
+    counts = [f"{database.query(f'SELECT count(*) FROM {name}')[0][0]:,} {name}" for name in _COUNTED]
+    yield Finding("sizes", Status.OK, f"{', '.join(counts)}; kept contents {_kept(config.home.kept)}")
+
+
+def _kept(folder: Path) -> str:
+    sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
+    return f"{human_bytes(sum(sizes))} in {len(sizes)} files"
+
+
+def _log(config: Config, database: Database) -> Iterator[Finding]:
+    log = EventLog(database, anchor=Anchor(config.home.anchors))
+    head = log.head()
+    anchors, unreadable = Anchor(config.home.anchors).heads(log.database_id, log.stream)
+    newest = max((anchor.seq for anchor in anchors), default=0)
+    if newest > head.seq or unreadable:
+        yield Finding("log", Status.FAIL, "it does not fit its anchor", "sb audit verify")
+    else:
+        yield Finding(
+            "log", Status.OK, f"{head.seq:,} rows, anchored up to {newest:,}; sb audit verify checks all"
+        )
+    doubtful = Intents(log).in_doubt()
+    if doubtful:
+        calls = ", ".join(f"{intent.tool_id} ({intent.call_id})" for intent in doubtful[:3])
+        yield Finding("in doubt", Status.WARN, f"{len(doubtful)} calls: {calls}", "sb audit show CALL")

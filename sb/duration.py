@@ -1,0 +1,22 @@
+"""How long is "90d"?"""
+
+from __future__ import annotations
+
+import re
+
+from sb.errors import UsageError
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SHAPE = re.compile(r"(\d{1,9})([smhdw])")
+
+
+def parse_duration(text: str) -> int:
+    """Seconds in a duration such as 30s, 15m, 2h, 90d or 4w.
+
+    Raises:
+        UsageError: it has another shape.
+    """
+    match = _SHAPE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} is not a duration", "write a number and a unit: 30s, 15m, 2h, 90d, 4w")
+    return int(match[1]) * _SECONDS[match[2]]

@@ -1,0 +1,152 @@
+"""How are all parts put together? The composition root: every face, and the harness audit, opens this.
+
+It turns everything on: durable log with its anchor, contract enforcement, the agents' capabilities and permissions,
+the shipped tools and those of others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sb.config import Config, load_config
+from sb.kernel.contracts import AgentCapabilities, SafetyClass
+from sb.kernel.memory import MemoryStore
+from sb.kernel.run_context import RunBudget, SafetyMode
+from sb.kernel.telemetry import Telemetry
+from sb.kernel.tooling.executor import ToolExecutor
+from sb.kernel.tooling.permissions import ToolPolicy
+from sb.kernel.tooling.registry import ToolRegistry
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.state import EventLog
+from sb.store.anchor import Anchor
+from sb.store.database import Database, open_database
+from sb.store.kept import KeptStore
+from sb.tools import register_builtin
+from sb.tools.discovery import LoadFailure, load_third_party
+from sb.tools.files import FilesSettings
+from sb.tools.http import HttpSettings
+from sb.tools.shell import ShellSettings
+
+
+@dataclass
+class Runtime:
+    """An open SecondBrain; close it, or use it as a context manager.
+
+    Args:
+        load_failures: third-party tools that could not be loaded.
+        orphans: calls of dead processes that were found unfinished and are now in doubt.
+    """
+
+    config: Config
+    database: Database
+    log: EventLog
+    registry: ToolRegistry
+    executor: ToolExecutor
+    load_failures: tuple[LoadFailure, ...] = ()
+    orphans: int = field(default=0)
+
+    def memory_store(self, agent_name: str) -> MemoryStore:
+        """The durable memory of one agent."""
+        return MemoryStore(self.database, agent_name)
+
+    def budget(self) -> RunBudget:
+        """A fresh budget with the configured limits."""
+        return RunBudget(**vars(self.config.budget))
+
+    def close(self) -> None:
+        self.database.close()
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def current_config(flags: Mapping[str, object] | None = None) -> Config:
+    """The configuration of this process: its environment and folder."""
+    return load_config(env=os.environ, cwd=Path.cwd(), flags=flags or {})
+
+
+def open_log(config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS) -> EventLog:
+    """The durable log alone, for what only reads it; the database must exist.
+
+    Raises:
+        StoreError: there is no database, or it cannot be used.
+    """
+    database = open_database(config.database, create=False, clock=clock, ids=ids)
+    return _log(config, database, clock, ids)
+
+
+def _log(config: Config, database: Database, clock: Clock, ids: Ids) -> EventLog:
+    return EventLog(
+        database,
+        anchor=Anchor(config.home.anchors),
+        anchor_every=config.audit.anchor_every,
+        clock=clock,
+        ids=ids,
+    )
+
+
+def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]]:
+    """The shipped tools, those of others, and the agents of the configuration; needs no database."""
+    registry = ToolRegistry()
+    register_builtin(
+        registry,
+        FilesSettings(config.files.roots, config.files.keep_max_bytes, config.files.max_read_bytes),
+        HttpSettings(tuple(map(str, config.http.allow)), config.http.max_bytes),
+        ShellSettings(config.shell.env, config.shell.max_output_bytes),
+        KeptStore(config.home.kept, config.files.keep_max_bytes),
+        [config.home.folder, config.database],
+    )
+    failures = load_third_party(registry, config.tools)
+    for name, agent in config.agents.items():
+        registry.register_agent(
+            AgentCapabilities(
+                name,
+                tool_allowlist=list(agent.tools),
+                safety_class_ceiling=SafetyClass(agent.ceiling),
+            )
+        )
+    return registry, tuple(failures)
+
+
+def open_runtime(
+    config: Config | None = None, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS
+) -> Runtime:
+    """Everything, wired; database and folders are made where they are missing.
+
+    Args:
+        config: by default that of this process.
+
+    Raises:
+        ConfigError: the configuration is wrong.
+        StoreError: the database cannot be used.
+    """
+    config = config or current_config()
+    config.home.create()
+    database = open_database(config.database, clock=clock, ids=ids)
+    try:
+        log = _log(config, database, clock, ids)
+        registry, failures = open_registry(config)
+        executor = ToolExecutor(
+            registry,
+            ToolPolicy(SafetyMode(config.safety_mode)),
+            log,
+            contract_enforcement=config.contract_enforcement,
+            permissions={name: agent.permissions for name, agent in config.agents.items()},
+            power=config.durability == "power",
+            max_args_bytes=config.max_args_bytes,
+            max_result_bytes=config.max_result_bytes,
+            telemetry=Telemetry(arguments=config.telemetry.arguments),
+            clock=clock,
+            ids=ids,
+        )
+        orphans = executor.settle_orphans()
+    except BaseException:
+        database.close()
+        raise
+    return Runtime(config, database, log, registry, executor, failures, orphans)
