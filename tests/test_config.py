@@ -30,7 +30,7 @@ contract_enforcement: off
 budget:
   max_tool_calls: 1_000
   max_cost_usd_cents: 0.5
-files: {roots: [data, ~/work, ~, /srv/../srv]}
+files: {roots: [data, ~//work, ~, /srv/../srv]}
 http: {allow: [Example.org, '*.example.org:8443']}
 tools: [my.tools:register]
 agents:

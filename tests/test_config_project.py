@@ -67,6 +67,7 @@ def test_a_project_file_inside_the_home_is_never_picked(project: Project) -> Non
     (project.folder.parent / ".git").mkdir()
     assert find_project(kept, project.home) is None
     assert find_project(project.folder / "to_home", project.home) is None
+    assert find_project(kept, Home(project.folder / "to_home")) is None
 
 
 def test_an_untrusted_file_can_make_everything_tighter(project: Project) -> None:
@@ -137,7 +138,8 @@ def test_a_folder_asked_for_through_a_link_counts_as_what_it_leads_to(project: P
     (project.folder / "inside").symlink_to("src")
     config = project.load("files: {roots: [outside, inside]}", f"files: {{roots: ['{project.folder}']}}")
     assert config.files.roots == (project.folder / "src",)
-    assert [note for note in config.notes if f"{project.folder}/outside would widen it" in note]
+    (note,) = config.notes
+    assert note.startswith(f"{project.file}:1: files.roots: {project.folder}"[:200])
 
 
 def test_a_folder_above_the_configured_one_gives_the_configured_one(project: Project) -> None:
@@ -203,7 +205,7 @@ def make_dangling(path: Path) -> None:
 
 def make_huge(path: Path) -> None:
     with path.open("wb") as file:
-        file.truncate(1 << 40)
+        file.truncate(1 << 31)
 
 
 @pytest.mark.parametrize(

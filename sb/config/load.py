@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sb.canonical import digest
-from sb.config.document import SHOWN, Report, Scalar
+from sb.config.document import Report, Scalar
 from sb.config.home import Home
 from sb.config.kinds import Reading
 from sb.config.model import BY_KEY, SETTINGS, Config, assemble, known_setting
@@ -23,6 +23,7 @@ from sb.errors import ConfigError
 from sb.text import plain, shorten
 
 _REFUSED_SHOWN = 3
+_NAME_SHOWN = 200  # characters: the end of a path says the most
 
 
 def load_config(*, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object]) -> Config:
@@ -116,7 +117,9 @@ class _Layers:
         value, refused = row.narrow.apply(current, asked)
         if refused:
             more = f" and {len(refused) - _REFUSED_SHOWN} more" if len(refused) > _REFUSED_SHOWN else ""
-            names = ", ".join(shorten(plain(name, one_line=True), SHOWN) for name in refused[:_REFUSED_SHOWN])
+            names = ", ".join(
+                shorten(plain(name, one_line=True), _NAME_SHOWN) for name in refused[:_REFUSED_SHOWN]
+            )
             widens = f"{origin}: {row.key}: {names}{more} would widen it"
             self.note(f"{widens}: ignored, as far as it does, until sb config trust")
         if value != current:

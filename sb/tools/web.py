@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -181,7 +182,7 @@ class _TimedSocket:
         self._socket.sendall(data)
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_TimedReader(self._socket, self._deadline))
+        return _WholeLines(_TimedReader(self._socket, self._deadline))
 
     def close(self) -> None:
         """Nothing: http.client closes before the body is read; `get` owns the socket."""
@@ -198,3 +199,13 @@ class _TimedReader(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         self._socket.settimeout(self._deadline.remaining())
         return self._socket.recv_into(buffer)
+
+
+class _WholeLines(io.BufferedReader):
+    """http.client takes the end of the stream for the end of the header: a cut answer would pass as an empty one."""
+
+    def readline(self, size: int | None = -1) -> bytes:
+        line = super().readline(size)
+        if not line:
+            raise ConnectionResetError(errno.ECONNRESET, "the connection closed before the answer was whole")
+        return line

@@ -1,0 +1,1 @@
+"""Benchmarks: each prints a ratio to a floor that was measured in the same minute."""

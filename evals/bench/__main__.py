@@ -1,0 +1,15 @@
+"""`make bench`: every benchmark, one line a comparison."""
+
+from __future__ import annotations
+
+from evals.bench import cold_start, kernel
+
+
+def main() -> None:
+    for report in (kernel.report, cold_start.report):
+        for line in report():
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
