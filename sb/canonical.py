@@ -8,17 +8,14 @@ unpaired surrogate).
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Callable
 from typing import Any
 
+import orjson
+
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1  # RFC 7493 section 2.2: beyond it, hosts disagree about the value
-
-_ENCODE = json.JSONEncoder(
-    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
-).encode
 
 
 class NotCanonical(ValueError):
@@ -26,12 +23,12 @@ class NotCanonical(ValueError):
 
 
 class _Freezer:
-    """One walk over a value: copies it and notes whether the standard encoder's output is already canonical."""
+    """One walk over a value: copies it and notes whether the encoder's output is already canonical."""
 
     __slots__ = ("simple",)
 
     def __init__(self) -> None:
-        self.simple = True  # no floats, only ASCII keys: json's output equals RFC 8785's
+        self.simple = True  # no floats, only ASCII keys: the encoder's output is RFC 8785's
 
     def copy(self, value: Any, depth: int) -> Any:
         kind = type(value)
@@ -86,11 +83,11 @@ def freeze(value: Any) -> tuple[Any, bytes]:
     copy = freezer.copy(value, 0)
     try:
         if freezer.simple:
-            return copy, _ENCODE(copy).encode()
+            return copy, orjson.dumps(copy, option=orjson.OPT_SORT_KEYS)
         import rfc8785
 
         return copy, rfc8785.dumps(copy)
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, TypeError):
         raise NotCanonical("text with an unpaired surrogate has no UTF-8 form") from None
 
 
@@ -102,3 +99,8 @@ def canonical_bytes(value: Any) -> bytes:
 def digest(data: bytes) -> str:
     """SHA-256 in hex."""
     return hashlib.sha256(data).hexdigest()
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON of plain JSON values, keys in their given order: what a log row stores."""
+    return orjson.dumps(value)

@@ -18,7 +18,7 @@ from sb.store.database import Database
 from sb.store.filesystem import network_file_system
 from sb.text import human_bytes
 
-_COUNTED = ("events", "event_payloads", "intents", "memory")
+_COUNTED = ("events", "intents", "steps", "memory")
 
 
 class Status(StrEnum):

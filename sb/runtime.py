@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from sb.config import Config, load_config
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
@@ -22,7 +23,7 @@ from sb.kernel.tooling.registry import ToolRegistry
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.state import EventLog
 from sb.store.anchor import Anchor
-from sb.store.database import Database, open_database
+from sb.store.database import Database, database_files, open_database
 from sb.store.kept import KeptStore
 from sb.tools import register_builtin
 from sb.tools.discovery import LoadFailure, load_third_party
@@ -57,9 +58,9 @@ class Runtime:
         return RunBudget(**vars(self.config.budget))
 
     def close(self) -> None:
-        self.database.close()
+        self.log.close()
 
-    def __enter__(self) -> Runtime:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -100,7 +101,7 @@ def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]
         HttpSettings(tuple(map(str, config.http.allow)), config.http.max_bytes),
         ShellSettings(config.shell.env, config.shell.max_output_bytes),
         KeptStore(config.home.kept, config.files.keep_max_bytes),
-        [config.home.folder, config.database],
+        [config.home.folder, *database_files(config.database)],
     )
     failures = load_third_party(registry, config.tools)
     for name, agent in config.agents.items():

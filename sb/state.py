@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+from sb.canonical import encode
 from sb.decisions.namespace import require
 from sb.kernel.data_classification import redact_json
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso
@@ -25,18 +26,13 @@ SEQ_MASK = (1 << STREAM_BITS) - 1
 KERNEL_STREAM = "kernel"
 _PAGE = 500  # rows read at once: short reads hold nobody up, and a reader may take its time between them
 
-encode = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
-).encode
-_EVENT_COLUMNS = "id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev, hash"
-_JOINED = (
-    ", ".join(f"e.{name}" for name in _EVENT_COLUMNS.split(", "))
-    + ", p.salt, p.body FROM events e LEFT JOIN event_payloads p ON p.id = e.id"
+_EVENT_COLUMNS = (
+    "id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev, hash, salt, payload"
 )
+_INSERT = f"INSERT INTO events ({_EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(NamedTuple):
     """Who and what an event is about; empty where it does not apply."""
 
     run_id: str = ""
@@ -69,7 +65,7 @@ class Event:
             "seq": self.seq,
             "at": iso(self.at / 1e6),
             "kind": self.kind,
-            **vars(self.subject),
+            **self.subject._asdict(),
             "payload": self.payload,
             "hash": self.hash,
         }
@@ -92,8 +88,7 @@ def link_hash(
     stream: str, seq: int, at: int, kind: str, subject: Subject, payload_digest: str, prev: str
 ) -> str:
     """SHA-256 hex of one link (docs/audit-log.md, "Algorithm")."""
-    about = (subject.run_id, subject.trace_id, subject.agent, subject.tool_id, subject.call_id)
-    return sha256(encode((1, stream, seq, at, kind, *about, payload_digest, prev)).encode()).hexdigest()
+    return sha256(encode((1, stream, seq, at, kind, *subject, payload_digest, prev))).hexdigest()
 
 
 class LogWrite:
@@ -101,15 +96,15 @@ class LogWrite:
 
     def __init__(self, log: EventLog, power: bool) -> None:
         self._log = log
-        self._power = power or log.anchor_due()
-        self._transaction = log.database.write(power=self._power)
+        self._power = power
+        self._transaction = log.database.write(power=power)
         self._head = Head(0, "")
         self.execute: Callable[..., driver.Cursor]
 
     def __enter__(self) -> Self:
         self.execute = self._transaction.__enter__()
         try:
-            self._head = self._log.head_with(self.execute)
+            self._head = self._log.head_for_writing(self.execute)
         except BaseException as error:
             self._transaction.__exit__(type(error), error, error.__traceback__)
             raise
@@ -132,30 +127,27 @@ class LogWrite:
         log, head = self._log, self._head
         body = redact_json(said)
         if facts:
-            body = encode(facts)[:-1] + ("," + body[1:] if said else "}")
-        salt = bytes.fromhex(log.ids.token(16))
-        payload_digest = sha256(salt + body.encode()).hexdigest()
+            body = encode(facts).decode()[:-1] + ("," + body[1:] if said else "}")
+        salt = log.ids.token(16)
+        payload_digest = sha256((salt + body).encode()).hexdigest()
         at = int(log.clock.now() * 1e6)
         seq = head.seq + 1
         hashed = link_hash(log.stream, seq, at, kind, subject, payload_digest, head.hash)
         row_id = log.first_id + seq
         self.execute(
-            f"INSERT INTO events ({_EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            _INSERT,
             (
                 row_id,
                 at,
                 kind,
-                subject.run_id,
-                subject.trace_id,
-                subject.agent,
-                subject.tool_id,
-                subject.call_id,
+                *subject,
                 payload_digest,
                 head.hash,
                 hashed,
+                salt,
+                body,
             ),
         )
-        self.execute("INSERT INTO event_payloads VALUES (?, ?, ?)", (row_id, salt, body))
         self._head = Head(seq, hashed)
         return row_id
 
@@ -172,8 +164,8 @@ class EventLog:
 
     Args:
         database: an open database; None keeps the log in memory, for as long as this object lives.
-        anchor: where the head is written outside the database after every FULL commit.
-        anchor_every: rows of this process after which a commit is made FULL, and anchored.
+        anchor: where the head is written outside the database: after every FULL commit, when this log is closed,
+            and after every `anchor_every` transactions of this process.
     """
 
     def __init__(
@@ -182,7 +174,7 @@ class EventLog:
         *,
         stream: str = KERNEL_STREAM,
         anchor: Anchor | None = None,
-        anchor_every: int = 100,
+        anchor_every: int = 1000,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
@@ -193,6 +185,7 @@ class EventLog:
         self.ids = ids
         self._anchor_every = anchor_every
         self._unanchored = 0
+        self._memory_head: Head | None = None
         self.database_id = str(self.database.query("SELECT value FROM meta WHERE key = 'database_id'")[0][0])
         self.genesis = genesis(self.database_id, stream)
         self.first_id = self._stream_number() << STREAM_BITS
@@ -212,19 +205,38 @@ class EventLog:
         ).fetchone()
         return Head(row[0] - self.first_id, row[1]) if row else Head(0, self.genesis)
 
+    def head_for_writing(self, execute: Callable[..., driver.Cursor]) -> Head:
+        """The last event, inside a write transaction; a log in memory has no other writer and remembers it."""
+        return self._memory_head or self.head_with(execute)
+
     def head(self) -> Head:
         """The last event."""
         with self.database.snapshot() as connection:
             return self.head_with(connection.execute)
 
-    def anchor_due(self) -> bool:
-        return self.anchor is not None and self._unanchored >= self._anchor_every
-
     def wrote(self, head: Head, power: bool) -> None:
+        """A transaction up to `head` was committed; anchor it when it survives power loss, or when it is time."""
+        if self.database.in_memory:
+            self._memory_head = head
         self._unanchored += 1
-        if power and self.anchor is not None:
-            self.anchor.write(self.database_id, self.stream, head.seq, head.hash, self.clock.now())
-            self._unanchored = 0
+        if power or self._unanchored >= self._anchor_every:
+            self.anchor_head(head, durable=power)
+
+    def anchor_head(self, head: Head | None = None, *, durable: bool = False) -> None:
+        """Write the head outside the database, once it is sure to survive power loss: an anchor that is newer than
+        the database would look like a cut.
+
+        Args:
+            head: by default the current one.
+            durable: whether it is known to have reached the disk.
+        """
+        if self.anchor is None or not self._unanchored:
+            return
+        head = head or self.head()
+        if not durable:
+            self.database.sync()
+        self.anchor.write(self.database_id, self.stream, head.seq, head.hash, self.clock.now())
+        self._unanchored = 0
 
     def write(self, *, power: bool = False) -> LogWrite:
         """A transaction over the log and the tables beside it.
@@ -247,7 +259,9 @@ class EventLog:
     def rows(self, connection: driver.Connection) -> Iterator[tuple[Any, ...]]:
         """Every stored row of the stream as it is, with salt and payload text at the end."""
         bounds = (self.first_id, self.first_id + SEQ_MASK)
-        yield from connection.execute(f"SELECT {_JOINED} WHERE e.id > ? AND e.id <= ? ORDER BY e.id", bounds)
+        yield from connection.execute(
+            f"SELECT {_EVENT_COLUMNS} FROM events WHERE id > ? AND id <= ? ORDER BY id", bounds
+        )
 
     def event(self, row: tuple[Any, ...]) -> Event:
         return Event(
@@ -285,10 +299,10 @@ class EventLog:
         """
         wanted = {"run_id": run_id, "call_id": call_id, "agent": agent, "tool_id": tool_id, "kind": kind}
         filters = {column: value for column, value in wanted.items() if value}
-        where = "".join(f" AND e.{column} = ?" for column in filters) + (" AND e.at >= ?" if since else "")
+        where = "".join(f" AND {column} = ?" for column in filters) + (" AND at >= ?" if since else "")
         sql = (
-            f"SELECT {_JOINED} WHERE e.id > ? AND e.id < ?{where}"
-            f" ORDER BY e.id {'DESC' if newest_first else 'ASC'} LIMIT ?"
+            f"SELECT {_EVENT_COLUMNS} FROM events WHERE id > ? AND id < ?{where}"
+            f" ORDER BY id {'DESC' if newest_first else 'ASC'} LIMIT ?"
         )
         low, high = self.first_id + after, self.first_id + SEQ_MASK + 1
         left = limit or SEQ_MASK
@@ -305,11 +319,12 @@ class EventLog:
     def payloads_before(self, before: float) -> int:
         """How many events older than `before` (seconds since the epoch) still have their payload."""
         rows = self.database.query(
-            "SELECT count(*) FROM events e JOIN event_payloads p ON p.id = e.id"
-            " WHERE e.id > ? AND e.id <= ? AND e.at < ?",
+            "SELECT count(*) FROM events WHERE id > ? AND id <= ? AND at < ? AND payload IS NOT NULL",
             (self.first_id, self.first_id + SEQ_MASK, int(before * 1e6)),
         )
         return int(rows[0][0])
 
     def close(self) -> None:
+        """Anchor what is not anchored yet, and close the database."""
+        self.anchor_head()
         self.database.close()

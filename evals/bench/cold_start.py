@@ -28,7 +28,9 @@ def report() -> Iterator[str]:
         python = folder / "venv" / "bin" / "python"
         pip = [python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt"]
         subprocess.run([*pip, ROOT], check=True, stdout=sys.stderr)
-        subprocess.run([python, "-m", "compileall", "-q", folder / "venv" / "lib"], check=False, stdout=sys.stderr)
+        subprocess.run(
+            [python, "-m", "compileall", "-q", folder / "venv" / "lib"], check=False, stdout=sys.stderr
+        )
         yield from _ratios(python, folder)
 
 

@@ -16,7 +16,14 @@ from sb.state import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
-ARGS = {"path": "notes/today.md", "limit": 100, "deep": True, "query": "hello world", "page": 3, "tags": ["a", "b"]}
+ARGS = {
+    "path": "notes/today.md",
+    "limit": 100,
+    "deep": True,
+    "query": "hello world",
+    "page": 3,
+    "tags": ["a", "b"],
+}
 
 
 def tool(path: str, limit: int, deep: bool, query: str, page: int, tags: list[str]) -> dict[str, Any]:
@@ -48,8 +55,12 @@ def policy_lines() -> Iterator[str]:
     costs = {}
     for entries in (1, 1000):
         names = {f"other.tool{number}" for number in range(entries)}
-        policy = ToolPolicy.normal(blocked_tools=names, allowed_tools={*names, "bench.read"} - names | {"bench.read"})
-        costs[entries] = min(block(lambda p=policy: p.evaluate(spec, "agent", ARGS), 20_000) for _ in range(7))  # type: ignore[misc]
+        policy = ToolPolicy.normal(
+            blocked_tools=names, allowed_tools={*names, "bench.read"} - names | {"bench.read"}
+        )
+        costs[entries] = min(
+            block(lambda p=policy: p.evaluate(spec, "agent", ARGS), 20_000) for _ in range(7)
+        )  # type: ignore[misc]
     yield f"policy, 1 entry {costs[1]:.2f} us, 1 000 entries {costs[1000]:.2f} us  bar 3 us, flat"
 
 

@@ -25,7 +25,9 @@ class Comparison:
     bar: float | None
 
     def line(self) -> str:
-        verdict = "" if self.bar is None else f"  bar {self.bar:g}x  {'ok' if self.ratio <= self.bar else 'OVER'}"
+        verdict = (
+            "" if self.bar is None else f"  bar {self.bar:g}x  {'ok' if self.ratio <= self.bar else 'OVER'}"
+        )
         return (
             f"{self.name:<44} {self.us:>9.1f} us   {self.floor_name:<34} {self.floor_us:>8.1f} us"
             f"   {self.ratio:>5.2f}x{verdict}"
@@ -41,7 +43,14 @@ def block(action: Action, calls: int) -> float:
 
 
 def compare(
-    name: str, action: Action, floor_name: str, floor: Action, *, calls: int, bar: float | None, rounds: int = 15
+    name: str,
+    action: Action,
+    floor_name: str,
+    floor: Action,
+    *,
+    calls: int,
+    bar: float | None,
+    rounds: int = 15,
 ) -> Comparison:
     block(action, calls // 5 + 1)
     block(floor, calls // 5 + 1)

@@ -107,9 +107,10 @@ class Audit:
     """The log."""
 
     anchor_every: int = setting(
-        100,
+        1000,
         kinds.integer(1, 1_000_000),
-        "Rows after which the head of the log is written outside the database.",
+        "Transactions of one process after which the head of the log is written outside the database; it also is "
+        "when the process ends, and with each commit that survives power loss.",
         narrow=smaller(),
     )
     retention_days: int = setting(

@@ -297,7 +297,8 @@ class ToolResult:
     @classmethod
     def ok(cls, tool_id: str, data: Any = None, **details: Unpack[ResultDetails]) -> ToolResult:
         """A success; `details` are the other fields."""
-        details.setdefault("call_id", new_call_id())
+        if "call_id" not in details:
+            details["call_id"] = new_call_id()
         return cls(tool_id=tool_id, success=True, data=data, **details)
 
     @classmethod
@@ -310,7 +311,8 @@ class ToolResult:
         **details: Unpack[ResultDetails],
     ) -> ToolResult:
         """A failure; `details` are the other fields."""
-        details.setdefault("call_id", new_call_id())
+        if "call_id" not in details:
+            details["call_id"] = new_call_id()
         return cls(
             tool_id=tool_id,
             success=False,

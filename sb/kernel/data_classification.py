@@ -6,11 +6,12 @@ match is replaced by a typed placeholder such as ``[redacted:github_token]``.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from sb.canonical import encode
 
 MASK = "[redacted:{}]"
 SENSITIVE = MASK.format("sensitive")
@@ -122,7 +123,10 @@ def redact_text(text: str) -> str:
 def may_be_sensitive(text: str) -> bool:
     """Whether `text` could hold a recognised value; False is certain. A microsecond for a log row."""
     lowered = text.lower()
-    return any(hint in lowered for hint in _HINTS) or _CARD.search(text) is not None
+    for hint in _HINTS:  # a plain loop: any() with a generator takes three times as long
+        if hint in lowered:
+            return True
+    return _CARD.search(text) is not None
 
 
 def redact(value: Any) -> Any:
@@ -147,15 +151,10 @@ def _redact_field(key: str, item: Any) -> Any:
     return redact(item)
 
 
-_ENCODE = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
-).encode
-
-
 def redact_json(value: Any) -> str:
     """Compact JSON of a redacted value: what a log row stores."""
-    body = _ENCODE(value)
-    return _ENCODE(redact(value)) if may_be_sensitive(body) else body
+    body = encode(value).decode()
+    return encode(redact(value)).decode() if may_be_sensitive(body) else body
 
 
 def leaves(value: Any) -> Iterable[str]:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from sb.decisions import namespace
-from sb.state import Event, EventLog, Subject, link_hash
+from sb.state import SEQ_MASK, Event, EventLog, Subject, link_hash
 from sb.store import driver
 from sb.store.anchor import AnchoredHead
 
@@ -27,6 +27,7 @@ class Verification:
 
     Args:
         rows: events in the chain.
+        last_seq: number of the last one.
         pruned: events whose payload was removed by pruning, and says so.
         problems: one line each, naming the row; at most MOST_PROBLEMS, then how many more.
         anchored_seq: the newest anchored row, 0 without an anchor.
@@ -35,6 +36,7 @@ class Verification:
     stream: str
     database_id: str
     rows: int = 0
+    last_seq: int = 0
     head: str = ""
     pruned: int = 0
     anchored_seq: int = 0
@@ -77,8 +79,8 @@ def verify(log: EventLog) -> Verification:
 
 def _pruned_through(log: EventLog, connection: driver.Connection) -> int:
     rows = connection.execute(
-        "SELECT p.body FROM events e JOIN event_payloads p ON p.id = e.id WHERE e.kind = ? AND e.id > ? ",
-        (PRUNED, log.first_id),
+        "SELECT payload FROM events WHERE id BETWEEN ? AND ? AND kind = ? AND payload IS NOT NULL",
+        (log.first_id, log.first_id + SEQ_MASK, PRUNED),
     )
     return max((int(json.loads(body)["through"]) for (body,) in rows), default=0)
 
@@ -104,7 +106,7 @@ def _walk(
         if seq in anchored and anchored[seq].hash != stored_hash:
             found.report(f"row {seq} is not the one anchored at {anchored[seq].at}: the log was rewritten")
         expected_seq, prev = seq + 1, stored_hash
-        found.rows += 1
+        found.rows, found.last_seq = found.rows + 1, seq
     found.head = prev
 
 
@@ -114,17 +116,19 @@ def _check_payload(seq: int, row: tuple[Any, ...], through: int, found: Verifica
         if seq > through or row[2] == PRUNED:
             found.report(f"the payload of row {seq} is missing")
         found.pruned += 1
-    elif sha256(bytes(salt) + str(body).encode()).hexdigest() != row[8]:
+    elif sha256(f"{salt}{body}".encode()).hexdigest() != row[8]:
         found.report(f"the payload of row {seq} was edited")
 
 
 def _check_intents(connection: driver.Connection, found: Verification) -> None:
-    rows = connection.execute(
-        "SELECT i.call_id, i.state FROM intents i LEFT JOIN events e ON e.id = i.outcome_id"
-        " WHERE i.state <> 'started' AND (e.id IS NULL OR e.call_id <> i.call_id)"
-    )
-    for call_id, state in rows:
-        found.report(f"call {call_id} is marked {state} without an event that says so")
+    """Open calls and done steps stand beside the log: each must be what its event says."""
+    for table, column in (("intents", "id"), ("steps", "outcome_id")):
+        rows = connection.execute(
+            f"SELECT t.call_id FROM {table} t LEFT JOIN events e ON e.id = t.{column}"
+            " WHERE e.id IS NULL OR e.call_id <> t.call_id"
+        )
+        for (call_id,) in rows:
+            found.report(f"call {call_id} stands in {table} without its event")
 
 
 def _compare_with_anchor(anchors: list[AnchoredHead], found: Verification) -> None:
@@ -132,9 +136,9 @@ def _compare_with_anchor(anchors: list[AnchoredHead], found: Verification) -> No
         return
     newest = max(anchors, key=lambda anchor: anchor.seq)
     found.anchored_seq, found.anchored_at = newest.seq, newest.at
-    if newest.seq > found.rows:
+    if newest.seq > found.last_seq:
         found.report(
-            f"the anchor is newer than the database: rows {found.rows + 1} to {newest.seq}, anchored at {newest.at},"
+            f"the anchor is newer than the database: rows {found.last_seq + 1} to {newest.seq}, anchored at {newest.at},"
             " are missing (the end was cut off, or an older copy was put back)"
         )
 
@@ -148,19 +152,19 @@ def prune(log: EventLog, *, before: float, reason: str) -> int:
     Raises:
         StoreError: the database cannot be written; nothing was removed.
     """
-    boundary = int(before * 1e6)
     with log.write(power=True) as write:
-        row = write.execute(
-            "SELECT max(id) FROM events WHERE id > ? AND id <= ? AND at < ?",
-            (log.first_id, log.first_id + (1 << 40) - 1, boundary),
-        ).fetchone()
-        last = row[0] or log.first_id
+        bounds = (log.first_id, log.first_id + SEQ_MASK)
+        last = write.execute(
+            "SELECT max(id) FROM events WHERE id BETWEEN ? AND ? AND at < ?", (*bounds, int(before * 1e6))
+        ).fetchone()[0]
+        if last is None:
+            return 0
         removed = write.execute(
-            "DELETE FROM event_payloads WHERE id > ? AND id <= ?"
-            " AND id NOT IN (SELECT id FROM events WHERE kind = ? AND id > ?)",
-            (log.first_id, last, PRUNED, log.first_id),
+            "UPDATE events SET salt = NULL, payload = NULL"
+            " WHERE id BETWEEN ? AND ? AND payload IS NOT NULL AND kind <> ?",
+            (log.first_id, last, PRUNED),
         ).rowcount
-        write.execute("UPDATE intents SET result = NULL WHERE outcome_id <= ?", (last,))
+        write.execute("UPDATE steps SET result = NULL WHERE outcome_id <= ?", (last,))
         if removed:
             write.append(
                 PRUNED, {"reason": reason}, facts={"through": last - log.first_id, "removed": removed}

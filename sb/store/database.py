@@ -20,6 +20,7 @@ from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store import driver, migrate
 
 MEMORY = ":memory:"
+CHECKPOINT_PAGES = 4000  # 16 MiB: four times SQLite's default, for a tenth off the cost of a durable call
 Row = tuple[Any, ...]
 
 
@@ -93,6 +94,7 @@ class Database:
         ids: Ids = SYSTEM_IDS,
     ) -> None:
         self.path = str(path)
+        self.in_memory = self.path == MEMORY
         self.pid = os.getpid()
         self.lock = threading.RLock()
         self._patience_s = patience_s
@@ -102,10 +104,6 @@ class Database:
         self._normal = self._connect("NORMAL")
         self._process_write = _Write(self, self._normal)
         self._power_write: _Write | None = None
-
-    @property
-    def in_memory(self) -> bool:
-        return self.path == MEMORY
 
     def _connect(self, synchronous: str) -> driver.Connection:
         connection = driver.connect(self.path)
@@ -129,6 +127,7 @@ class Database:
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
 
     def patiently(self, action: Callable[[], object]) -> None:
         """Repeat `action` with jitter while other processes hold the database.
@@ -163,6 +162,25 @@ class Database:
                 self._power_write = _Write(self, self._connect("FULL"))
         return self._power_write
 
+    def sync(self) -> None:
+        """Make every commit so far survive power loss: one fsync of the write-ahead log.
+
+        Raises:
+            StoreError: the disk refused.
+        """
+        if self.in_memory:
+            return
+        try:
+            fd = os.open(f"{self.path}-wal", os.O_RDONLY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        except FileNotFoundError:
+            return  # everything was checkpointed into the database, and synced with it
+        except OSError as error:
+            raise StoreError(f"cannot sync {self.path}: {error.strerror}", "check the disk") from error
+
     def query(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Row]:
         """All rows of one SELECT."""
         with self.lock:
@@ -191,6 +209,11 @@ class Database:
         with self.lock:
             while self._open:
                 self._open.pop().close()
+
+
+def database_files(path: Path) -> list[Path]:
+    """The database and the files that SQLite keeps beside it."""
+    return [path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal"))]
 
 
 def open_database(

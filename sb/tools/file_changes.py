@@ -108,7 +108,7 @@ def _sha256(fd: int) -> str:
 
 def _changed_meanwhile(folder: Folder, name: str) -> ToolError:
     return invalid(
-        f"{shown(folder.path / name)} was changed by somebody else during the call and is left as it is; "
+        f"{shown(folder.path / name)} was changed by somebody else since this call began and is left as it is; "
         "read it again"
     )
 

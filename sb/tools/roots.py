@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sb.errors import ConfigError
 from sb.tools.failures import denied, invalid, shown
 from sb.tools.folders import FOLDER, Folder, Identity, checked, file_identity, open_component, open_or_make
 
@@ -35,26 +34,16 @@ def path_parts(path: str) -> tuple[str, ...]:
     return parts
 
 
-def _resolved(root: Path) -> Path:
-    try:
-        return root.resolve()
-    except (RuntimeError, OSError):  # a circle of links, by Python version
-        raise ConfigError(f"files.roots: {str(root)!r} cannot be resolved") from None
-
-
 class Roots:
     """The folders that file tools may touch.
 
     Args:
         roots: absolute folders; links in them are resolved now, and never again.
         protected: files and folders that are refused even below a root, such as SB_HOME.
-
-    Raises:
-        ConfigError: a root's links lead in a circle.
     """
 
     def __init__(self, roots: Sequence[Path], protected: Sequence[Path] = ()) -> None:
-        self._roots = [(root.parts[1:], _resolved(root).parts[1:]) for root in roots]
+        self._roots = [(root.parts[1:], Path(os.path.realpath(root)).parts[1:]) for root in roots]
         self._protected = tuple(protected)
 
     def locate(self, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

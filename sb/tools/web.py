@@ -149,21 +149,26 @@ def get(
 
 
 def _connect(addresses: Iterable[tuple[Any, ...]], deadline: Deadline) -> socket.socket:
+    failure: OSError = OSError("no address")
+    for entry in addresses:
+        patience = min(deadline.remaining(), _CONNECT_S)
+        try:
+            return _connect_to(entry, patience)
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+def _connect_to(entry: tuple[Any, ...], patience: float) -> socket.socket:
     import socket
 
-    failure: OSError = OSError("no address")
-    for family, kind, protocol, _, address in addresses:
-        patience = min(deadline.remaining(), _CONNECT_S)
-        connection = socket.socket(family, kind, protocol)
+    family, kind, protocol, _, address = entry
+    with ExitStack() as undo:
+        connection = undo.enter_context(socket.socket(family, kind, protocol))
         connection.settimeout(patience)
-        try:
-            connection.connect(address)
-        except OSError as error:
-            connection.close()
-            failure = error
-        else:
-            return connection
-    raise failure
+        connection.connect(address)
+        undo.pop_all()
+        return connection
 
 
 class _TimedSocket:

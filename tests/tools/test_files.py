@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sb.errors import ConfigError
-from sb.kernel.contracts import SafetyClass, ToolErrorCode
+from sb.kernel.contracts import SafetyClass, ToolError, ToolErrorCode
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.store.kept import KeptStore
 from sb.tools.file_search import SearchBounds
@@ -117,7 +117,7 @@ def test_a_folder_above_the_root_that_became_a_link_is_refused(
     register_files(registry, FilesSettings((root,)), roots, kept)
     write = registry.get_callable("files.write")
     assert write
-    with pytest.raises(Exception, match="symbolic link"):
+    with pytest.raises(ToolError, match="symbolic link"):
         write(path="x", content="x")
     assert names(outside / "root") == []
 
@@ -182,7 +182,7 @@ def test_without_roots_every_call_names_the_setting(
     register_files(registry, FilesSettings(), Roots([]), kept)
     function = registry.get_callable(tool_id)
     assert function
-    with pytest.raises(Exception, match=r"files\.roots"):
+    with pytest.raises(ToolError, match=r"files\.roots"):
         function(path="x", **arguments)
 
 
@@ -196,7 +196,7 @@ def test_a_protected_file_is_refused_under_any_name(root: Path, kept: KeptStore,
         function = registry.get_callable(tool_id)
         assert function
         if tool_id in ("files.read", "files.write", "files.delete"):
-            with pytest.raises(Exception, match="belongs to SecondBrain"):
+            with pytest.raises(ToolError, match="belongs to SecondBrain"):
                 function(path="innocent.txt", **arguments)
         else:
             assert "PROTECTED" not in str(function(**arguments))
@@ -575,8 +575,9 @@ def test_bounds_that_cannot_work_are_refused() -> None:
         SearchBounds(max_depth=0)
 
 
-def test_a_root_whose_links_lead_in_a_circle_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a").symlink_to(tmp_path / "b")
-    (tmp_path / "b").symlink_to(tmp_path / "a")
-    with pytest.raises(ConfigError, match=r"files\.roots"):
-        Roots([tmp_path / "a"])
+@pytest.mark.parametrize("target", ["root", "missing"])
+def test_a_root_that_cannot_be_resolved_refuses_calls_and_nothing_else(tmp_path: Path, target: str) -> None:
+    root = tmp_path / "root"
+    root.symlink_to(tmp_path / target)
+    with pytest.raises(ToolError, match=r"symbolic link|does not exist"), Roots([root]).folder("."):
+        pytest.fail("opened")

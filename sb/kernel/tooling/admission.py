@@ -90,13 +90,11 @@ class Admission:
                 else "no tools are registered"
             )
             raise Refused(ToolErrorCode.NOT_FOUND, reason, "lookup")
-        call.tool = tool
+        call.found(tool)
         call.secrets = secrets_in(tool.spec, call.args)
 
     def _check_contract(self, call: ToolCall) -> None:
         tool = call.tool
-        if tool is None:
-            raise RuntimeError("contract checked before lookup")
         current = tool.current_fingerprint()
         compared = self.enforcement is not ContractEnforcement.OFF
         changed = compared and current != tool.registered_fingerprint
@@ -104,7 +102,7 @@ class Admission:
             "tool_contract_fingerprint": current,
             "tool_contract_registered_fingerprint": tool.registered_fingerprint,
             "tool_contract_status": ("changed" if changed else "unchanged") if compared else "unchecked",
-            "tool_contract_enforcement": str(self.enforcement),
+            "tool_contract_enforcement": self.enforcement,
             "tool_contract_mismatch": changed,
         }
         if changed and self.enforcement is ContractEnforcement.ENFORCE and tool.high_risk:
@@ -141,8 +139,6 @@ class Admission:
         call.reserved = True
 
     def _locate(self, call: ToolCall) -> None:
-        if call.tool is None:
-            raise RuntimeError("callable located before lookup")
         call.fn = call.override_fn if call.override_fn is not None else call.tool.fn
         call.accepts_key = call.tool.accepts_key if call.override_fn is None else accepts_key(call.fn)
         if call.accepts_key and IDEMPOTENCY_KEY in call.args:

@@ -33,13 +33,14 @@ class Refused(Exception):
         self.data = data
 
 
-@dataclass
+@dataclass(slots=True)
 class ToolCall:
     """One call; admission fills it in step by step.
 
     Args:
         args: the caller's arguments frozen to plain JSON, so that what was judged is what runs.
         args_size: bytes of their canonical form.
+        tool, spec: set by `found`, once the tool is `known`.
         contract: the audit entries about the contract's fingerprint.
         secrets: texts that may appear nowhere, longest first.
     """
@@ -52,7 +53,10 @@ class ToolCall:
     args: dict[str, Any] = field(default_factory=dict)
     args_size: int = 0
     args_digest: str = ""
-    tool: RegisteredTool | None = None
+    tool: RegisteredTool = field(init=False)
+    spec: ToolSpec = field(init=False)
+    known: bool = False
+    side_effecting: bool = False
     fn: ToolFunction | None = None
     contract: dict[str, Any] = field(default_factory=dict)
     policy: PolicyDecision | None = None
@@ -62,11 +66,10 @@ class ToolCall:
     key: str = ""
     reserved: bool = False
 
-    @property
-    def spec(self) -> ToolSpec:
-        if self.tool is None:
-            raise RuntimeError("the tool has not been looked up yet")
-        return self.tool.spec
+    def found(self, tool: RegisteredTool) -> None:
+        """The look-up gave this tool."""
+        self.tool, self.spec, self.known = tool, tool.spec, True
+        self.side_effecting = tool.spec.side_effecting
 
     @property
     def subject(self) -> Subject:
@@ -74,6 +77,6 @@ class ToolCall:
 
     def shown_args(self) -> Any:
         """The arguments as they may be written down; only their names while the schema is unknown."""
-        if self.tool is None:
+        if not self.known:
             return sorted(self.args)
         return loggable(shown(self.spec, self.args), self.args_size)

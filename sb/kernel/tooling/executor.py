@@ -21,7 +21,7 @@ from sb.kernel.telemetry import CallSpan, Telemetry
 from sb.kernel.tooling.admission import Admission, ContractEnforcement, release
 from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.failures import code_for, may_retry, message_for
-from sb.kernel.tooling.intents import Intent, IntentState, idempotency_key
+from sb.kernel.tooling.intents import Intent, IntentState, KnownStep, idempotency_key
 from sb.kernel.tooling.permissions import ToolPolicy
 from sb.kernel.tooling.recorder import Outcome, Recorder, safe_message
 from sb.kernel.tooling.registry import IDEMPOTENCY_KEY, ToolFunction, ToolRegistry
@@ -181,7 +181,7 @@ class ToolExecutor:
         except (SBError, driver.Error) as error:
             message += f" (and this could not be recorded: {error})"
         result = _error(call, refusal.code, message, data=refusal.data)
-        if call.tool is not None:
+        if call.known:
             span = self._telemetry.start(call.ctx, call.spec, call.call_id, {})
             result.span_id = span.span_id
             span.end(result)
@@ -192,37 +192,32 @@ class ToolExecutor:
         self, call: ToolCall, span: CallSpan, loop: asyncio.AbstractEventLoop | None
     ) -> ToolResult:
         intent_id = None
-        if call.spec.side_effecting:
+        if call.side_effecting:
+            call.key = idempotency_key(
+                call.ctx.run_id, call.tool_id, call.step or call.call_id, call.args_digest
+            )
             try:
-                earlier = self._earlier(call)
-                if earlier is not None:
-                    release(call)
-                    return self._replay(call, earlier)
                 intent_id = self._recorder.intent(call, self._longest_s(call))
+            except KnownStep as known:
+                release(call)
+                return self._replay(call, known)
             except (SBError, driver.Error) as error:
                 release(call)
-                return _error(
-                    call, ToolErrorCode.UNEXPECTED, f"not run: it could not be recorded before ({error})"
-                )
+                message = f"not run, since it could not be recorded before: {error}"
+                return _error(call, ToolErrorCode.UNEXPECTED, message)
         outcome, provenance = self._attempts(call, intent_id, loop)
         return self._settle(call, outcome, provenance, intent_id, span)
 
-    def _earlier(self, call: ToolCall) -> Intent | None:
-        """The intent of the same named step, if it was announced before."""
-        call.key = idempotency_key(call.ctx.run_id, call.tool_id, call.step or call.call_id, call.args_digest)
-        return self._recorder.intents.by_key(call.key) if call.step else None
-
-    def _replay(self, call: ToolCall, earlier: Intent) -> ToolResult:
-        if earlier.state is not IntentState.DONE:
-            reason = f"step {call.step!r} was announced as {earlier.call_id} and its outcome is unknown: not repeated"
+    def _replay(self, call: ToolCall, known: KnownStep) -> ToolResult:
+        if not known.done:
+            reason = f"step {call.step!r} was announced as {known.call_id} and its outcome is unknown: not repeated"
             return self._refuse(call, Refused(ToolErrorCode.PERMISSION_DENIED, reason, "in_doubt"))
-        source = ToolProvenance(source_uri=f"sb:call/{earlier.call_id}")
         return ToolResult.ok(
             call.tool_id,
-            earlier.recorded_result(),
-            call_id=earlier.call_id,
+            known.recorded_result(),
+            call_id=known.call_id,
             trace_id=call.ctx.trace_id,
-            provenance=source,
+            provenance=ToolProvenance(source_uri=f"sb:call/{known.call_id}"),
         )
 
     def _settle(
@@ -236,9 +231,12 @@ class ToolExecutor:
         call.reserved = False
         call.ctx.budget.settle_call(outcome.latency_ms)
         details: ResultDetails = {
+            "call_id": call.call_id,
+            "trace_id": call.ctx.trace_id,
             "latency_ms": outcome.latency_ms,
             "retries": outcome.retries,
             "span_id": span.span_id,
+            "provenance": provenance,
         }
         try:
             state = self._recorder.outcome(call, outcome, intent_id)
@@ -253,8 +251,7 @@ class ToolExecutor:
             )
             return _error(call, outcome.code, outcome.message + doubt, **details)
         value = redact(outcome.value) if self._strict(call) else outcome.value
-        details |= {"call_id": call.call_id, "trace_id": call.ctx.trace_id, "provenance": provenance}
-        return ToolResult.ok(call.tool_id, value, **details)
+        return ToolResult(tool_id=call.tool_id, success=True, data=value, **details)
 
     def _strict(self, call: ToolCall) -> bool:
         return SafetyMode.STRICT in (call.ctx.safety_mode, self.policy.mode)
@@ -263,7 +260,7 @@ class ToolExecutor:
         """How often a failed call may be repeated: freely only where repeating cannot double an effect."""
         spec = call.spec
         repeatable = (
-            not spec.side_effecting or call.accepts_key or (spec.idempotent and "idempotent" in spec.declared)
+            not call.side_effecting or call.accepts_key or (spec.idempotent and "idempotent" in spec.declared)
         )
         return min(spec.max_retries, call.ctx.budget.max_retries_per_tool) if repeatable else 0
 
@@ -310,7 +307,7 @@ class ToolExecutor:
 
     def _has_deadline(self, call: ToolCall) -> bool:
         """Whether timeout_ms is enforced while the tool runs, rather than judged afterwards."""
-        return call.spec.side_effecting or "timeout_ms" in call.spec.declared
+        return call.side_effecting or "timeout_ms" in call.spec.declared
 
     def _invoke(self, call: ToolCall, loop: asyncio.AbstractEventLoop | None) -> Any:
         keywords = call.args

@@ -1,7 +1,7 @@
-"""Which calls with side effects were announced, and what became of each?
+"""Which calls with side effects were announced and have not ended, and which named steps are done?
 
-An intent is committed before the tool runs and moves forward only: started, then done, failed or in doubt; in
-doubt, then done or failed. One that was never closed, because its process died, is in doubt.
+An intent is committed before the tool runs and removed with its outcome. One that stays is in doubt: its effect may
+have happened. So is one whose process died before the outcome.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class IntentState(StrEnum):
 
 @dataclass(frozen=True)
 class Intent:
-    """One announced call; `deadline` is in microseconds since the epoch."""
+    """An announced call without an outcome; `deadline` is in microseconds since the epoch."""
 
     id: int
     call_id: str
@@ -43,17 +43,27 @@ class Intent:
     state: IntentState
     owner: str
     deadline: int
-    outcome_id: int | None
-    result: str | None
+
+
+class KnownStep(Exception):
+    """A named step that was announced before.
+
+    Args:
+        done: False while nobody knows its outcome.
+        result: what it gave, as redacted JSON; None when that was too large to keep or was pruned.
+    """
+
+    def __init__(self, call_id: str, done: bool, result: str | None = None) -> None:
+        super().__init__(call_id)
+        self.call_id = call_id
+        self.done = done
+        self.result = result
 
     def recorded_result(self) -> Any:
-        """What the call returned, redacted; None when it was too large to keep or was pruned."""
         return None if self.result is None else json.loads(self.result)
 
 
-_COLUMNS = (
-    "id, call_id, run_id, agent, tool_id, step, idempotency_key, state, owner, deadline, outcome_id, result"
-)
+_COLUMNS = "id, call_id, run_id, agent, tool_id, step, idempotency_key, state, owner, deadline"
 
 
 def idempotency_key(run_id: str, tool_id: str, step: str, args_digest: str) -> str:
@@ -77,12 +87,11 @@ class Intents:
     ) -> None:
         """Record that a call is about to run.
 
-        Raises:
-            IntegrityError: a call with this key was announced by somebody else in the meantime.
+        Args:
+            deadline: microseconds since the epoch after which it cannot be running any more.
         """
         write.execute(
-            "INSERT INTO intents (id, call_id, run_id, agent, tool_id, step, idempotency_key, state, owner, deadline)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, 'started', ?, ?)",
+            f"INSERT INTO intents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, 'started', ?, ?)",
             (
                 event_id,
                 subject.call_id,
@@ -96,28 +105,30 @@ class Intents:
             ),
         )
 
-    def close(
-        self, write: LogWrite, intent_id: int, state: IntentState, outcome_id: int, result: str | None
-    ) -> None:
-        """Record what became of the call."""
-        write.execute(
-            "UPDATE intents SET state = ?, outcome_id = ?, result = ? WHERE id = ?",
-            (state, outcome_id, result, intent_id),
-        )
+    def refuse_known_step(self, write: LogWrite, key: str) -> None:
+        """Raise KnownStep if this step is done, or was announced and has not ended."""
+        done = write.execute("SELECT call_id, result FROM steps WHERE idempotency_key = ?", (key,)).fetchone()
+        if done:
+            raise KnownStep(done[0], True, done[1])
+        query = "SELECT call_id FROM intents WHERE idempotency_key = ? AND step <> ''"
+        announced = write.execute(query, (key,)).fetchone()
+        if announced:
+            raise KnownStep(announced[0], False)
 
-    def by_key(self, key: str) -> Intent | None:
-        """The named step with this key that did not fail, if there is one."""
-        rows = self._log.database.query(
-            f"SELECT {_COLUMNS} FROM intents WHERE idempotency_key = ? AND step <> '' AND state <> 'failed'",
-            (key,),
-        )
-        return _intent(rows[0]) if rows else None
+    def close(self, write: LogWrite, intent_id: int, state: IntentState) -> None:
+        """Record that the call has ended, or that nobody knows whether it has."""
+        if state is IntentState.IN_DOUBT:
+            write.execute("UPDATE intents SET state = 'in_doubt' WHERE id = ?", (intent_id,))
+        else:
+            write.execute("DELETE FROM intents WHERE id = ?", (intent_id,))
+
+    def keep_step(self, write: LogWrite, key: str, outcome_id: int, call_id: str, result: str | None) -> None:
+        """Record what a named step gave."""
+        write.execute("INSERT INTO steps VALUES (?, ?, ?, ?)", (key, outcome_id, call_id, result))
 
     def in_doubt(self) -> list[Intent]:
         """Calls of which nobody knows whether they happened, oldest first; those of dead processes included."""
-        rows = self._log.database.query(
-            f"SELECT {_COLUMNS} FROM intents WHERE state IN ('started', 'in_doubt') ORDER BY id"
-        )
+        rows = self._log.database.query(f"SELECT {_COLUMNS} FROM intents ORDER BY id")
         now = int(self._log.clock.now() * 1e6)
         intents = [_intent(row) for row in rows]
         return [
@@ -135,8 +146,8 @@ class Intents:
             if not _still_started(write.execute, intent.id):
                 return False  # its outcome came after all, or another process was faster
             facts = {"phase": "in_doubt", "cause": "the process that ran it ended without an outcome"}
-            event_id = write.append(TOOL_DISPATCH, {}, subject, facts)
-            self.close(write, intent.id, IntentState.IN_DOUBT, event_id, None)
+            write.append(TOOL_DISPATCH, {}, subject, facts)
+            self.close(write, intent.id, IntentState.IN_DOUBT)
             return True
 
 

@@ -58,7 +58,7 @@ def state_of(call: ToolCall, outcome: Outcome) -> IntentState:
     if outcome.done:
         return IntentState.DONE
     unknown = outcome.code in (ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
-    return IntentState.IN_DOUBT if unknown and call.spec.side_effecting else IntentState.FAILED
+    return IntentState.IN_DOUBT if unknown and call.side_effecting else IntentState.FAILED
 
 
 class Recorder:
@@ -124,11 +124,13 @@ class Recorder:
 
         Raises:
             StoreError: it could not be committed, so the call must not run.
-            IntegrityError: the named step was announced by somebody else in the meantime.
+            KnownStep: this named step was announced before; it must not run again.
         """
         facts = {"phase": "intent", "idempotency_key": call.key, "step": call.step, **self._facts(call)}
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE
         with self.log.write(power=self._power or irreversible) as write:
+            if call.step:
+                self.intents.refuse_known_step(write, call.key)
             self._announce(write, call.ctx)
             event_id = write.append(TOOL_DISPATCH, {"args": call.shown_args()}, call.subject, facts)
             deadline = int((self.log.clock.now() + deadline_s) * 1e6)
@@ -141,14 +143,14 @@ class Recorder:
         budget = call.ctx.budget
         facts = {
             "phase": "outcome",
-            "state": str(state),
+            "state": state,
             "latency_ms": round(outcome.latency_ms, 3),
             "retries": outcome.retries,
             "tool_calls_used": budget.tool_calls_used,
             "latency_ms_used": round(budget.latency_ms_used, 3),
         }
         if outcome.code is not None:
-            facts["code"] = str(outcome.code)
+            facts["code"] = outcome.code
         else:
             facts["result_digest"] = digest(outcome.encoded)
             facts["result_bytes"] = len(outcome.encoded)
@@ -163,12 +165,15 @@ class Recorder:
             self._announce(write, call.ctx)
             event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             if intent_id is not None:
-                self.intents.close(write, intent_id, state, event_id, self._kept_result(call, outcome))
+                self.intents.close(write, intent_id, state)
+                if call.step and state is IntentState.DONE:
+                    kept = self._kept_result(call, outcome)
+                    self.intents.keep_step(write, call.key, event_id, call.call_id, kept)
         return state
 
     def _facts(self, call: ToolCall) -> dict[str, Any]:
         return {
-            "safety_class": str(call.spec.safety_class),
+            "safety_class": call.spec.safety_class,
             "args_digest": call.args_digest,
             "policy_version": call.policy_version,
             **call.contract,
@@ -176,7 +181,7 @@ class Recorder:
 
     def _kept_result(self, call: ToolCall, outcome: Outcome) -> str | None:
         """The redacted result of a named step, for whoever asks for the same step again."""
-        if not call.step or outcome.code is not None or len(outcome.encoded) > LONGEST_LOGGED_VALUE:
+        if outcome.code is not None or len(outcome.encoded) > LONGEST_LOGGED_VALUE:
             return None
         return redact_json(scrub(outcome.value, call.secrets))
 
