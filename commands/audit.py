@@ -6,14 +6,15 @@ import os
 import sys
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration, event_log
+
 from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.kernel.log_verification import events_of, prune, verify
@@ -70,17 +71,17 @@ def tail(
 ) -> None:
     """Show the newest events, oldest first."""
     log = event_log(ctx)
-    filters = {"run_id": run, "agent": agent, "tool_id": tool, "kind": kind}
-    newest = list(log.events(limit=limit, newest_first=True, since=_since(since), **filters))
+    events = partial(log.events, run_id=run, agent=agent, tool_id=tool, kind=kind)
+    newest = list(events(limit=limit, newest_first=True, since=_since(since)))
     _print(reversed(newest), as_json)
     if limit and len(newest) == limit and newest[-1].seq > 1:
         note(f"showing the last {limit} of {log.head().seq:,} rows; --limit 0 shows all")
     if not newest:
-        note("no events" + (" fit" if any(filters.values()) or since else " yet: sb demo makes some"))
+        note("no events" + (" fit" if run or agent or tool or kind or since else " yet: sb demo makes some"))
     seen = newest[0].seq if newest else log.head().seq
     while follow:
         time.sleep(FOLLOW_EVERY_S)
-        for event in log.events(after=seen, **filters):
+        for event in events(after=seen):
             _print([event], as_json)
             seen = event.seq
         sys.stdout.flush()

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
 from sb.commands import output
 from sb.commands.session import configuration
+
 from sb.store.backup import back_up, back_up_files
 from sb.store.database import open_database
 

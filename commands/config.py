@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from sb.canonical import digest
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration
+
+from sb.canonical import digest
 from sb.config import Home, check, find_project, shown, trust
 from sb.errors import ExitCode, NotFoundError, UsageError
 from sb.text import nearest

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
 from sb.commands import output
+
 from sb.demo import demo_config, play
 from sb.errors import CheckFailed, UsageError
 from sb.kernel.log_verification import verify

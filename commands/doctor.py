@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration
+
 from sb.doctor import Status, examine
 from sb.errors import ExitCode
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration
+
 from sb.config import render_example
 from sb.errors import ConfigError
 from sb.store.database import open_database

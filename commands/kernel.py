@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration, runtime
+
 from sb.errors import ExitCode, UsageError
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult, ToolSpec
 from sb.kernel.run_context import RunContext, SafetyMode

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration
+
 from sb.errors import ExitCode, StoreError
 from sb.sources import SYSTEM_CLOCK
 from sb.store import migrate as schema

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import typer
+from sb.commands.diagnostics import note
 
 from sb.cli import Options
-from sb.commands.diagnostics import note
 
 if TYPE_CHECKING:
     from sb.config import Config

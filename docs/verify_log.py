@@ -7,6 +7,7 @@ import json
 import sqlite3
 import sys
 from hashlib import sha256
+from pathlib import Path
 
 
 def verify(database, anchors):
@@ -14,14 +15,16 @@ def verify(database, anchors):
     identity = connection.execute("SELECT value FROM meta WHERE key = 'database_id'").fetchone()[0]
     rows = 0
     for number, stream in connection.execute("SELECT number, name FROM streams").fetchall():
-        anchored = {a["seq"]: a["hash"] for a in anchors if (a["database"], a["stream"]) == (identity, stream)}
+        anchored = {
+            a["seq"]: a["hash"] for a in anchors if (a["database"], a["stream"]) == (identity, stream)
+        }
         first, seq, previous = number << 40, 0, sha256(f"{identity}/{stream}".encode()).hexdigest()
         unexplained, through = [], 0
         query = "SELECT * FROM events WHERE id > ? AND id < ? ORDER BY id"
         cursor = connection.execute(query, (first, (number + 1) << 40))
         names = [column[0] for column in cursor.description]
         for values in cursor:
-            row = dict(zip(names, values))
+            row = dict(zip(names, values, strict=True))
             seq, expected, rows = row["id"] - first, seq + 1, rows + 1
             if seq != expected:
                 yield f"{stream}: rows {expected} to {seq - 1} are missing"
@@ -41,7 +44,9 @@ def verify(database, anchors):
             if anchored.get(seq, row["hash"]) != row["hash"]:
                 yield f"{stream}: row {seq} is not the one that was anchored"
             previous = row["hash"]
-        yield from (f"{stream}: the payload of row {gone} is missing" for gone in unexplained if gone > through)
+        yield from (
+            f"{stream}: the payload of row {gone} is missing" for gone in unexplained if gone > through
+        )
         if max(anchored, default=0) > seq:
             yield f"{stream}: rows {seq + 1} to {max(anchored)} were anchored and are missing"
     if not rows:
@@ -51,7 +56,7 @@ def verify(database, anchors):
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    lines = open(sys.argv[2], encoding="utf-8") if len(sys.argv) == 3 else []
+    lines = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines() if len(sys.argv) == 3 else []
     problems = list(verify(sys.argv[1], [json.loads(line) for line in lines if line.strip()]))
     print("\n".join(problems) or "ok")
     sys.exit(1 if problems else 0)

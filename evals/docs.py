@@ -44,8 +44,10 @@ def cli_reference() -> str:
 def files() -> dict[Path, str]:
     """Every generated file and the text that it should have."""
     settings = ROOT / "docs" / "configuration.md"
-    between = re.compile(r"(<!-- settings: [^>]*-->\n).*?(<!-- /settings -->)", re.S)
-    text = between.sub(lambda match: match[1] + render_table() + match[2], settings.read_text(encoding="utf-8"))
+    between = re.compile(r"(<!-- settings: [^>]*-->\n).*?(<!-- /settings -->)", re.DOTALL)
+    text = between.sub(
+        lambda match: match[1] + render_table() + match[2], settings.read_text(encoding="utf-8")
+    )
     return {
         ROOT / "docs" / "cli-reference.md": cli_reference(),
         ROOT / "config.example.yaml": render_example(),

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 RUNS = 15
 
 
-def once(command: Sequence[str | Path], cwd: Path) -> float:
+def once(command: Sequence[str], cwd: Path) -> float:
     started = time.perf_counter()
     subprocess.run(command, cwd=cwd, check=True, capture_output=True)
     return (time.perf_counter() - started) * 1000
@@ -26,21 +26,23 @@ def report() -> Iterator[str]:
         folder = Path(name)
         venv.create(folder / "venv", with_pip=True)
         python = folder / "venv" / "bin" / "python"
-        pip = [python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt"]
-        subprocess.run([*pip, ROOT], check=True, stdout=sys.stderr)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
+        subprocess.run([*pip, str(ROOT)], check=True, stdout=sys.stderr)
         subprocess.run(
-            [python, "-m", "compileall", "-q", folder / "venv" / "lib"], check=False, stdout=sys.stderr
+            [str(python), "-m", "compileall", "-q", str(folder / "venv" / "lib")],
+            check=False,
+            stdout=sys.stderr,
         )
         yield from _ratios(python, folder)
 
 
 def _ratios(python: Path, folder: Path) -> Iterator[str]:
-    floor: list[str | Path] = [python, "-c", "import typer"]
-    for arguments, bar in ((["--help"], 2.5), (["--version"], None), (["kernel", "namespaces"], None)):
-        command: list[str | Path] = [python.parent / "sb", *arguments]
+    floor = [str(python), "-c", "import typer"]
+    for words, bar in (("--help", 2.5), ("--version", None), ("kernel namespaces", None)):
+        command = [str(python.parent / "sb"), *words.split()]
         once(command, folder)
         pairs = [(once(command, folder), once(floor, folder)) for _ in range(RUNS)]
         ratio = median(ours / theirs for ours, theirs in pairs)
         verdict = "" if bar is None else f"  bar {bar:g}x  {'ok' if ratio <= bar else 'OVER'}"
         ours, theirs = (median(pair[side] for pair in pairs) for side in (0, 1))
-        yield f"sb {' '.join(arguments):<41} {ours:>9.0f} ms   import typer {theirs:>28.0f} ms   {ratio:>5.2f}x{verdict}"
+        yield f"sb {words:<41} {ours:>9.0f} ms   import typer {theirs:>28.0f} ms   {ratio:>5.2f}x{verdict}"

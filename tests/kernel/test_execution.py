@@ -329,7 +329,7 @@ def test_every_side_effect_has_its_intent_before_and_its_outcome_after(world: Wo
 
 
 def test_a_read_only_call_has_no_intent(world: World) -> None:
-    world.add(lambda: world.phases())
+    world.add(world.phases)
     assert world.call().data == []
     assert world.phases() == ["outcome"]
 

@@ -21,6 +21,8 @@ from sb.kernel.contracts import (
     value_matches,
 )
 
+READ, WRITE, NETWORK, DESTROY = SafetyClass
+
 
 def spec(**fields: Any) -> ToolSpec:
     return ToolSpec(**{"tool_id": "myagent.do_thing", "name": "Do Thing", **fields})
@@ -69,7 +71,7 @@ def test_the_safety_classes_are_ordered_by_harm_not_by_alphabet() -> None:
         assert higher > lower
         assert lower <= higher
         assert higher >= lower
-    assert sorted(reversed(order)) == order
+    assert sorted([NETWORK, DESTROY, READ, WRITE]) == order
 
 
 def test_a_safety_class_is_not_compared_with_a_plain_string() -> None:

@@ -186,7 +186,11 @@ def test_an_anchor_that_cannot_be_written_loses_nothing_and_is_reported(
 
 def test_the_log_cannot_be_changed_through_sql(tmp_path: Path) -> None:
     log = filled(tmp_path)
-    for statement in ("DELETE FROM events", "UPDATE events SET agent = 'x'", "UPDATE events SET payload = '{}'"):
+    for statement in (
+        "DELETE FROM events",
+        "UPDATE events SET agent = 'x'",
+        "UPDATE events SET payload = '{}'",
+    ):
         with pytest.raises(driver.IntegrityError, match="append-only"), log.database.write() as execute:
             execute(statement)
     assert verify(log).ok
@@ -237,7 +241,11 @@ def test_an_unregistered_kind_is_refused_and_nothing_written() -> None:
     assert log.head().seq == 0
 
 
-@given(st.dictionaries(st.text(max_size=8), st.text(max_size=30) | st.integers(-(2**53), 2**53) | st.none(), max_size=5))
+@given(
+    st.dictionaries(
+        st.text(max_size=8), st.text(max_size=30) | st.integers(-(2**53), 2**53) | st.none(), max_size=5
+    )
+)
 def test_whatever_is_said_is_read_back_as_it_was(said: dict[str, object]) -> None:
     log = EventLog()
     log.append(KIND, said, SUBJECT, {"fact": 1})
@@ -323,5 +331,3 @@ def test_a_report_of_many_problems_stays_short(tmp_path: Path) -> None:
     found: Verification = verify(open_log(tmp_path))
     assert len(found.problems) == 50
     assert found.further_problems == 30
-
-

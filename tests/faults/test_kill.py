@@ -1,0 +1,86 @@
+"""A process may be killed at any point of a call: no effect happens twice, no acknowledged row is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sb.kernel.log_verification import verify
+from sb.kernel.tooling.intents import Intents
+from sb.state import EventLog
+from sb.store.anchor import Anchor
+from sb.store.database import open_database
+from tests.faults.child import CALLS, POINTS
+
+CHILD = Path(__file__).with_name("child.py")
+ROUNDS = int(os.environ.get("SB_PROVE_ROUNDS", "30"))
+
+
+def run_child(folder: Path, point: str, run_id: str, last: int) -> int:
+    command = [sys.executable, str(CHILD), str(folder), point, run_id, str(last)]
+    return subprocess.run(command, check=False, timeout=60, capture_output=True).returncode
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_any_point_nothing_happens_twice_and_nothing_acknowledged_is_lost(
+    tmp_path: Path, point: str
+) -> None:
+    expected_effects = 0
+    for number in range(ROUNDS):
+        run_id, last = f"run_{number:016x}", number % CALLS
+        assert run_child(tmp_path, point, run_id, last) == -signal.SIGKILL
+        # The agent comes back and asks for every step of the same run again, after one that dies nowhere.
+        assert run_child(tmp_path, "nowhere", run_id, last) == 0
+        happened = point not in ("after-intent", "inside-tool")
+        expected_effects += CALLS if happened else CALLS - 1
+    effects = lines(tmp_path / "effects")
+    assert len(effects) == len(set(effects)) == expected_effects
+    log = EventLog(open_database(tmp_path / "brain.db"), anchor=Anchor(tmp_path / "anchors.jsonl"))
+    assert verify(log).problems == []
+    done = {event.subject.call_id for event in log.events() if (event.payload or {}).get("state") == "done"}
+    assert {line.split()[0] for line in lines(tmp_path / "acknowledged")} <= done
+    doubtful = Intents(log).in_doubt()
+    interrupted = point in ("after-intent", "inside-tool", "after-effect", "after-tool")
+    assert len(doubtful) == (ROUNDS if interrupted else 0)
+    assert {intent.step for intent in doubtful} <= {f"step-{step}" for step in range(CALLS)}
+
+
+def test_a_process_killed_while_it_writes_leaves_a_log_that_verifies(tmp_path: Path) -> None:
+    script = (
+        "import sys; from sb.state import EventLog, Subject; from sb.store.database import open_database\n"
+        "log = EventLog(open_database(sys.argv[1]))\n"
+        "n = 0\n"
+        "while True:\n"
+        "    n += 1\n"
+        "    log.append('kernel.tool.dispatch', {'n': n})\n"
+        "    print(n, flush=True)\n"
+    )
+    for _ in range(5):
+        child = subprocess.Popen(
+            [sys.executable, "-c", script, str(tmp_path / "brain.db")], stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None
+        for _ in range(50):
+            acknowledged = int(child.stdout.readline())
+        child.kill()
+        acknowledged = max([acknowledged, *map(int, child.stdout.read().split())])
+        child.wait()
+        child.stdout.close()
+        log = EventLog(open_database(tmp_path / "brain.db"))
+        assert verify(log).problems == []
+        last = max(
+            json.loads(json.dumps(event.payload))["n"] for event in log.events(newest_first=True, limit=1)
+        )
+        assert last >= acknowledged
+        log.close()
