@@ -94,10 +94,10 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a run, a call or one row in full."""
-    if not reference.startswith(("run_", "call_")) and not (reference.isdecimal() and int(reference) > 0):
+    if not reference.startswith(("run_", "call_")) and not (_is_row(reference)):
         raise UsageError(f"{reference!r} is not a run, a call or a row", "sb audit tail shows them")
     events = list(events_of(event_log(ctx), reference))
-    if not events or (reference.isdecimal() and events[0].seq != int(reference)):
+    if not events or (_is_row(reference) and events[0].seq != int(reference)):
         raise NotFoundError(f"nothing on record for {reference}", "sb audit tail shows what there is")
     if as_json:
         output.emit_json({"items": [event.to_dict() for event in events]})
@@ -153,7 +153,7 @@ def prune_log(
     """Remove what old events say; that they happened stays, and stays verifiable."""
     config = configuration(ctx)
     age = parse_duration(older_than) if older_than else config.audit.retention_days * 86_400
-    if not age:
+    if not (older_than or age):
         raise UsageError("nothing says how old", "pass --older-than 90d, or set audit.retention_days")
     log = event_log(ctx)
     before = log.clock.now() - age
@@ -167,6 +167,10 @@ def prune_log(
         output.line(
             f"{'would remove' if dry_run else 'removed'} the details of {removed:,} events before {iso(before)}"
         )
+
+
+def _is_row(reference: str) -> bool:
+    return reference.isascii() and reference.isdecimal() and 0 < int(reference) < 1 << 40
 
 
 def _confirm(question: str) -> None:

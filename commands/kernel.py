@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -123,6 +124,10 @@ def run(
 ) -> None:
     """Run one tool through the kernel and print what it gave."""
     arguments = _arguments(args)
+    if run_id and not re.fullmatch(r"run_[0-9a-f]{16}", run_id):
+        raise UsageError(f"--run: {run_id!r} is not a run", "sb audit tail shows them")
+    if not agent:
+        raise UsageError("--agent must not be empty: every call is somebody's")
     safety_mode = _choice("--mode", mode, SafetyMode)
     with runtime(ctx) as opened:
         context = RunContext.create(

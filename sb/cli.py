@@ -6,6 +6,7 @@ load neither the kernel nor rich nor yaml.
 
 from __future__ import annotations
 
+import io
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -90,6 +91,9 @@ def root(
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; no exception of a command leaves it."""
     as_json, debug = "--json" in arguments, "--debug" in arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # whatever the locale says
     try:
         outcome = typer.main.get_command(app).main(arguments, prog_name="sb", standalone_mode=False)
         sys.stdout.flush()

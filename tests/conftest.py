@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from sb.cli import run
 from tests.fakes import CountingIds, FakeClock
 
 settings.register_profile("sb", deadline=None)  # a shared machine stalls now and then
@@ -33,3 +37,34 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("SB_HOME", str(folder))
     monkeypatch.setenv("NO_COLOR", "1")
     return folder
+
+
+class CommandLine:
+    """`sb`, run in this process as the installed program runs it."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> Outcome:
+        self._capsys.readouterr()
+        code = run(list(arguments))
+        out, err = self._capsys.readouterr()
+        return Outcome(code, out, err)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def sb(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)

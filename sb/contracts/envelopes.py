@@ -28,8 +28,8 @@ class ContextEnvelope:
         UsageError: the budget is negative, or the scope is empty.
     """
 
-    run_id: str
-    trace_id: str
+    run_id: str = ""
+    trace_id: str = ""
     session_id: str = ""
     agent_name: str = "default"
     intent: str = ""

@@ -1,0 +1,1 @@
+"""One database: driver, connections, migrations, backups, kept contents."""

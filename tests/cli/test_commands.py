@@ -1,0 +1,325 @@
+"""The operator's commands: what they print, what they refuse, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sb.store import driver
+from tests.conftest import CommandLine
+
+SB = [sys.executable, "-m", "sb"]
+
+
+@pytest.fixture
+def played(sb: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home in which the demo was played."""
+    assert sb("demo", str(tmp_path / "demo")).code == 0
+    monkeypatch.setenv("SB_HOME", str(tmp_path / "demo" / "home"))
+    return tmp_path / "demo" / "home"
+
+
+def change(home: Path, sql: str) -> None:
+    connection = driver.connect(home / "brain.db")
+    for trigger in ("events_are_kept", "events_are_final"):
+        connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+    connection.execute("PRAGMA foreign_keys = OFF")
+    assert connection.execute(sql).rowcount == 1
+    connection.close()
+
+
+def test_the_demo_tells_from_the_log_what_happened(sb: CommandLine, tmp_path: Path) -> None:
+    done = sb("demo", str(tmp_path / "demo"))
+    assert done.code == 0
+    for line in (
+        "clerk started a run: tidy the shop's folder",
+        "ok files.read(path=orders.csv)",
+        "will call files.write(path=summary.md",
+        "DENIED http.get",
+        "DENIED shop.label(order=1001): the contract of shop.label changed",
+        "NEEDS A PERSON shell.run",
+        "BUDGET files.write",
+        "clerk finished the run, 6 of 6 calls used",
+        "The log is whole: 14 rows",
+    ):
+        assert line in done.out
+    shop = tmp_path / "demo" / "shop"
+    assert (shop / "summary.md").read_text("utf-8") == "Grace (1002) waits for her refund.\n"
+    assert (shop / "exports" / "2025.csv").exists()
+    assert not (shop / "done.md").exists()
+
+
+def test_every_line_of_the_demo_is_one_of_sb_audit(
+    sb: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = [
+        line for line in sb("demo", str(tmp_path / "demo")).out.splitlines() if line[:6].strip().isdigit()
+    ]
+    monkeypatch.setenv("SB_HOME", str(tmp_path / "demo" / "home"))
+    assert sb("audit", "tail", "--limit", "0").out.splitlines() == told
+
+
+def test_a_changed_row_changes_the_account_and_breaks_the_log(sb: CommandLine, played: Path) -> None:
+    before = sb("audit", "tail").out
+    change(played, "UPDATE events SET payload = replace(payload, 'orders.csv', 'salary.csv') WHERE seq = 3")
+    after = sb("audit", "tail").out
+    assert "files.read(path=orders.csv)" in before
+    assert "files.read(path=salary.csv)" in after
+    verdict = sb("audit", "verify")
+    assert (verdict.code, verdict.out) == (1, "BROKEN: the payload of row 3 was edited\n")
+
+
+def test_the_demo_refuses_a_folder_that_is_in_use(sb: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = sb("demo", str(tmp_path))
+    assert (done.code, "not an empty folder" in done.err) == (2, True)
+
+
+def test_verify_says_how_much_it_checked(sb: CommandLine, played: Path) -> None:
+    assert sb("audit", "verify").out.startswith("ok: 14 rows, anchored up to row 14; head ")
+    found = sb("audit", "verify", "--json").json
+    assert (found["ok"], found["rows"], found["anchored_seq"], found["problems"]) == (True, 14, 14, [])
+
+
+def test_tail_filters_limits_and_says_what_it_left_out(sb: CommandLine, played: Path) -> None:
+    limited = sb("audit", "tail", "-n", "3")
+    assert len(limited.out.splitlines()) == 3
+    assert "showing the last 3 of 14 rows; --limit 0 shows all" in limited.err
+    assert sb("audit", "tail", "--tool", "http.get").out.count("\n") == 1
+    assert sb("audit", "tail", "--kind", "kernel.budget.exceeded").out.count("\n") == 1
+    nothing = sb("audit", "tail", "--agent", "nobody")
+    assert (nothing.code, nothing.out, nothing.err) == (0, "", "no events fit\n")
+    assert sb("audit", "tail", "--since", "1h").out.count("\n") == 14
+    rows = [json.loads(line) for line in sb("audit", "tail", "--json").out.splitlines()]
+    assert [row["seq"] for row in rows] == list(range(1, 15))
+    assert rows[0]["at"].endswith("Z")
+
+
+def test_show_takes_a_run_a_call_or_a_row(sb: CommandLine, played: Path) -> None:
+    row = json.loads(sb("audit", "tail", "-n", "1", "--tool", "files.read", "--json").out)
+    assert len(sb("audit", "show", row["run_id"], "--json").json["items"]) == 14
+    assert [item["seq"] for item in sb("audit", "show", row["call_id"], "--json").json["items"]] == [
+        row["seq"]
+    ]
+    shown = sb("audit", "show", "5").out
+    assert "phase: intent" in shown
+    assert "idempotency_key: idem_" in shown
+
+
+@pytest.mark.parametrize(
+    ("reference", "code"), [("run_00", 1), ("call_x", 1), ("999", 1), ("0", 2), ("-1", 2), ("x", 2), ("٣", 2)]
+)
+def test_show_refuses_what_is_not_there(sb: CommandLine, played: Path, reference: str, code: int) -> None:
+    done = sb("audit", "show", "--", reference)
+    assert (done.code, done.out) == (code, "")
+    assert len(done.err.splitlines()) == 2
+
+
+def test_export_writes_a_whole_file_or_none(sb: CommandLine, played: Path, tmp_path: Path) -> None:
+    target = tmp_path / "log.jsonl"
+    assert "14 rows" in sb("audit", "export", "-o", str(target)).err
+    assert len([json.loads(line) for line in target.read_text("utf-8").splitlines()]) == 14
+    assert len(sb("audit", "export").out.splitlines()) == 14
+    refused = sb("audit", "export", "-o", str(tmp_path / "none" / "log.jsonl"))
+    assert (refused.code, "cannot write" in refused.err) == (1, True)
+
+
+def test_prune_asks_counts_and_leaves_a_log_that_verifies(sb: CommandLine, played: Path) -> None:
+    assert sb("audit", "prune").code == 2
+    assert sb("audit", "prune", "--older-than", "soon").code == 2
+    assert sb("audit", "prune", "--older-than", "1d", "--json", "--yes").json["removed"] == 0
+    assert sb("audit", "prune", "--older-than", "0s", "--dry-run", "--json").json["removed"] == 14
+    assert "orders.csv" in sb("audit", "tail").out
+
+
+def test_prune_without_a_terminal_needs_yes(sb: CommandLine, played: Path) -> None:
+    refused = sb("audit", "prune", "--older-than", "0s")
+    assert (refused.code, "--yes" in refused.err) == (2, True)
+    assert sb("audit", "prune", "--older-than", "0s", "--yes", "--json").json["removed"] == 14
+    assert "pruned" in sb("audit", "tail").out
+    assert "pruned" in sb("audit", "show", "3").out
+    assert sb("audit", "verify").code == 0
+
+
+def test_init_makes_what_is_missing_and_nothing_twice(sb: CommandLine, home: Path) -> None:
+    first = sb("init", "--json").json
+    assert sorted(Path(path).name for path in first["made"]) == ["brain.db", "config.yaml"]
+    assert home.stat().st_mode & 0o777 == 0o700
+    (home / "config.yaml").write_text("safety_mode: safe\n", encoding="utf-8")
+    again = sb("init")
+    assert (again.code, "nothing to do" in again.out) == (0, True)
+    assert (home / "config.yaml").read_text("utf-8") == "safety_mode: safe\n"
+    assert sb("doctor").code == 0
+
+
+def test_doctor_says_what_is_in_use_and_what_is_enforced(sb: CommandLine, home: Path) -> None:
+    sb("init")
+    report = sb("doctor", "--json").json
+    found = {item["name"]: item["status"] for item in report["items"]}
+    assert report["ok"] is True
+    for name in (
+        "driver",
+        "vectors",
+        "contracts",
+        "policy",
+        "database",
+        "schema",
+        "integrity",
+        "sizes",
+        "log",
+    ):
+        assert name in found
+    (home / "config.yaml").write_text("contract_enforcement: off\n", encoding="utf-8")
+    broken = sb("doctor")
+    assert broken.code == 1
+    assert "set contract_enforcement: enforce" in broken.err
+
+
+def test_doctor_finds_damage(sb: CommandLine, home: Path) -> None:
+    assert sb("doctor").code == 1  # no database yet
+    sb("init")
+    connection = driver.connect(home / "brain.db")
+    connection.execute("DROP INDEX events_by_run")
+    connection.close()
+    report = sb("doctor", "--json")
+    assert report.code == 1
+    assert any("drifted: events_by_run" in item["detail"] for item in report.json["items"])
+    (home / "brain.db").write_bytes(b"\x00" * 9000)
+    assert "not a SQLite database" in sb("doctor").out
+
+
+def test_config_shows_values_with_their_origin(sb: CommandLine, home: Path) -> None:
+    sb("init")
+    (home / "config.yaml").write_text("budget: {max_tool_calls: 7}\n", encoding="utf-8")
+    shown = {item["key"]: item for item in sb("config", "show", "--json").json["items"]}
+    assert shown["budget.max_tool_calls"] == {
+        "key": "budget.max_tool_calls",
+        "value": 7,
+        "origin": f"{home}/config.yaml:1",
+    }
+    assert shown["durability"]["origin"] == "default"
+    moved = sb("--db", str(home / "other.db"), "config", "show", "database", "--json").json["items"]
+    assert moved[0]["origin"] == "--db"
+    unknown = sb("config", "show", "budget.max_tool_cals")
+    assert (unknown.code, 'did you mean "budget.max_tool_calls"' in unknown.err) == (1, True)
+
+
+def test_config_check_lists_everything_that_is_wrong(sb: CommandLine, home: Path) -> None:
+    sb("init")
+    assert sb("config", "check").code == 0
+    (home / "config.yaml").write_text("safty_mode: safe\nbudget: {max_tool_calls: many}\n", encoding="utf-8")
+    wrong = sb("config", "check")
+    assert wrong.code == 1
+    assert 'config.yaml:1: safty_mode: unknown key (did you mean "safety_mode"?)' in wrong.out
+    assert "config.yaml:2: budget.max_tool_calls: must be" in wrong.out
+    refused = sb("kernel", "info")
+    assert (refused.code, refused.out) == (2, "")
+    assert "safety_mode" in refused.err
+
+
+def test_a_project_file_only_narrows_until_it_is_trusted(
+    sb: CommandLine, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sb("init")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sb.yaml").write_text("budget: {max_tool_calls: 500}\nsafety_mode: safe\n", encoding="utf-8")
+
+    def value(key: str) -> object:
+        return sb("config", "show", key, "--json").json["items"][0]["value"]
+
+    assert (value("budget.max_tool_calls"), value("safety_mode")) == (20, "safe")
+    assert "would widen it" in sb("config", "show").err
+    assert sb("config", "trust").code == 2
+    assert sb("config", "trust", "--yes").code == 0
+    assert value("budget.max_tool_calls") == 500
+
+
+def test_backup_copies_and_never_overwrites(sb: CommandLine, played: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copy"
+    done = sb("backup", str(target), "--all", "--json").json
+    assert sorted(done["files"]) == ["anchors.jsonl", "brain.db", "config.yaml", "kept"]
+    assert (target / "brain.db").stat().st_mode & 0o777 == 0o600
+    assert sb("--db", str(target / "brain.db"), "audit", "verify").code == 0
+    again = sb("backup", str(target))
+    assert (again.code, "never overwrites" in again.err) == (3, True)
+
+
+def test_migrate_reports_and_does_nothing_when_current(sb: CommandLine, home: Path) -> None:
+    assert sb("migrate").code == 3
+    sb("init")
+    assert sb("migrate", "--status", "--json").json["items"][0]["state"] == "applied"
+    assert "current" in sb("migrate").err
+    assert not (home / "backups").exists()
+
+
+def test_an_unreachable_database_is_exit_code_3(sb: CommandLine, home: Path) -> None:
+    done = sb("audit", "tail")
+    assert (done.code, done.out) == (3, "")
+    assert done.err == f"sb: error: no database at {home}/brain.db\nhint: make one with `sb init`\n"
+    assert sb("audit", "tail", "--json").json["error"]["kind"] == "store"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["audit", "nonsense"], ["--nonsense"], ["audit", "tail", "-n", "x"]]
+)
+def test_a_usage_error_is_one_line_and_a_hint_and_exit_code_2(sb: CommandLine, arguments: list[str]) -> None:
+    done = sb(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("sb: error: ")
+    assert done.err.count("\n") == 2
+
+
+def test_an_internal_error_is_one_line_and_its_traceback_is_in_a_file(
+    sb: CommandLine, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "_".join(("ghp", "a1" * 18))
+
+    def broken(*_: object) -> None:
+        raise RuntimeError(f"with token {token}")
+
+    monkeypatch.setattr("sb.commands.session.configuration", broken)
+    monkeypatch.setattr("sb.commands.doctor.configuration", broken)
+    done = sb("doctor")
+    assert done.code == 70
+    assert "RuntimeError" in done.err
+    saved = (home / "last-error.log").read_text("utf-8")
+    assert "Traceback" in saved
+    assert token not in saved + done.err
+
+
+def program(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*SB, *arguments], text=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def test_a_closed_pipe_ends_quietly(played: Path) -> None:
+    command = f"{sys.executable} -m sb audit tail --limit 0 --json | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert (len(done.stdout.splitlines()), done.stderr) == (1, "")
+
+
+def test_output_is_utf8_whatever_the_locale(played: Path) -> None:
+    env = {**os.environ, "LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = program("audit", "tail", env=env, capture_output=True)
+    assert done.returncode == 0
+    assert "…" in done.stdout
+
+
+def test_on_a_terminal_tables_fit_its_width_and_prompts_are_asked(played: Path) -> None:
+    parent, child = pty.openpty()
+    env = {**os.environ, "COLUMNS": "60", "TERM": "xterm"}
+    process = subprocess.Popen(
+        [*SB, "audit", "prune", "--older-than", "0s"], stdin=child, stdout=child, stderr=child, env=env
+    )
+    os.close(child)
+    shown = b""
+    while b"age" not in shown and b"?" not in shown:
+        shown += os.read(parent, 1024)
+    process.kill()
+    process.wait()
+    os.close(parent)

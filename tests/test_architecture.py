@@ -1,0 +1,186 @@
+"""The house rules that a machine can check: layers, sizes, what a cold start loads, what a wheel holds."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+
+# docs/architecture.md, "Layers": a module may import from its own layer and those below it.
+LAYERS = (
+    ("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.config"),
+    ("sb.store",),
+    ("sb.kernel", "sb.decisions", "sb.contracts", "sb.state"),
+    ("sb.context_packs", "sb.tools"),
+    ("sb.runtime",),
+    ("sb.demo", "sb.doctor"),
+    ("sb.cli", "sb.__main__", "sb.commands", "sb.screens"),
+)
+
+
+def sources() -> Iterator[tuple[str, Path]]:
+    for package, folder in SETUPTOOLS["package-dir"].items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            yield ".".join([package, *(part for part in parts if part != "__init__")]), path
+
+
+def layer_of(module: str) -> int:
+    for number, names in enumerate(LAYERS):
+        if any(module == name or module.startswith(f"{name}.") for name in names):
+            return number
+    raise AssertionError(f"{module} is in no layer: add it to LAYERS and docs/architecture.md")
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize(
+    ("module", "path"), [s for s in sources() if s[0] != "sb"], ids=lambda v: str(v)[-40:]
+)
+def test_imports_go_downwards_only(module: str, path: Path) -> None:
+    for imported in imports(path):
+        if imported.startswith("sb.") and imported != "sb.__version__":
+            assert layer_of(imported) <= layer_of(module), f"{module} imports {imported}"
+
+
+def test_only_the_driver_module_imports_a_driver() -> None:
+    users = {
+        module
+        for module, path in sources()
+        if any(name.split(".")[0] in ("sqlite3", "pysqlite3") for name in imports(path))
+    }
+    assert users == {"sb.store.driver"}
+
+
+@pytest.mark.parametrize(
+    ("module", "path"),
+    [(m, p) for m, p in sources()] + [(p.stem, p) for p in sorted((ROOT / "tests").rglob("*.py"))],
+    ids=lambda v: str(v)[-40:],
+)
+def test_files_and_functions_stay_within_the_house_limits(module: str, path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= (600 if "tests" in path.parts else 500)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < 80, node.name
+        if isinstance(node, ast.ExceptHandler):
+            silent = all(isinstance(line, ast.Pass) for line in node.body)
+            assert not (silent and ast.unparse(node.type or ast.Name("all")) in ("Exception", "all"))
+
+
+def test_every_module_says_which_question_it_answers() -> None:
+    silent = [
+        module for module, path in sources() if not ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    ]
+    assert silent == ["sb.store.migrations"] or silent == []
+
+
+def test_every_code_folder_ships() -> None:
+    found = {
+        ".".join([name, *init.parent.relative_to(ROOT / folder).parts])
+        for name, folder in SETUPTOOLS["package-dir"].items()
+        for init in (ROOT / folder).rglob("__init__.py")
+    }
+    assert found == set(SETUPTOOLS["packages"])
+
+
+HEAVY = (
+    "textual",
+    "rich",
+    "sqlite_utils",
+    "sqlite_vec",
+    "yaml",
+    "pydantic",
+    "numpy",
+    "asyncio",
+    "importlib.metadata",
+    "cryptography",
+    "sqlite3",
+    "pysqlite3",
+    "orjson",
+    "sb.kernel",
+    "sb.store",
+    "sb.commands.kernel",
+    "sb.commands.audit",
+    "sb.screens",
+)
+
+
+def loaded_by(arguments: list[str], environment: dict[str, str] | None = None) -> set[str]:
+    script = (
+        "import sys, os\n"
+        "from sb.cli import run\n"
+        "try: run(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "sys.stderr.write('\\nMODULES ' + ' '.join(sys.modules))\n"
+    )
+    command = [sys.executable, "-c", script, *arguments]
+    env = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **(environment or {})}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=True)
+    return set(done.stderr.rpartition("MODULES ")[2].split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        (["--help"], {}),
+        (["--version"], {}),
+        (["kernle"], {}),
+        ([], {"_SB_COMPLETE": "complete_bash", "COMP_WORDS": "sb ", "COMP_CWORD": "1"}),
+    ],
+)
+def test_help_version_completion_and_usage_errors_load_almost_nothing(
+    arguments: list[str], environment: dict[str, str]
+) -> None:
+    loaded = loaded_by(arguments, environment)
+    assert "sb.cli" in loaded
+    assert sorted(name for name in HEAVY if name in loaded) == []
+
+
+def test_the_kernels_names_are_what_its_export_list_says() -> None:
+    import sb.kernel
+    import sb.kernel.tooling
+
+    for package in (sb.kernel, sb.kernel.tooling):
+        assert list(package.__all__) == sorted(package.__all__, key=lambda name: (name[0].islower(), name))
+        for name in package.__all__:
+            assert getattr(package, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute"):
+        sb.kernel.Nonsense  # type: ignore[attr-defined] # noqa: B018
+
+
+def test_importing_the_kernel_opens_no_socket_and_starts_no_process() -> None:
+    script = (
+        "import sys\n"
+        "def hook(event, args):\n"
+        "    if event.startswith(('socket.connect', 'subprocess', 'os.exec', 'os.fork', 'os.posix_spawn')):\n"
+        "        raise SystemExit(event)\n"
+        "sys.addaudithook(hook)\n"
+        "import sb.runtime, sb.demo, sb.doctor, sb.context_packs, sb.commands.kernel\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_text_of_the_project_names_no_machine_and_no_index() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in tracked.split("\n"):
+        path = ROOT / name
+        if name and path.is_file() and not name.startswith(".typing/"):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            assert not re.search(r"(?<![\w.])/(?:work|root/\.pyenv|farm)/", text), name
+            assert "index-url" not in text or name == "tests/test_architecture.py", name
