@@ -189,10 +189,12 @@ def status(query: Query, migrations: tuple[Migration, ...] | None = None) -> lis
     applied, actual, made = recorded(query), _schema(query), expected(migrations)
     last_to_make = {name: index for index, objects in enumerate(made) for name in objects}
     report = []
+    existing: set[str] = set()
     for index, migration in enumerate(migrations):
         objects = {name: sql for name, sql in made[index].items() if last_to_make[name] == index}
         differing = tuple(sorted(name for name, sql in objects.items() if actual.get(name) != sql))
-        absent = all(name not in actual for name in objects)
+        absent = not any(name in actual for name in made[index].keys() - existing)
+        existing |= made[index].keys()
         report.append(
             MigrationStatus(
                 migration.number, migration.name, _state(migration, applied, differing, absent), differing
