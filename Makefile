@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test test-kernel lint bench prove docs clean
+.PHONY: demo test test-kernel lint bench prove docs picture clean
 
 demo: $(STAMP)  ## install, and watch an agent work under the kernel
 	$(BIN)/sb demo
@@ -26,6 +26,9 @@ prove: $(STAMP)  ## the fault tests again, with hundreds of kills
 
 docs: $(STAMP)  ## write the generated parts of docs/ and config.example.yaml
 	$(BIN)/python -m evals.docs
+
+picture: $(STAMP)  ## draw docs/demo.svg from a run of the demo
+	$(BIN)/python -m evals.picture
 
 clean:
 	rm -rf .venv build *.egg-info

@@ -40,6 +40,7 @@ class ToolCall:
     Args:
         args: the caller's arguments frozen to plain JSON, so that what was judged is what runs.
         args_size: bytes of their canonical form.
+        has_deadline: whether timeout_ms is enforced while the tool runs, rather than judged afterwards.
         tool, spec: set by `found`, once the tool is `known`.
         contract: the audit entries about the contract's fingerprint.
         secrets: texts that may appear nowhere, longest first.
@@ -57,6 +58,7 @@ class ToolCall:
     spec: ToolSpec = field(init=False)
     known: bool = False
     side_effecting: bool = False
+    has_deadline: bool = False
     fn: ToolFunction | None = None
     contract: dict[str, Any] = field(default_factory=dict)
     policy: PolicyDecision | None = None
@@ -70,6 +72,7 @@ class ToolCall:
         """The look-up gave this tool."""
         self.tool, self.spec, self.known = tool, tool.spec, True
         self.side_effecting = tool.spec.side_effecting
+        self.has_deadline = self.side_effecting or "timeout_ms" in tool.spec.declared
 
     @property
     def subject(self) -> Subject:

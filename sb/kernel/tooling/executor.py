@@ -272,7 +272,7 @@ class ToolExecutor:
         self, call: ToolCall, intent_id: int | None, loop: asyncio.AbstractEventLoop | None
     ) -> tuple[Outcome, ToolProvenance | None]:
         """Call the tool, again where that is allowed and may help."""
-        retries, attempt, started = self._retries(call), 0, self._clock.monotonic()
+        attempt, started = 0, self._clock.monotonic()
         while True:
             try:
                 value = self._invoke(call, loop)
@@ -286,14 +286,14 @@ class ToolExecutor:
                 raise
             except BaseException as error:  # noqa: BLE001 - whatever a tool raises, SystemExit too, is an outcome
                 outcome, provenance = self._failure(call, error), None
-                if attempt >= retries or not may_retry(error) or self._out_of_time(call, started):
+                if attempt >= self._retries(call) or not may_retry(error) or self._out_of_time(call, started):
                     break
             attempt += 1
             wait = min(FIRST_WAIT_S * 2 ** (attempt - 1), LONGEST_WAIT_S)
             self._clock.sleep(wait * (0.5 + self._ids.random() / 2))
         outcome.retries = attempt
         outcome.latency_ms = (self._clock.monotonic() - started) * 1000
-        if attempt == 0 and not self._has_deadline(call) and outcome.latency_ms > call.spec.timeout_ms:
+        if attempt == 0 and not call.has_deadline and outcome.latency_ms > call.spec.timeout_ms:
             late = f"took {outcome.latency_ms:.0f} ms, more than timeout_ms = {call.spec.timeout_ms}"
             return Outcome(
                 code=ToolErrorCode.TIMEOUT, message=late, latency_ms=outcome.latency_ms, done=False
@@ -305,10 +305,6 @@ class ToolExecutor:
         spent = budget.latency_ms_used + (self._clock.monotonic() - started) * 1000
         return spent >= budget.max_latency_ms
 
-    def _has_deadline(self, call: ToolCall) -> bool:
-        """Whether timeout_ms is enforced while the tool runs, rather than judged afterwards."""
-        return call.side_effecting or "timeout_ms" in call.spec.declared
-
     def _invoke(self, call: ToolCall, loop: asyncio.AbstractEventLoop | None) -> Any:
         keywords = call.args
         if call.accepts_key and call.key:
@@ -317,7 +313,7 @@ class ToolExecutor:
             raise RuntimeError("the call was not admitted")
         timeout_s = call.spec.timeout_ms / 1000
         bound = partial(call.fn, **keywords)
-        value = self._workers.call(bound, timeout_s) if self._has_deadline(call) else bound()
+        value = self._workers.call(bound, timeout_s) if call.has_deadline else bound()
         return self._await(value, timeout_s, loop) if type(value) is CoroutineType else value
 
     def _await(

@@ -154,7 +154,9 @@ class Recorder:
         else:
             facts["result_digest"] = digest(outcome.encoded)
             facts["result_bytes"] = len(outcome.encoded)
-        value = scrub(loggable(outcome.value, len(outcome.encoded)), call.secrets)
+        value = loggable(outcome.value, len(outcome.encoded))
+        if call.secrets:
+            value = scrub(value, call.secrets)
         said: dict[str, Any] = {"error": outcome.message} if outcome.code is not None else {"result": value}
         if intent_id is None:
             facts |= self._facts(call)
