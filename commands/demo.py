@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -54,15 +57,21 @@ def demo(
         output.line("\nLook further:")
         for command in (
             f"export SB_HOME={story.home}",
-            f"sb audit show {story.run_id}   # every call in full",
-            "sb audit verify                      # and try it after editing brain.db",
-            "sb kernel tools                      # what agents could call",
-            f"cat {story.folder}/summary.md",
+            f"{_program()} audit show {story.run_id}   # every call in full",
+            f"{_program()} audit verify                # and again after editing brain.db",
+            f"{_program()} kernel tools                # what agents could call",
+            f"ls {story.folder} {story.home}/kept      # what it wrote, and what was kept of before",
+            f"rm -r {place}                            # when you have seen enough",
         ):
             output.line(f"  {command}")
     log.close()
     if not found.ok:
         raise CheckFailed("the demo's log did not verify")
+
+
+def _program() -> str:
+    """How to call this program from here: `make demo` installs it off the PATH."""
+    return "sb" if shutil.which("sb") else os.path.relpath(sys.argv[0])
 
 
 def _place(folder: Path | None) -> Path:

@@ -16,7 +16,13 @@ from sb.kernel.narrative import log_line
 from sb.runtime import open_log
 
 ROOT = Path(__file__).parents[1]
-STYLES = {"DENIED": "bold red", "NEEDS A PERSON": "bold yellow", "BUDGET": "bold magenta", "ok": "green", "whole": "bold green"}
+STYLES = {
+    "DENIED": "bold red",
+    "NEEDS A PERSON": "bold yellow",
+    "BUDGET": "bold magenta",
+    "ok": "green",
+    "whole": "bold green",
+}
 WIDTH = 156
 
 
@@ -36,7 +42,9 @@ def main() -> None:
             text.highlight_regex(rf"(?<= ){word}(?=[ :])", style)
         console.print(text)
     svg = console.export_svg(title="sb demo")
-    (ROOT / "docs" / "demo.svg").write_text(re.sub(r"@font-face \{.*?\}\n?", "", svg, flags=re.S), encoding="utf-8")
+    (ROOT / "docs" / "demo.svg").write_text(
+        re.sub(r"@font-face \{.*?\}\n?", "", svg, flags=re.DOTALL), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":
