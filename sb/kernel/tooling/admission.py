@@ -85,7 +85,7 @@ class Admission:
         if tool is None:
             known = self.registry.list_ids()
             reason = (
-                f"no tool {call.tool_id!r}{nearest(call.tool_id, known)}"
+                f"no tool {call.subject.tool_id!r}{nearest(call.tool_id, known)}"
                 if known
                 else "no tools are registered"
             )

@@ -6,11 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sb.kernel.contracts import ToolErrorCode, ToolSpec
+from sb.kernel.data_classification import redact_text
 from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.arguments import loggable, shown
 from sb.kernel.tooling.permissions import PolicyDecision
 from sb.kernel.tooling.registry import RegisteredTool, ToolFunction
 from sb.state import Subject
+from sb.text import shorten
+
+
+LONGEST_UNKNOWN_ID = 200  # characters
 
 
 class Refused(Exception):
@@ -76,7 +81,9 @@ class ToolCall:
 
     @property
     def subject(self) -> Subject:
-        return Subject(self.ctx.run_id, self.ctx.trace_id, self.ctx.agent_name, self.tool_id, self.call_id)
+        # An id that is not registered is whatever the model wrote.
+        tool_id = self.tool_id if self.known else redact_text(shorten(self.tool_id, LONGEST_UNKNOWN_ID))
+        return Subject(self.ctx.run_id, self.ctx.trace_id, self.ctx.agent_name, tool_id, self.call_id)
 
     def shown_args(self) -> Any:
         """The arguments as they may be written down; only their names while the schema is unknown."""

@@ -126,13 +126,14 @@ class Recorder:
             StoreError: it could not be committed, so the call must not run.
             KnownStep: this named step was announced before; it must not run again.
         """
-        facts = {"phase": "intent", "idempotency_key": call.key, "step": call.step, **self._facts(call)}
+        facts = {"phase": "intent", "idempotency_key": call.key, **self._facts(call)}
+        said = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE
         with self.log.write(power=self._power or irreversible) as write:
             if call.step:
                 self.intents.refuse_known_step(write, call.key)
             self._announce(write, call.ctx)
-            event_id = write.append(TOOL_DISPATCH, {"args": call.shown_args()}, call.subject, facts)
+            event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             deadline = int((self.log.clock.now() + deadline_s) * 1e6)
             self.intents.open(write, event_id, call.subject, call.step, call.key, deadline)
         return event_id

@@ -65,6 +65,12 @@ CREATE TABLE intents (
     deadline INTEGER NOT NULL -- microseconds since the epoch; later than any retry can last
 ) STRICT;
 
+CREATE TRIGGER intents_move_forward BEFORE UPDATE OF state ON intents
+WHEN NEW.state = 'started'
+BEGIN
+    SELECT RAISE(ABORT, 'an intent cannot move back');
+END;
+
 CREATE UNIQUE INDEX intents_by_key ON intents (idempotency_key) WHERE step <> '';
 
 -- What a named step gave when it was done, so that asking for it again returns that and does nothing.
