@@ -163,7 +163,7 @@ class ToolExecutor:
         step: str,
         loop: asyncio.AbstractEventLoop | None,
     ) -> ToolResult:
-        call = ToolCall(ctx, tool_id, f"call_{self._ids.token(8)}", step, override_fn)
+        call = ToolCall(ctx, str(tool_id), f"call_{self._ids.token(8)}", step, override_fn)
         try:
             self._admission.admit(call, args)
         except Refused as refusal:
