@@ -27,9 +27,6 @@ from sb.store.database import Database, database_files, open_database
 from sb.store.kept import KeptStore
 from sb.tools import register_builtin
 from sb.tools.discovery import LoadFailure, load_third_party
-from sb.tools.files import FilesSettings
-from sb.tools.http import HttpSettings
-from sb.tools.shell import ShellSettings
 
 
 @dataclass
@@ -97,9 +94,9 @@ def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]
     registry = ToolRegistry()
     register_builtin(
         registry,
-        FilesSettings(config.files.roots, config.files.keep_max_bytes, config.files.max_read_bytes),
-        HttpSettings(tuple(map(str, config.http.allow)), config.http.max_bytes),
-        ShellSettings(config.shell.env, config.shell.max_output_bytes),
+        config.files,
+        config.http,
+        config.shell,
         KeptStore(config.home.kept, config.files.keep_max_bytes),
         [config.home.folder, *database_files(config.database)],
     )

@@ -209,7 +209,13 @@ BAD_FILES: dict[str | bytes, str] = {
     "http: {allow: ['a..b']}": "http.allow",
     "http: {allow: ['a:0']}": "http.allow",
     "http: {allow: ['a:65536']}": "http.allow",
+    "http: {allow: ['*.com']}": ':1: http.allow: must be host, *.host or host:port, not "*.com" in quotes',
+    "http: {allow: [a.b, A.B.]}": ":1: http.allow: A.B. is listed twice",
+    "http: {max_bytes: 0}": ":1: http.max_bytes: must be a number of bytes from 1 to",
     "http: {allow: ['ex\u212aample.org']}": "http.allow",
+    "files: {max_read_bytes: -1}": ":1: files.max_read_bytes: must be a number of bytes from 1 to",
+    "files: {keep_max_bytes: 0}": ":1: files.keep_max_bytes: must be a number of bytes from 1 to",
+    "shell: {max_output_bytes: 0}": ":1: shell.max_output_bytes: must be a number of bytes from 1 to",
     "shell: {env: [A=B]}": ":1: shell.env: must be the name of an environment variable, not A=B",
     "agents: [a]": ":1: agents: must be a mapping of agents by name, not a list",
     "agents:\n  a:": ":2: agents.a: must be a mapping, not nothing",
@@ -271,6 +277,8 @@ def test_without_the_c_parser_the_same_files_are_refused(
         ("budget: {x: 3}", "known here: max_tool_calls, max_retries_per_tool"),
         ("http:\n  allow: [*.example.org]", 'in quotes: "*.example.org"'),
         ("http:\n  allow: [*example]", 'in quotes: "*.example.org"'),
+        ("http: {allow: ['::1']}", 'an IPv6 address as "[::1]"'),
+        ("http: {allow: ['*.com']}", "after *. a domain with a dot"),
         ("tools: a:b", "write it as [one, other]"),
         ("budget:\n\tx: 1", "indent with spaces"),
     ],
@@ -403,10 +411,12 @@ def test_the_example_of_a_setting_is_valid(place: Place, row: Setting) -> None:
 
 
 def test_shown_values_are_plain_json_in_the_order_of_the_table(place: Place) -> None:
-    config = place.load("http: {allow: ['*.a:1']}\nagents: {a: {tools: [x.y]}}\nfiles: {roots: [/a]}\n")
+    config = place.load(
+        "http: {allow: ['*.a.b:1', '[::0:1]']}\nagents: {a: {tools: [x.y]}}\nfiles: {roots: [/a]}\n"
+    )
     lines = {line.key: line for line in shown(config)}
     assert list(lines) == [row.key for row in SETTINGS]
-    assert lines["http.allow"].value == ["*.a:1"]
+    assert lines["http.allow"].value == ["*.a.b:1", "[::1]"]
     assert lines["agents"].value == {"a": {"tools": ["x.y"], "ceiling": "read_only", "permissions": []}}
     assert (lines["files.roots"].value, lines["files.roots"].origin) == (["/a"], f"{place.file}:3")
     assert lines["budget.max_cost_usd_cents"].value == 10.0

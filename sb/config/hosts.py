@@ -7,15 +7,35 @@ from dataclasses import dataclass
 
 WEB_PORTS = (80, 443)
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-_PATTERN = re.compile(rf"(\*\.)?({_LABEL}(?:\.{_LABEL})*)(?::([1-9][0-9]{{0,4}}))?")
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_PATTERN = re.compile(r"(\*\.)?(\[[^\[\]]*:[^\[\]]*\]|[^\[\]:]*)(?::([1-9][0-9]{0,4}))?")
+
+
+def normal_host(text: str) -> str | None:
+    """A name or IPv4 address in lower case without the root's dot, an IPv6 address in its short form, or None."""
+    if ":" in text:
+        return _short_ipv6(text)
+    host = text.lower().removesuffix(".")
+    # Only ASCII: a Kelvin sign's lower case is k.
+    return host if text.isascii() and len(host) <= 253 and _NAME.fullmatch(host) else None
+
+
+def _short_ipv6(text: str) -> str | None:
+    from ipaddress import IPv6Address
+
+    try:
+        address = IPv6Address(text)
+    except ValueError:
+        return None
+    return address.compressed if address.scope_id is None else None
 
 
 @dataclass(frozen=True)
 class HostPattern:
-    """`host`, `*.host` (every host below it, not itself), each also with `:port`.
+    """`host`, `[IPv6 address]` or `*.host` (every host below it, not itself), each also with `:port`.
 
     Args:
-        host: in lower case, without the `*.`.
+        host: as `normal_host` gives it, without the `*.` and the brackets.
         port: None stands for the ports of http and https, 80 and 443, and for no other.
     """
 
@@ -25,21 +45,21 @@ class HostPattern:
 
     @classmethod
     def parse(cls, text: str) -> HostPattern | None:
-        """The pattern that `text` is, or None."""
-        match = (
-            _PATTERN.fullmatch(text.lower()) if text.isascii() else None
-        )  # a Kelvin sign's lower case is k
-        if match is None or len(match[2]) > 253:
+        """The pattern that `text` is, or None, also for one that is too wide, such as `*.com`."""
+        match = _PATTERN.fullmatch(text)
+        if match is None:
             return None
+        below = match[1] is not None
+        host = normal_host(match[2].strip("[]"))
         port = int(match[3]) if match[3] else None
-        if port is not None and port > 65_535:
+        if host is None or (below and not _is_domain(host)) or (port or 0) > 65_535:
             return None
-        return cls(match[2], match[1] is not None, port)
+        return cls(host, below, port)
 
     def matches(self, host: str, port: int) -> bool:
-        """Whether a connection to this host (a name or an IPv4 address) and port is meant."""
-        name = host.lower().removesuffix(".")
-        if port not in (WEB_PORTS if self.port is None else (self.port,)):
+        """Whether a connection to this host (a name or an address, without brackets) and port is meant."""
+        name = normal_host(host)
+        if name is None or port not in (WEB_PORTS if self.port is None else (self.port,)):
             return False
         return name.endswith(f".{self.host}") if self.below else name == self.host
 
@@ -65,4 +85,10 @@ class HostPattern:
         return None
 
     def __str__(self) -> str:
-        return f"{'*.' if self.below else ''}{self.host}{'' if self.port is None else f':{self.port}'}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'*.' if self.below else ''}{host}{'' if self.port is None else f':{self.port}'}"
+
+
+def _is_domain(host: str) -> bool:
+    """Whether everything below it may be meant: it is no top-level domain such as com, and no address."""
+    return "." in host and ":" not in host and not host.replace(".", "").isdigit()

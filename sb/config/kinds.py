@@ -127,7 +127,10 @@ def function() -> Kind[str]:
 
 
 def host() -> Kind[HostPattern]:
-    hint = "only the host, without http:// or a path; international names in their xn-- form"
+    hint = (
+        "only the host, without http:// or a path; international names in their xn-- form; "
+        'an IPv6 address as "[::1]"; after *. a domain with a dot'
+    )
     return _worded("host, *.host or host:port", lambda word: HostPattern.parse(word.text), hint)
 
 

@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sb.config.model import Files, Http, Shell
     from sb.kernel.tooling.registry import ToolRegistry
     from sb.store.kept import KeptStore
-    from sb.tools.files import FilesSettings
-    from sb.tools.http import HttpSettings
-    from sb.tools.shell import ShellSettings
 
 
 def register_builtin(
     registry: ToolRegistry,
-    files: FilesSettings,
-    http: HttpSettings,
-    shell: ShellSettings,
+    files: Files,
+    http: Http,
+    shell: Shell,
     kept: KeptStore,
     protected: Sequence[Path],
 ) -> None:

@@ -10,6 +10,8 @@ from sb.tools.content import byte_limit, to_content
 from sb.tools.failures import os_failures_about
 from sb.tools.roots import Roots
 
+_MAX_ENTRIES = 1000
+
 
 class FileReader:
     """The functions of files.read and files.list.
@@ -19,7 +21,7 @@ class FileReader:
         max_entries: the most that a listing returns.
     """
 
-    def __init__(self, roots: Roots, max_bytes: int, max_entries: int) -> None:
+    def __init__(self, roots: Roots, max_bytes: int, *, max_entries: int = _MAX_ENTRIES) -> None:
         self._roots = roots
         self._max_bytes = max_bytes
         self._max_entries = max_entries

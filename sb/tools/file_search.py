@@ -7,10 +7,9 @@ import itertools
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
-from sb.errors import ConfigError
 from sb.kernel.contracts import ToolError
 from sb.text import shorten
 from sb.tools.failures import invalid
@@ -34,9 +33,6 @@ class SearchBounds:
         max_entries: files and folders looked at.
         max_depth: levels of folders below the starting one.
         max_seconds: running time.
-
-    Raises:
-        ConfigError: a bound is not positive.
     """
 
     max_matches: int = 200
@@ -46,16 +42,14 @@ class SearchBounds:
     max_depth: int = 32
     max_seconds: float = 10.0
 
-    def __post_init__(self) -> None:
-        for bound in fields(self):
-            if getattr(self, bound.name) <= 0:
-                raise ConfigError(f"files.search.{bound.name} must be positive")
+
+_BOUNDS = SearchBounds()
 
 
 class FileSearch:
     """The function of files.search."""
 
-    def __init__(self, roots: Roots, bounds: SearchBounds) -> None:
+    def __init__(self, roots: Roots, *, bounds: SearchBounds = _BOUNDS) -> None:
         self._roots = roots
         self._bounds = bounds
 

@@ -2,60 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from pathlib import Path
-
-from sb.errors import ConfigError
+from sb.config.model import Files
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolReturnSchema
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.store.kept import KeptStore
 from sb.tools.file_changes import FileChanges
 from sb.tools.file_reading import FileReader
-from sb.tools.file_search import FileSearch, SearchBounds
+from sb.tools.file_search import FileSearch
 from sb.tools.roots import Roots
 
 _PATH = "Absolute path below an allowed folder, or a path relative to the first allowed folder. No '..', no links."
 
 
-@dataclass(frozen=True)
-class FilesSettings:
-    """The section `files` of the configuration.
-
-    Args:
-        roots: absolute folders that the tools may touch; none by default, which refuses every call.
-        keep_max_bytes: the largest file that may be overwritten or deleted, its content being kept for undo.
-        max_read_bytes: the most that one read returns.
-        max_entries: the most that one listing returns.
-        search: bounds of one search.
-
-    Raises:
-        ConfigError: a root is not absolute, or a number is not positive.
-    """
-
-    roots: tuple[Path, ...] = ()
-    keep_max_bytes: int = 5 * 2**20
-    max_read_bytes: int = 2**20
-    max_entries: int = 1000
-    search: SearchBounds = field(default_factory=SearchBounds)
-
-    def __post_init__(self) -> None:
-        for root in self.roots:
-            if not root.is_absolute():
-                raise ConfigError(f"files.roots: {str(root)!r} is not an absolute path")
-        for setting in fields(self):
-            value = getattr(self, setting.name)
-            if isinstance(value, int) and value < 1:
-                raise ConfigError(f"files.{setting.name} is {value}, must be at least 1")
-
-
-def register_files(registry: ToolRegistry, settings: FilesSettings, roots: Roots, kept: KeptStore) -> None:
+def register_files(registry: ToolRegistry, settings: Files, roots: Roots, kept: KeptStore) -> None:
     """Add files.read, files.list, files.search, files.write and files.delete."""
     _register_reading(registry, settings, roots)
     _register_changes(registry, FileChanges(roots, kept))
 
 
-def _register_reading(registry: ToolRegistry, settings: FilesSettings, roots: Roots) -> None:
-    reader = FileReader(roots, settings.max_read_bytes, settings.max_entries)
+def _register_reading(registry: ToolRegistry, settings: Files, roots: Roots) -> None:
+    reader = FileReader(roots, settings.max_read_bytes)
     registry.register_fn(
         "files.read",
         "Read a file",
@@ -90,7 +56,7 @@ def _register_reading(registry: ToolRegistry, settings: FilesSettings, roots: Ro
     registry.register_fn(
         "files.search",
         "Search files",
-        FileSearch(roots, settings.search).search,
+        FileSearch(roots).search,
         description="Find lines that hold a literal text (case counts, no patterns) in the files below a folder. "
         "Binary and over-large files are skipped, and so are folders whose name begins with a dot unless path "
         "names one.",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sb.errors import ConfigError
+from sb.config.model import Http
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolError, ToolErrorCode, ToolReturnSchema
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.tools.content import byte_limit, to_content
-from sb.tools.egress import Allowlist, is_public
+from sb.tools.egress import is_public, names, permits
 from sb.tools.failures import denied, shown
 from sb.tools.web import Deadline, Resolver, Target, get
 
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     import ssl
 
 _TIMEOUT_MS = 30_000
+_DEADLINE_S = (
+    25.0  # for one call with its redirects, below the contract's limit, so that it can say what it waited for
+)
 _MAX_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = ("content-type", "content-encoding", "content-language", "etag", "last-modified")
@@ -32,41 +34,12 @@ _STATUS_CODES = {
 }
 
 
-@dataclass(frozen=True)
-class HttpSettings:
-    """The section `http` of the configuration.
-
-    Args:
-        allow: hosts that may be reached, see `Allowlist`; none by default, which refuses every call.
-        max_bytes: the most that one call returns.
-        deadline_s: seconds for one call with its redirects, below the contract's 30.
-
-    Raises:
-        ConfigError: an entry or a number cannot be used.
-    """
-
-    allow: tuple[str, ...] = ()
-    max_bytes: int = 2**20
-    deadline_s: float = 25.0
-
-    def __post_init__(self) -> None:
-        Allowlist(self.allow)
-        if self.max_bytes < 1:
-            raise ConfigError(f"http.max_bytes is {self.max_bytes}, must be at least 1")
-        if not 0 < self.deadline_s < _TIMEOUT_MS / 1000:
-            raise ConfigError(f"http.deadline_s is {self.deadline_s}, must be above 0 and below 30")
-
-
-def register_http(registry: ToolRegistry, settings: HttpSettings, resolver: Resolver | None = None) -> None:
-    """Add http.get.
-
-    Args:
-        resolver: instead of `socket.getaddrinfo`.
-    """
+def register_http(registry: ToolRegistry, settings: Http) -> None:
+    """Add http.get."""
     registry.register_fn(
         "http.get",
         "Fetch a URL",
-        HttpGet(settings, resolver).get,
+        HttpGet(settings).get,
         SafetyClass.NETWORK,
         "Fetch a URL by GET from an allowed host (the setting http.allow), following up to five redirects. No "
         "cookies, credentials or request headers are sent. Text comes back as it is, other bytes as base64.",
@@ -93,12 +66,19 @@ def register_http(registry: ToolRegistry, settings: HttpSettings, resolver: Reso
 
 
 class HttpGet:
-    """The function of http.get."""
+    """The function of http.get.
 
-    def __init__(self, settings: HttpSettings, resolver: Resolver | None = None) -> None:
+    Args:
+        resolver: instead of `socket.getaddrinfo`.
+        deadline_s: seconds for one call with its redirects.
+    """
+
+    def __init__(
+        self, settings: Http, resolver: Resolver | None = None, *, deadline_s: float = _DEADLINE_S
+    ) -> None:
         self._settings = settings
-        self._allowlist = Allowlist(settings.allow)
         self._resolver = resolver
+        self._deadline_s = deadline_s
         self._context: ssl.SSLContext | None = None
         self._lock = threading.Lock()
 
@@ -111,7 +91,7 @@ class HttpGet:
                 RATE_LIMITED; TIMEOUT; NETWORK_ERROR for everything on the way and for a server's failure.
         """
         limit = byte_limit(max_bytes, self._settings.max_bytes)
-        deadline = Deadline(self._settings.deadline_s)
+        deadline = Deadline(self._deadline_s)
         target = Target.parse(url)
         for _ in range(_MAX_REDIRECTS + 1):
             found = self._fetch(target, deadline, limit)
@@ -146,7 +126,7 @@ class HttpGet:
         """Every address of the host, resolved once; refused when any is one that it must not lead to."""
         import socket
 
-        if not self._allowlist.permits(target.host, target.port):
+        if not permits(self._settings.allow, target.host, target.port):
             raise denied(f"{target.host}:{target.port} is not in the setting http.allow")
         resolve = self._resolver or socket.getaddrinfo
         try:
@@ -156,7 +136,7 @@ class HttpGet:
         addresses = [entry for entry in found if entry[0] in (socket.AF_INET, socket.AF_INET6)]
         if not addresses:
             raise _network_error(target, "the host has no address")
-        if not self._allowlist.names(target.host, target.port):
+        if not names(self._settings.allow, target.host, target.port):
             for entry in addresses:
                 if not is_public(entry[4][0]):
                     raise denied(

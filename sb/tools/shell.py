@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
-from sb.errors import ConfigError
+from sb.config.model import Shell
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolError, ToolErrorCode, ToolReturnSchema
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.tools.failures import invalid, not_found, os_failure, shown
@@ -17,27 +16,7 @@ _DEFAULT_TIMEOUT_S = 30.0
 _MAX_TIMEOUT_S = 50.0
 
 
-@dataclass(frozen=True)
-class ShellSettings:
-    """The section `shell` of the configuration.
-
-    Args:
-        env: names of the environment variables that programs get; HOME is not among them unless added.
-        max_output_bytes: of each of the two output streams; a program that writes more is killed.
-
-    Raises:
-        ConfigError: the number is not positive.
-    """
-
-    env: tuple[str, ...] = ("PATH", "LANG", "LC_ALL", "TZ")
-    max_output_bytes: int = 2**18
-
-    def __post_init__(self) -> None:
-        if self.max_output_bytes < 1:
-            raise ConfigError(f"shell.max_output_bytes is {self.max_output_bytes}, must be at least 1")
-
-
-def register_shell(registry: ToolRegistry, settings: ShellSettings, roots: Roots) -> None:
+def register_shell(registry: ToolRegistry, settings: Shell, roots: Roots) -> None:
     """Add shell.run."""
     registry.register_fn(
         "shell.run",
@@ -81,7 +60,7 @@ def register_shell(registry: ToolRegistry, settings: ShellSettings, roots: Roots
 class ShellRunner:
     """The function of shell.run."""
 
-    def __init__(self, settings: ShellSettings, roots: Roots) -> None:
+    def __init__(self, settings: Shell, roots: Roots) -> None:
         self._settings = settings
         self._roots = roots
 

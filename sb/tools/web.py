@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sb.tools.egress import normal_host
+from sb.config.hosts import normal_host
 from sb.tools.failures import invalid
 
 if TYPE_CHECKING:
@@ -69,10 +69,9 @@ class Target:
             raise invalid("the URL must begin with http:// or https:// and a host")
         if "@" in parts.netloc:
             raise invalid("the URL must not carry a user name or password")
-        try:
-            host = normal_host(parts.hostname)
-        except ValueError:
-            raise invalid("the host of the URL is malformed; write international names as xn--...") from None
+        host = normal_host(parts.hostname)
+        if host is None:
+            raise invalid("the host of the URL is malformed; write international names as xn--...")
         resource = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         return cls(parts.scheme, host, _DEFAULT_PORTS[parts.scheme] if port is None else port, resource)
 

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
+from sb.config.model import Files, Http, Shell
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.store.kept import KeptStore
 from sb.tools import register_builtin
-from sb.tools.files import FilesSettings
-from sb.tools.http import HttpSettings
-from sb.tools.shell import ShellSettings
 
 Call = Callable[..., Any]
 Refusal = Callable[..., str]
@@ -54,10 +52,8 @@ def kept(tmp_path: Path) -> KeptStore:
 @pytest.fixture
 def registry(root: Path, sb_home: Path, kept: KeptStore) -> ToolRegistry:
     registry = ToolRegistry()
-    settings = FilesSettings(roots=(root,), keep_max_bytes=1000, max_read_bytes=5000)
-    register_builtin(
-        registry, settings, HttpSettings(), ShellSettings(max_output_bytes=10_000), kept, [sb_home]
-    )
+    files = Files(roots=(root,), keep_max_bytes=1000, max_read_bytes=5000)
+    register_builtin(registry, files, Http(), Shell(max_output_bytes=10_000), kept, [sb_home])
     return registry
 
 

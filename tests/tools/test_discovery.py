@@ -176,8 +176,9 @@ def test_failures_are_one_line_without_control_characters(registry: ToolRegistry
 def test_importing_the_tools_is_cheap() -> None:
     code = (
         "import sys, sb.tools, sb.tools.discovery, sb.tools.files, sb.tools.http, sb.tools.shell\n"
-        "from sb.tools.http import HttpSettings\n"
-        "HttpSettings(('example.com', '127.0.0.1:80'))\n"
+        "from sb.config import HostPattern\n"
+        "from sb.config.model import Http\n"
+        "sb.tools.http.HttpGet(Http((HostPattern.parse('*.example.com'), HostPattern.parse('127.0.0.1:80'))))\n"
         "heavy = 'http.client ssl socket subprocess selectors importlib.metadata asyncio'\n"
         "print([name for name in heavy.split() if name in sys.modules])"
     )

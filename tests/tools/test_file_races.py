@@ -16,14 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.config.model import Files, Http, Shell
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.store.kept import KeptStore
 from sb.tools import register_builtin
-from sb.tools.files import FilesSettings
-from sb.tools.http import HttpSettings
 from sb.tools.roots import Roots
-from sb.tools.shell import ShellSettings
 
 Call = Callable[..., Any]
 SWAPS = 1000
@@ -246,7 +244,7 @@ def maze(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Call]:
     (root / "up").symlink_to("..")
     registry = ToolRegistry()
     kept = KeptStore(top / "kept", 1000)
-    register_builtin(registry, FilesSettings((root,)), HttpSettings(), ShellSettings(), kept, [])
+    register_builtin(registry, Files((root,)), Http(), Shell(), kept, [])
 
     def call_tool(tool_id: str, **arguments: Any) -> Any:
         function = registry.get_callable(tool_id)

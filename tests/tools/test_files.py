@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from sb.errors import ConfigError
+from sb.config.model import Files
 from sb.kernel.contracts import SafetyClass, ToolError, ToolErrorCode
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.store.kept import KeptStore
-from sb.tools.file_search import SearchBounds
-from sb.tools.files import FilesSettings, register_files
+from sb.tools.file_reading import FileReader
+from sb.tools.file_search import FileSearch, SearchBounds
+from sb.tools.files import register_files
 from sb.tools.roots import Roots
 
 Call = Callable[..., Any]
@@ -66,7 +67,7 @@ def test_contracts_do_not_change_with_the_settings(root: Path, kept: KeptStore) 
     fingerprints = []
     for size in (10, 20):
         registry = ToolRegistry()
-        register_files(registry, FilesSettings((root,), size, size, size), Roots([root]), kept)
+        register_files(registry, Files((root,), size, size), Roots([root]), kept)
         fingerprints.append([spec.contract_fingerprint() for spec in registry.list_all()])
     assert fingerprints[0] == fingerprints[1]
 
@@ -95,7 +96,7 @@ def test_a_root_that_is_a_link_is_resolved_when_configured_and_never_again(
     link = tmp_path / "link"
     link.symlink_to(root)
     registry = ToolRegistry()
-    register_files(registry, FilesSettings((link,)), Roots([link]), kept)
+    register_files(registry, Files((link,)), Roots([link]), kept)
     read = registry.get_callable("files.read")
     assert read
     link.unlink()
@@ -114,7 +115,7 @@ def test_a_folder_above_the_root_that_became_a_link_is_refused(
     (tmp_path / "above").rename(tmp_path / "moved")
     (tmp_path / "above").symlink_to(outside)
     registry = ToolRegistry()
-    register_files(registry, FilesSettings((root,)), roots, kept)
+    register_files(registry, Files((root,)), roots, kept)
     write = registry.get_callable("files.write")
     assert write
     with pytest.raises(ToolError, match="symbolic link"):
@@ -179,7 +180,7 @@ def test_without_roots_every_call_names_the_setting(
     kept: KeptStore, tool_id: str, arguments: dict[str, str]
 ) -> None:
     registry = ToolRegistry()
-    register_files(registry, FilesSettings(), Roots([]), kept)
+    register_files(registry, Files(), Roots([]), kept)
     function = registry.get_callable(tool_id)
     assert function
     with pytest.raises(ToolError, match=r"files\.roots"):
@@ -191,7 +192,7 @@ def test_a_protected_file_is_refused_under_any_name(root: Path, kept: KeptStore,
     database.write_text("PROTECTED", encoding="utf-8")
     os.link(database, root / "innocent.txt")
     registry = ToolRegistry()
-    register_files(registry, FilesSettings((root,)), Roots([root], [database]), kept)
+    register_files(registry, Files((root,)), Roots([root], [database]), kept)
     for tool_id, arguments in PATH_TOOLS:
         function = registry.get_callable(tool_id)
         assert function
@@ -292,16 +293,10 @@ def test_listing_is_sorted_and_names_each_type(root: Path, sb_home: Path, outsid
 
 
 @pytest.mark.parametrize(("count", "truncated"), [(3, False), (4, True)])
-def test_a_long_listing_is_cut_after_its_first_names(
-    root: Path, kept: KeptStore, count: int, truncated: bool
-) -> None:
+def test_a_long_listing_is_cut_after_its_first_names(root: Path, count: int, truncated: bool) -> None:
     for number in range(count):
         (root / f"{number}").touch()
-    registry = ToolRegistry()
-    register_files(registry, FilesSettings((root,), max_entries=3), Roots([root]), kept)
-    listing = registry.get_callable("files.list")
-    assert listing
-    found = listing()
+    found = FileReader(Roots([root]), 1, max_entries=3).list()
     assert [entry["name"] for entry in found["entries"]] == ["0", "1", "2"]
     assert found["truncated"] is truncated
 
@@ -497,9 +492,7 @@ def test_searching_finds_lines_by_path_number_and_text(root: Path, call: Call) -
     assert call("files.search", query=".*")["matches"] == []
 
 
-def test_searching_skips_binary_large_linked_hidden_and_protected_files(
-    root: Path, outside: Path, kept: KeptStore
-) -> None:
+def test_searching_skips_binary_large_linked_hidden_and_protected_files(root: Path, outside: Path) -> None:
     (root / "binary").write_bytes(b"\0needle")
     (root / "large").write_bytes(b"needle" * 100)
     (root / "link").symlink_to(outside)
@@ -510,11 +503,8 @@ def test_searching_skips_binary_large_linked_hidden_and_protected_files(
     (root / "home").mkdir()
     (root / "home" / "f").write_text("needle", encoding="utf-8")
     (outside / "file.txt").write_text("needle", encoding="utf-8")
-    registry = ToolRegistry()
-    settings = FilesSettings((root,), search=SearchBounds(max_file_bytes=100))
-    register_files(registry, settings, Roots([root], [root / "home"]), kept)
-    search = registry.get_callable("files.search")
-    assert search
+    roots = Roots([root], [root / "home"])
+    search = FileSearch(roots, bounds=SearchBounds(max_file_bytes=100)).search
     assert search(query="needle") == {"matches": [], "truncated": False, "skipped": 3}
     assert len(search(query="needle", path=".hidden")["matches"]) == 1
 
@@ -532,18 +522,14 @@ def test_searching_skips_binary_large_linked_hidden_and_protected_files(
     ],
 )
 def test_every_bound_of_a_search_is_kept_and_told(
-    root: Path, kept: KeptStore, bounds: SearchBounds, matches: int, truncated: bool, skipped: int
+    root: Path, bounds: SearchBounds, matches: int, truncated: bool, skipped: int
 ) -> None:
     folder = root
     for _ in range(5):
         (folder / "a.txt").write_text("needle", encoding="utf-8")
         folder /= "b"
         folder.mkdir()
-    registry = ToolRegistry()
-    register_files(registry, FilesSettings((root,), search=bounds), Roots([root]), kept)
-    search = registry.get_callable("files.search")
-    assert search
-    found = search(query="needle")
+    found = FileSearch(Roots([root]), bounds=bounds).search("needle")
     assert (len(found["matches"]), found["truncated"], found["skipped"]) == (matches, truncated, skipped)
 
 
@@ -559,20 +545,6 @@ def test_a_long_line_is_cut_around_the_match(root: Path, call: Call) -> None:
 @pytest.mark.parametrize("query", ["", "two\nlines", "\ud800"])
 def test_a_query_that_no_line_can_hold_is_refused(refused: Refusal, query: str) -> None:
     refused(ToolErrorCode.VALIDATION_ERROR, "files.search", query=query)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [{"roots": (Path("relative"),)}, {"keep_max_bytes": 0}, {"max_read_bytes": -1}, {"max_entries": 0}],
-)
-def test_settings_that_cannot_work_are_refused(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=r"files\."):
-        FilesSettings(**arguments)
-
-
-def test_bounds_that_cannot_work_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"files\.search\.max_depth"):
-        SearchBounds(max_depth=0)
 
 
 @pytest.mark.parametrize("target", ["root", "missing"])

@@ -14,9 +14,11 @@ from typing import Any, ClassVar
 
 import pytest
 
+from sb.config import HostPattern
+from sb.config.model import Http
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.tooling.registry import ToolRegistry
-from sb.tools.http import HttpSettings, register_http
+from sb.tools.http import HttpGet, register_http
 from sb.tools.web import Resolver
 
 Get = Callable[..., Any]
@@ -88,12 +90,14 @@ def serve(server: socketserver.TCPServer) -> Iterator[int]:
         thread.join(5)
 
 
-def getter(*allow: str, resolver: Resolver | None = None, **settings: Any) -> Get:
-    registry = ToolRegistry()
-    register_http(registry, HttpSettings(allow=allow, **settings), resolver)
-    get = registry.get_callable("http.get")
-    assert get
-    return get
+def allowing(*entries: str, **settings: int) -> Http:
+    patterns = tuple(pattern for entry in entries if (pattern := HostPattern.parse(entry)))
+    assert len(patterns) == len(entries)
+    return Http(patterns, **settings)
+
+
+def getter(*allow: str, resolver: Resolver | None = None, deadline_s: float = 25.0, **settings: int) -> Get:
+    return HttpGet(allowing(*allow, **settings), resolver, deadline_s=deadline_s).get
 
 
 def refusal(code: ToolErrorCode, get: Get, url: str, **arguments: Any) -> str:
@@ -125,7 +129,10 @@ class Names:
 
 
 def test_fetching_gives_the_body_and_a_few_headers(port: int) -> None:
-    get = getter(f"127.0.0.1:{port}")
+    registry = ToolRegistry()
+    register_http(registry, allowing(f"127.0.0.1:{port}"))
+    get = registry.get_callable("http.get")
+    assert get
     url = f"http://127.0.0.1:{port}/text?q=1"
     assert get(url=url + "#fragment") == {
         "url": url,

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from sb.errors import ConfigError
+from sb.config.model import Shell
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.tools.processes import run_program
 from sb.tools.roots import Roots
-from sb.tools.shell import ShellSettings, register_shell
+from sb.tools.shell import register_shell
 
 Call = Callable[..., Any]
 Refusal = Callable[..., str]
@@ -28,7 +28,7 @@ def python(code: str, *arguments: str) -> list[str]:
 
 def shell(root: Path, **settings: Any) -> Call:
     registry = ToolRegistry()
-    register_shell(registry, ShellSettings(**settings), Roots([root]))
+    register_shell(registry, Shell(**settings), Roots([root]))
     run = registry.get_callable("shell.run")
     assert run
     return run
@@ -296,8 +296,3 @@ def test_both_ways_into_a_folder_start_the_same_program(tmp_path: Path, step_in:
             run("./")
     finally:
         os.close(fd)
-
-
-def test_settings_that_cannot_work_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"shell\.max_output_bytes"):
-        ShellSettings(max_output_bytes=0)

@@ -14,7 +14,6 @@ from sb.kernel.tooling.registry import RegisteredTool, ToolFunction
 from sb.state import Subject
 from sb.text import shorten
 
-
 LONGEST_UNKNOWN_ID = 200  # characters
 
 
@@ -46,7 +45,7 @@ class ToolCall:
         args: the caller's arguments frozen to plain JSON, so that what was judged is what runs.
         args_size: bytes of their canonical form.
         has_deadline: whether timeout_ms is enforced while the tool runs, rather than judged afterwards.
-        tool, spec: set by `found`, once the tool is `known`.
+        tool, spec: set by `found`, once the tool is `known`; `fn` once it is located.
         contract: the audit entries about the contract's fingerprint.
         secrets: texts that may appear nowhere, longest first.
     """
@@ -64,7 +63,7 @@ class ToolCall:
     known: bool = False
     side_effecting: bool = False
     has_deadline: bool = False
-    fn: ToolFunction | None = None
+    fn: ToolFunction = field(init=False)
     contract: dict[str, Any] = field(default_factory=dict)
     policy: PolicyDecision | None = None
     policy_version: str = ""

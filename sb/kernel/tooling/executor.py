@@ -5,38 +5,30 @@ Source: the kernel reference, "Execution pipeline", with the refinements of docs
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sb.canonical import NotCanonical, freeze
 from sb.errors import SBError
-from sb.kernel.contracts import ResultDetails, ToolErrorCode, ToolProvenance, ToolResult, value_matches
+from sb.kernel.contracts import ResultDetails, ToolErrorCode, ToolProvenance, ToolResult
 from sb.kernel.data_classification import redact
 from sb.kernel.run_context import RunContext, SafetyMode
 from sb.kernel.telemetry import CallSpan, Telemetry
 from sb.kernel.tooling.admission import Admission, ContractEnforcement, release
+from sb.kernel.tooling.attempts import Attempts
 from sb.kernel.tooling.call import Refused, ToolCall
-from sb.kernel.tooling.failures import code_for, may_retry, message_for
 from sb.kernel.tooling.intents import Intent, IntentState, KnownStep, idempotency_key
 from sb.kernel.tooling.permissions import ToolPolicy
 from sb.kernel.tooling.recorder import Outcome, Recorder, safe_message
-from sb.kernel.tooling.registry import IDEMPOTENCY_KEY, ToolFunction, ToolRegistry
-from sb.kernel.tooling.workers import DeadlineExceeded, Workers
+from sb.kernel.tooling.registry import ToolFunction, ToolRegistry
+from sb.kernel.tooling.workers import Workers
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.state import EventLog
 from sb.store import driver
-from sb.text import human_bytes
 
 if TYPE_CHECKING:
     import asyncio
-
-FIRST_WAIT_S = 0.05
-LONGEST_WAIT_S = 2.0
-DEADLINE_GRACE_S = 60.0  # recording an outcome may itself wait for other processes
 
 _workers = Workers()
 
@@ -83,10 +75,9 @@ class ToolExecutor:
             max_args_bytes,
         )
         self._recorder = Recorder(self.event_log, power=power)
-        self._max_result_bytes = max_result_bytes
-        self._telemetry = telemetry or Telemetry()
         self._workers = workers or _workers
-        self._clock = clock
+        self._attempts = Attempts(self._workers, clock, ids, max_result_bytes)
+        self._telemetry = telemetry or Telemetry()
         self._ids = ids
 
     @contextmanager
@@ -175,18 +166,21 @@ class ToolExecutor:
         return result
 
     def _refuse(self, call: ToolCall, refusal: Refused) -> ToolResult:
-        message = safe_message(call, refusal.reason)
-        try:
-            self._recorder.refused(call, refusal)
-        except (SBError, driver.Error) as error:
-            message += f" (and this could not be recorded: {error})"
-        result = _error(call, refusal.code, message, data=refusal.data)
+        result = self._record_refusal(call, refusal)
         if call.known:
             span = self._telemetry.start(call.ctx, call.spec, call.call_id, {})
             result.span_id = span.span_id
             span.end(result)
             self._telemetry.measure(call.spec, result)
         return result
+
+    def _record_refusal(self, call: ToolCall, refusal: Refused) -> ToolResult:
+        message = safe_message(call, refusal.reason)
+        try:
+            self._recorder.refused(call, refusal)
+        except (SBError, driver.Error) as error:
+            message += f" (and this could not be recorded: {error})"
+        return _error(call, refusal.code, message, data=refusal.data)
 
     def _run_recorded(
         self, call: ToolCall, span: CallSpan, loop: asyncio.AbstractEventLoop | None
@@ -197,7 +191,7 @@ class ToolExecutor:
                 call.ctx.run_id, call.tool_id, call.step or call.call_id, call.args_digest
             )
             try:
-                intent_id = self._recorder.intent(call, self._longest_s(call))
+                intent_id = self._recorder.intent(call, self._attempts.longest_s(call))
             except KnownStep as known:
                 release(call)
                 return self._replay(call, known)
@@ -205,13 +199,20 @@ class ToolExecutor:
                 release(call)
                 message = f"not run, since it could not be recorded before: {error}"
                 return _error(call, ToolErrorCode.UNEXPECTED, message)
-        outcome, provenance = self._attempts(call, intent_id, loop)
-        return self._settle(call, outcome, provenance, intent_id, span)
+        try:
+            outcome = self._attempts.run(call, loop)
+        except KeyboardInterrupt:
+            message = "interrupted from the keyboard"
+            interrupted = Outcome(code=ToolErrorCode.TIMEOUT, message=message, done=False)
+            self._settle(call, interrupted, intent_id, span)
+            raise
+        return self._settle(call, outcome, intent_id, span)
 
     def _replay(self, call: ToolCall, known: KnownStep) -> ToolResult:
         if not known.done:
             reason = f"step {call.step!r} was announced as {known.call_id} and its outcome is unknown: not repeated"
-            return self._refuse(call, Refused(ToolErrorCode.PERMISSION_DENIED, reason, "in_doubt"))
+            refusal = Refused(ToolErrorCode.PERMISSION_DENIED, reason, "in_doubt")
+            return self._record_refusal(call, refusal)
         return ToolResult.ok(
             call.tool_id,
             known.recorded_result(),
@@ -224,7 +225,6 @@ class ToolExecutor:
         self,
         call: ToolCall,
         outcome: Outcome,
-        provenance: ToolProvenance | None,
         intent_id: int | None,
         span: CallSpan,
     ) -> ToolResult:
@@ -236,7 +236,7 @@ class ToolExecutor:
             "latency_ms": outcome.latency_ms,
             "retries": outcome.retries,
             "span_id": span.span_id,
-            "provenance": provenance,
+            "provenance": outcome.provenance,
         }
         try:
             state = self._recorder.outcome(call, outcome, intent_id)
@@ -255,131 +255,6 @@ class ToolExecutor:
 
     def _strict(self, call: ToolCall) -> bool:
         return SafetyMode.STRICT in (call.ctx.safety_mode, self.policy.mode)
-
-    def _retries(self, call: ToolCall) -> int:
-        """How often a failed call may be repeated: freely only where repeating cannot double an effect."""
-        spec = call.spec
-        repeatable = (
-            not call.side_effecting or call.accepts_key or (spec.idempotent and "idempotent" in spec.declared)
-        )
-        return min(spec.max_retries, call.ctx.budget.max_retries_per_tool) if repeatable else 0
-
-    def _longest_s(self, call: ToolCall) -> float:
-        attempts = self._retries(call) + 1
-        return attempts * (call.spec.timeout_ms / 1000 + LONGEST_WAIT_S) + DEADLINE_GRACE_S
-
-    def _attempts(
-        self, call: ToolCall, intent_id: int | None, loop: asyncio.AbstractEventLoop | None
-    ) -> tuple[Outcome, ToolProvenance | None]:
-        """Call the tool, again where that is allowed and may help."""
-        attempt, started = 0, self._clock.monotonic()
-        while True:
-            try:
-                value = self._invoke(call, loop)
-                outcome, provenance = self._judge(call, value)
-                break
-            except KeyboardInterrupt:
-                interrupted = Outcome(
-                    code=ToolErrorCode.TIMEOUT, message="interrupted from the keyboard", done=False
-                )
-                self._settle(call, interrupted, None, intent_id, CallSpan())
-                raise
-            except BaseException as error:  # noqa: BLE001 - whatever a tool raises, SystemExit too, is an outcome
-                outcome, provenance = self._failure(call, error), None
-                if attempt >= self._retries(call) or not may_retry(error) or self._out_of_time(call, started):
-                    break
-            attempt += 1
-            wait = min(FIRST_WAIT_S * 2 ** (attempt - 1), LONGEST_WAIT_S)
-            self._clock.sleep(wait * (0.5 + self._ids.random() / 2))
-        outcome.retries = attempt
-        outcome.latency_ms = (self._clock.monotonic() - started) * 1000
-        if attempt == 0 and not call.has_deadline and outcome.latency_ms > call.spec.timeout_ms:
-            late = f"took {outcome.latency_ms:.0f} ms, more than timeout_ms = {call.spec.timeout_ms}"
-            return Outcome(
-                code=ToolErrorCode.TIMEOUT, message=late, latency_ms=outcome.latency_ms, done=False
-            ), None
-        return outcome, provenance
-
-    def _out_of_time(self, call: ToolCall, started: float) -> bool:
-        budget = call.ctx.budget
-        spent = budget.latency_ms_used + (self._clock.monotonic() - started) * 1000
-        return spent >= budget.max_latency_ms
-
-    def _invoke(self, call: ToolCall, loop: asyncio.AbstractEventLoop | None) -> Any:
-        keywords = call.args
-        if call.accepts_key and call.key:
-            keywords = {**call.args, IDEMPOTENCY_KEY: call.key}
-        if call.fn is None:
-            raise RuntimeError("the call was not admitted")
-        timeout_s = call.spec.timeout_ms / 1000
-        bound = partial(call.fn, **keywords)
-        value = self._workers.call(bound, timeout_s) if call.has_deadline else bound()
-        return self._await(value, timeout_s, loop) if type(value) is CoroutineType else value
-
-    def _await(
-        self,
-        coroutine: CoroutineType[Any, Any, Any],
-        timeout_s: float,
-        loop: asyncio.AbstractEventLoop | None,
-    ) -> Any:
-        """The result of an async tool, in the caller's event loop when there is one, else in one of its own."""
-        import asyncio
-
-        if loop is None:
-            return self._workers.call(
-                lambda: asyncio.run(asyncio.wait_for(coroutine, timeout_s)), timeout_s + 1
-            )
-        future = asyncio.run_coroutine_threadsafe(coroutine, loop)
-        try:
-            return future.result(timeout_s)
-        except TimeoutError:
-            future.cancel()
-            raise
-
-    def _judge(self, call: ToolCall, value: Any) -> tuple[Outcome, ToolProvenance | None]:
-        """What a returned value amounts to; one that cannot be used does not undo what the tool did."""
-        provenance = None
-        if isinstance(value, ToolResult):
-            provenance = value.provenance
-            if not value.success:
-                code = value.error_code or ToolErrorCode.UNEXPECTED
-                return Outcome(
-                    code=code, message=safe_message(call, value.error_message), done=False
-                ), provenance
-            value = value.data
-        try:
-            frozen, encoded = freeze(value)
-        except NotCanonical as error:
-            return self._unusable(call, f"returned a value that is not JSON: {error}"), None
-        declared = call.spec.returns_schema.type
-        if not value_matches(declared, frozen):
-            return self._unusable(call, f"returned a value that is not of its declared type {declared}"), None
-        if len(encoded) > self._max_result_bytes:
-            size, limit = human_bytes(len(encoded)), human_bytes(self._max_result_bytes)
-            return self._unusable(call, f"returned {size}, more than max_result_bytes allows ({limit})"), None
-        return Outcome(frozen, encoded), provenance
-
-    def _unusable(self, call: ToolCall, what: str) -> Outcome:
-        return Outcome(code=ToolErrorCode.VALIDATION_ERROR, message=f"{call.tool_id} {what}")
-
-    def _failure(self, call: ToolCall, error: BaseException) -> Outcome:
-        if isinstance(error, DeadlineExceeded):
-            message = f"no answer within timeout_ms = {call.spec.timeout_ms}"
-            return Outcome(code=ToolErrorCode.TIMEOUT, message=message, done=False)
-        code = code_for(error)
-        if isinstance(error, TypeError) and call.fn is not None and not _binds(call.fn, call.args):
-            code = ToolErrorCode.VALIDATION_ERROR
-        return Outcome(code=code, message=safe_message(call, message_for(error)), done=False)
-
-
-def _binds(fn: Callable[..., Any], args: dict[str, Any]) -> bool:
-    try:
-        inspect.signature(fn).bind(**args)
-    except TypeError:
-        return False
-    except ValueError:  # no signature to compare with
-        return True
-    return True
 
 
 def _error(

@@ -13,7 +13,7 @@ from sb.decisions.namespace import (
     TOOL_DISPATCH,
     TOOL_POLICY_BLOCKED,
 )
-from sb.kernel.contracts import SafetyClass, ToolErrorCode
+from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance
 from sb.kernel.data_classification import redact_json, redact_text, scrub
 from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, loggable
@@ -41,6 +41,7 @@ class Outcome:
         value: what it returned, as plain JSON; None on failure.
         encoded: the canonical form of that value.
         latency_ms: milliseconds inside the tool, waits between attempts included.
+        provenance: where the value came from, if the tool said so.
         done: whether the tool came to its end, so that its effect happened even if its answer was unusable.
     """
 
@@ -50,6 +51,7 @@ class Outcome:
     message: str = ""
     latency_ms: float = 0.0
     retries: int = 0
+    provenance: ToolProvenance | None = None
     done: bool = True
 
 

@@ -1,0 +1,167 @@
+"""How is an admitted tool called, how often, and what does its answer amount to?"""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
+
+from sb.canonical import NotCanonical, freeze
+from sb.kernel.contracts import ToolErrorCode, ToolResult, value_matches
+from sb.kernel.tooling.call import ToolCall
+from sb.kernel.tooling.failures import code_for, may_retry, message_for
+from sb.kernel.tooling.recorder import Outcome, safe_message
+from sb.kernel.tooling.registry import IDEMPOTENCY_KEY, ToolFunction
+from sb.kernel.tooling.workers import DeadlineExceeded, Workers
+from sb.sources import Clock, Ids
+from sb.text import human_bytes
+
+if TYPE_CHECKING:
+    import asyncio
+
+FIRST_WAIT_S = 0.05
+LONGEST_WAIT_S = 2.0
+DEADLINE_GRACE_S = 60.0  # recording an outcome may itself wait for other processes
+
+
+class Attempts:
+    """Calls tools.
+
+    Args:
+        max_result_bytes: size limit of a result's canonical form.
+    """
+
+    def __init__(self, workers: Workers, clock: Clock, ids: Ids, max_result_bytes: int) -> None:
+        self._workers = workers
+        self._clock = clock
+        self._ids = ids
+        self._max_result_bytes = max_result_bytes
+
+    def longest_s(self, call: ToolCall) -> float:
+        """Seconds after which the call cannot be running any more, however often it is repeated."""
+        attempts = retries_allowed(call) + 1
+        return attempts * (call.spec.timeout_ms / 1000 + LONGEST_WAIT_S) + DEADLINE_GRACE_S
+
+    def run(self, call: ToolCall, loop: asyncio.AbstractEventLoop | None) -> Outcome:
+        """Call the tool, again where that is allowed and may help; raises only KeyboardInterrupt.
+
+        Args:
+            loop: the caller's event loop, for async tools; None gives them one of their own.
+        """
+        attempt, started = 0, self._clock.monotonic()
+        while True:
+            try:
+                value = self._invoke(call, loop)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - whatever a tool raises, SystemExit too, is an outcome
+                outcome = _failure(call, error)
+                if (
+                    attempt >= retries_allowed(call)
+                    or not may_retry(error)
+                    or self._out_of_time(call, started)
+                ):
+                    break
+            else:
+                outcome = self._judge(call, value)
+                break
+            attempt += 1
+            wait = min(FIRST_WAIT_S * 2 ** (attempt - 1), LONGEST_WAIT_S)
+            self._clock.sleep(wait * (0.5 + self._ids.random() / 2))
+        latency_ms = (self._clock.monotonic() - started) * 1000
+        if attempt == 0 and not call.has_deadline and latency_ms > call.spec.timeout_ms:
+            late = f"took {latency_ms:.0f} ms, more than timeout_ms = {call.spec.timeout_ms}"
+            outcome = Outcome(code=ToolErrorCode.TIMEOUT, message=late, done=False)
+        outcome.latency_ms, outcome.retries = latency_ms, attempt
+        return outcome
+
+    def _out_of_time(self, call: ToolCall, started: float) -> bool:
+        budget = call.ctx.budget
+        spent = budget.latency_ms_used + (self._clock.monotonic() - started) * 1000
+        return spent >= budget.max_latency_ms
+
+    def _invoke(self, call: ToolCall, loop: asyncio.AbstractEventLoop | None) -> Any:
+        keywords = call.args
+        if call.accepts_key and call.key:
+            keywords = {**call.args, IDEMPOTENCY_KEY: call.key}
+        timeout_s = call.spec.timeout_ms / 1000
+        bound = partial(call.fn, **keywords)
+        value = self._workers.call(bound, timeout_s) if call.has_deadline else bound()
+        return self._await(value, timeout_s, loop) if type(value) is CoroutineType else value
+
+    def _await(
+        self,
+        coroutine: CoroutineType[Any, Any, Any],
+        timeout_s: float,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> Any:
+        import asyncio
+        from concurrent.futures import CancelledError
+
+        if loop is None:
+            timed = partial(asyncio.wait_for, coroutine, timeout_s)
+            return self._workers.call(lambda: asyncio.run(timed()), timeout_s + 1)
+        future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        try:
+            return future.result(timeout_s)
+        except TimeoutError:
+            future.cancel()
+            raise
+        except CancelledError:
+            raise TimeoutError("the event loop ended before the tool did") from None
+
+    def _judge(self, call: ToolCall, value: Any) -> Outcome:
+        """What a returned value amounts to; one that cannot be used does not undo what the tool did."""
+        provenance = None
+        if isinstance(value, ToolResult):
+            if not value.success:
+                code = value.error_code or ToolErrorCode.UNEXPECTED
+                return Outcome(code=code, message=safe_message(call, value.error_message), done=False)
+            value, provenance = value.data, value.provenance
+        try:
+            frozen, encoded = freeze(value)
+        except NotCanonical as error:
+            return _unusable(call, f"returned a value that is not JSON: {error}")
+        except Exception as error:  # noqa: BLE001 - a value's own methods may raise anything
+            return _unusable(call, f"returned a value that cannot be read: {type(error).__name__}")
+        declared = call.spec.returns_schema.type
+        if not value_matches(declared, frozen):
+            return _unusable(call, f"returned a value that is not of its declared type {declared}")
+        if len(encoded) > self._max_result_bytes:
+            size, limit = human_bytes(len(encoded)), human_bytes(self._max_result_bytes)
+            return _unusable(call, f"returned {size}, more than max_result_bytes allows ({limit})")
+        return Outcome(frozen, encoded, provenance=provenance)
+
+
+def retries_allowed(call: ToolCall) -> int:
+    """How often a failed call may be repeated: freely only where repeating cannot double an effect."""
+    spec = call.spec
+    repeatable = (
+        not call.side_effecting or call.accepts_key or (spec.idempotent and "idempotent" in spec.declared)
+    )
+    return min(spec.max_retries, call.ctx.budget.max_retries_per_tool) if repeatable else 0
+
+
+def _unusable(call: ToolCall, what: str) -> Outcome:
+    return Outcome(code=ToolErrorCode.VALIDATION_ERROR, message=f"{call.tool_id} {what}")
+
+
+def _failure(call: ToolCall, error: BaseException) -> Outcome:
+    if isinstance(error, DeadlineExceeded):
+        message = f"no answer within timeout_ms = {call.spec.timeout_ms}"
+        return Outcome(code=ToolErrorCode.TIMEOUT, message=message, done=False)
+    code = code_for(error)
+    if isinstance(error, TypeError) and not _binds(call.fn, call.args):
+        code = ToolErrorCode.VALIDATION_ERROR
+    return Outcome(code=code, message=safe_message(call, message_for(error)), done=False)
+
+
+def _binds(fn: ToolFunction, args: dict[str, Any]) -> bool:
+    try:
+        inspect.signature(fn).bind(**args)
+    except TypeError:
+        return False
+    except ValueError:  # no signature to compare with
+        return True
+    return True
