@@ -17,6 +17,7 @@ from sb.kernel import RunBudget, RunContext, SafetyClass, SafetyMode, ToolErrorC
 from sb.kernel.contracts import ToolArgSchema, ToolError, ToolProvenance, ToolReturnSchema
 from sb.kernel.tooling.executor import ToolExecutor
 from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.tooling.workers import DeadlineExceeded, Workers
 from sb.state import EventLog
 from tests.fakes import CountingIds, FakeClock
 
@@ -212,6 +213,24 @@ def test_a_hanging_side_effect_times_out_and_is_in_doubt() -> None:
     assert result.error_code is ToolErrorCode.TIMEOUT
     assert "in doubt" in result.error_message
     assert [intent.call_id for intent in executor.in_doubt()] == [result.call_id]
+
+
+@pytest.mark.parametrize(
+    ("contract", "hard"),
+    [({}, False), ({"timeout_ms": 5_000}, True), ({"safety_class": WRITE}, True)],
+)
+def test_a_deadline_is_hard_for_side_effects_and_where_it_was_passed(
+    clock: FakeClock, contract: dict[str, Any], hard: bool
+) -> None:
+    class Late(Workers):
+        def call(self, fn: Callable[[], Any], timeout_s: float) -> Any:
+            assert timeout_s == 5.0
+            raise DeadlineExceeded
+
+    registry = ToolRegistry()
+    registry.register_fn("t.x", "X", lambda: "in time", max_retries=0, **contract)
+    result = ToolExecutor(registry, workers=Late(), clock=clock).execute(RunContext.create("a"), "t.x", {})
+    assert result.error_code is (ToolErrorCode.TIMEOUT if hard else None)
 
 
 def test_a_network_error_of_a_side_effect_is_in_doubt_and_another_failure_is_not(world: World) -> None:

@@ -186,6 +186,19 @@ def test_the_same_step_of_a_run_happens_once_across_processes(sb: CommandLine, f
     assert not (folder / "new.md").exists()
 
 
+def test_what_a_contract_says_cannot_command_the_terminal(
+    sb: CommandLine, folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "def register(registry):\n    registry.register_fn('evil.x', '\\x1b[2J', lambda: 3, description='\\x1b]0;owned\\x07[b]hi')\n"
+    (folder / "evil_tools.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(folder)
+    with (home / "config.yaml").open("a", encoding="utf-8") as file:
+        file.write('tools: ["evil_tools:register"]\n')
+    shown = sb("kernel", "tools").out
+    assert "[b]hi" in shown
+    assert "\x1b" not in shown
+
+
 def test_what_a_tool_returns_cannot_command_the_terminal(sb: CommandLine, folder: Path) -> None:
     (folder / "evil.md").write_text("\x1b]0;owned\x07[red]hi\u202e", encoding="utf-8")
     done = sb("kernel", "run", "files.read", "--args", '{"path": "evil.md"}')

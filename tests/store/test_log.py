@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sb.errors import NotFoundError
 from sb.kernel.log_verification import Verification, prune, verify
+from sb.kernel.narrative import describe, log_line
 from sb.state import EventLog, Subject
 from sb.store import driver
 from sb.store.anchor import Anchor
@@ -174,6 +175,18 @@ def test_full_commits_are_anchored_at_once_and_others_every_so_many(tmp_path: Pa
     assert verify(open_log(tmp_path)).anchored_seq == 7
 
 
+def test_the_rows_reach_the_disk_before_their_anchor_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path, anchor_every=3)
+    anchored_at_sync: list[bool] = []
+    monkeypatch.setattr("os.fsync", lambda fd: anchored_at_sync.append((tmp_path / "anchors.jsonl").exists()))
+    for _ in range(3):
+        log.append(KIND, {}, SUBJECT)
+    assert anchored_at_sync == [False]
+    assert (tmp_path / "anchors.jsonl").exists()
+
+
 def test_an_anchor_that_cannot_be_written_loses_nothing_and_is_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -323,6 +336,19 @@ def test_the_stand_alone_verifier_accepts_a_pruned_log(tmp_path: Path) -> None:
     prune(log, before=log.clock.time, reason="retention")
     log.close()
     assert standalone(tmp_path).returncode == 0
+
+
+def test_no_event_can_command_the_terminal_it_is_shown_on() -> None:
+    log = EventLog()
+    hostile = "\x1b]0;owned\x07\u202e[@click=app.quit]x[/]\n\r\x9b2J"
+    about = Subject("run_\x1b[1m", "", hostile, hostile, hostile)
+    for phase in ("intent", "outcome", "refused", "in_doubt"):
+        said = {"args": {hostile: hostile}, "reason": hostile, "error": hostile, "cause": hostile}
+        log.append(KIND, said, about, {"phase": phase})
+    log.append("kernel.run.started", {"intent": hostile}, about)
+    for event in log.events():
+        for line in (log_line(event), describe(event)):
+            assert not [char for char in line if ord(char) < 32 or 127 <= ord(char) < 160 or char == "\u202e"]
 
 
 def test_a_report_of_many_problems_stays_short(tmp_path: Path) -> None:
