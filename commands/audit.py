@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 from sb.commands import output
-from sb.commands.diagnostics import note
+from sb.commands.diagnostics import note, progress
 from sb.commands.session import configuration, event_log
 
 from sb.duration import parse_duration
@@ -40,7 +40,7 @@ FOLLOW_EVERY_S = 0.5
 @app.command(name="verify")
 def verify_log(ctx: typer.Context, as_json: AsJson = False) -> None:
     """Check that no row was edited, moved, removed or cut off; exit 1 if one was."""
-    found = verify(event_log(ctx))
+    found = verify(event_log(ctx), progress=progress("checking"))
     if as_json:
         output.emit_json(found.to_dict())
     elif found.ok:

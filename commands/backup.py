@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from sb.commands import output
+from sb.commands.diagnostics import progress
 from sb.commands.session import configuration
 
 from sb.store.backup import back_up, back_up_files
@@ -33,9 +33,7 @@ def backup(
     target = folder or config.home.folder / "backups" / time.strftime("%Y-%m-%dT%H%M%SZ", time.gmtime())
     database = open_database(config.database, create=False)
     try:
-        size = back_up(
-            database, target / config.database.name, progress=_progress if sys.stderr.isatty() else None
-        )
+        size = back_up(database, target / config.database.name, progress=progress("copying"))
     finally:
         database.close()
     home = config.home
@@ -45,8 +43,3 @@ def backup(
         output.emit_json({"folder": str(target), "bytes": size, "files": [copy.name for copy in copies]})
     else:
         output.line(f"{', '.join(copy.name for copy in copies)} copied to {target}")
-
-
-def _progress(left: int, total: int) -> None:
-    done = 100 if not total else 100 * (total - left) // total
-    sys.stderr.write(f"\rcopying {done:>3} %" + ("\n" if not left else ""))

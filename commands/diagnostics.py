@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 from sb.errors import SBError
@@ -16,6 +17,19 @@ def note(text: str) -> None:
     """One line of narration, beside the data on stdout."""
     sys.stdout.flush()
     sys.stderr.write(plain(text) + "\n")
+
+
+def progress(doing: str) -> Callable[[int, int], None] | None:
+    """A line on stderr that counts up, to be called with what is done and what there is; None off a terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int, total: int) -> None:
+        percent = 100 * done // total if total else 100
+        sys.stderr.write(f"\r{doing} {percent:>3} %" + ("\r\x1b[K" if done >= total else ""))
+        sys.stderr.flush()
+
+    return show
 
 
 def report(error: SBError, *, as_json: bool) -> None:

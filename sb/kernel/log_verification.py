@@ -6,7 +6,7 @@ The algorithm is written out in docs/audit-log.md, and once more, independently,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -19,6 +19,7 @@ from sb.store.anchor import AnchoredHead
 PRUNED = "audit.pruned"
 namespace.register(PRUNED, "Payloads of old events removed")
 MOST_PROBLEMS = 50
+ROWS_A_STEP = 10_000
 
 
 @dataclass
@@ -58,20 +59,26 @@ class Verification:
         return {"ok": self.ok, **vars(self)}
 
 
-def verify(log: EventLog) -> Verification:
+def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = None) -> Verification:
     """Walk the whole chain of the log's stream and compare it with its anchors.
+
+    Args:
+        progress: called now and then with the rows that were checked and the rows in all.
 
     Raises:
         StoreError: database or anchor file cannot be read at all.
     """
-    found = Verification(log.stream, log.database_id)
+    found = Verification(log.stream, log.database_id, head=log.genesis)
     anchors, unreadable = log.anchor.heads(log.database_id, log.stream) if log.anchor else ([], 0)
     if unreadable:
         found.report(f"the anchor file has {unreadable} unreadable lines")
     anchored = {anchor.seq: anchor for anchor in anchors}
     with log.database.snapshot() as connection:
         through = _pruned_through(log, connection)
-        _walk(log, connection, through, anchored, found)
+        total = log.head_with(connection.execute).seq
+        for _ in _walk(log, connection, through, anchored, found):
+            if progress and (found.rows % ROWS_A_STEP == 0 or found.last_seq == total):
+                progress(found.last_seq, total)
         _check_intents(connection, found)
     _compare_with_anchor(anchors, found)
     return found
@@ -91,7 +98,8 @@ def _walk(
     through: int,
     anchored: dict[int, AnchoredHead],
     found: Verification,
-) -> None:
+) -> Iterator[None]:
+    """Check one row at each step."""
     expected_seq, prev = 1, log.genesis
     for row in log.rows(connection):
         seq, stored_prev, stored_hash = row[0] - log.first_id, row[9], row[10]
@@ -106,8 +114,8 @@ def _walk(
         if seq in anchored and anchored[seq].hash != stored_hash:
             found.report(f"row {seq} is not the one anchored at {anchored[seq].at}: the log was rewritten")
         expected_seq, prev = seq + 1, stored_hash
-        found.rows, found.last_seq = found.rows + 1, seq
-    found.head = prev
+        found.rows, found.last_seq, found.head = found.rows + 1, seq, prev
+        yield
 
 
 def _check_payload(seq: int, row: tuple[Any, ...], through: int, found: Verification) -> None:

@@ -19,7 +19,7 @@ def back_up(database: Database, target: Path, *, progress: Callable[[int, int], 
 
     Args:
         target: must not exist.
-        progress: called with the pages that are left and the pages in all.
+        progress: called with the pages that are copied and the pages in all.
 
     Returns:
         The copy's size in bytes.
@@ -49,7 +49,7 @@ def _copy(database: Database, partial: Path, progress: Callable[[int, int], obje
     copy = driver.connect(partial)
     try:
         with database.snapshot() as source:
-            told = (lambda _status, left, total: progress(left, total)) if progress else None
+            told = (lambda _status, left, total: progress(total - left, total)) if progress else None
             source.backup(copy, pages=_PAGES_AT_ONCE, progress=told)
         copy.execute("PRAGMA journal_mode = DELETE")  # one file, complete by itself
         problems = copy.execute("PRAGMA integrity_check(1)").fetchone()[0]
