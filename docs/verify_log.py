@@ -4,6 +4,7 @@ Written from docs/audit-log.md, independently of SecondBrain's own code. Exit 0:
 """
 
 import json
+import os
 import sqlite3
 import sys
 from hashlib import sha256
@@ -15,9 +16,12 @@ def verify(database, anchors):
     identity = connection.execute("SELECT value FROM meta WHERE key = 'database_id'").fetchone()[0]
     rows = 0
     for number, stream in connection.execute("SELECT number, name FROM streams").fetchall():
-        anchored = {
-            a["seq"]: a["hash"] for a in anchors if (a["database"], a["stream"]) == (identity, stream)
-        }
+        heads = {}
+        for anchor in (a for a in anchors if a["stream"] == stream):
+            if anchor["database"] == identity:
+                heads.setdefault(anchor["seq"], set()).add(anchor["hash"])
+            elif anchor["path"] == os.path.realpath(database):
+                yield f"{stream}: the database was replaced: another one was at this path"
         first, seq, previous = number << 40, 0, sha256(f"{identity}/{stream}".encode()).hexdigest()
         unexplained, through = [], 0
         query = "SELECT * FROM events WHERE id > ? AND id < ? ORDER BY id"
@@ -41,21 +45,22 @@ def verify(database, anchors):
                 yield f"{stream}: the payload of row {seq} was edited"
             elif row["kind"] == "audit.pruned":
                 through = max(through, json.loads(row["payload"])["through"])
-            if anchored.get(seq, row["hash"]) != row["hash"]:
+            if heads.get(seq, set()) - {row["hash"]}:
                 yield f"{stream}: row {seq} is not the one that was anchored"
             previous = row["hash"]
         yield from (
             f"{stream}: the payload of row {gone} is missing" for gone in unexplained if gone > through
         )
-        if max(anchored, default=0) > seq:
-            yield f"{stream}: rows {seq + 1} to {max(anchored)} were anchored and are missing"
+        if max(heads, default=0) > seq:
+            yield f"{stream}: rows {seq + 1} to {max(heads)} were anchored and are missing"
     if not rows:
         print("there are no rows")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
-        sys.exit(__doc__)
+    if len(sys.argv) not in (2, 3) or not all(map(os.path.isfile, sys.argv[1:])):
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
     lines = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines() if len(sys.argv) == 3 else []
     problems = list(verify(sys.argv[1], [json.loads(line) for line in lines if line.strip()]))
     print("\n".join(problems) or "ok")

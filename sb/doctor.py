@@ -138,9 +138,9 @@ def _kept(folder: Path) -> str:
 def _log(config: Config, database: Database) -> Iterator[Finding]:
     log = EventLog(database, anchor=Anchor(config.home.anchors))
     head = log.head()
-    anchors, unreadable = Anchor(config.home.anchors).heads(log.database_id, log.stream)
-    newest = max((anchor.seq for anchor in anchors), default=0)
-    if newest > head.seq or unreadable:
+    anchored = log.anchored()
+    newest = anchored.newest.seq if anchored.newest else 0
+    if newest > head.seq or anchored.unreadable or anchored.replaced:
         yield Finding("log", Status.FAIL, "it does not fit its anchor", "sb audit verify")
     else:
         yield Finding(

@@ -18,7 +18,7 @@ from sb.decisions.namespace import require
 from sb.kernel.data_classification import redact_json
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso
 from sb.store import driver
-from sb.store.anchor import Anchor
+from sb.store.anchor import Anchor, Anchored, AnchoredHead
 from sb.store.database import MEMORY, Database, open_database
 
 STREAM_BITS = 40
@@ -222,6 +222,12 @@ class EventLog:
         if power or self._unanchored >= self._anchor_every:
             self.anchor_head(head, durable=power)
 
+    def anchored(self) -> Anchored:
+        """What was recorded outside the database of this stream; raises StoreError when it cannot be read."""
+        if self.anchor is None:
+            return Anchored()
+        return self.anchor.read(self.database_id, self.database.path, self.stream)
+
     def anchor_head(self, head: Head | None = None, *, durable: bool = False) -> None:
         """Write the head outside the database, once it is sure to survive power loss: an anchor that is newer than
         the database would look like a cut.
@@ -235,7 +241,8 @@ class EventLog:
         head = head or self.head()
         if not durable:
             self.database.sync()
-        self.anchor.write(self.database_id, self.stream, head.seq, head.hash, self.clock.now())
+        anchored = AnchoredHead(head.seq, head.hash, iso(self.clock.now()))
+        self.anchor.write(self.database_id, self.database.path, self.stream, anchored)
         self._unanchored = 0
 
     def write(self, *, power: bool = False) -> LogWrite:

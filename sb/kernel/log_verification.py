@@ -14,7 +14,7 @@ from typing import Any
 from sb.decisions import namespace
 from sb.state import SEQ_MASK, Event, EventLog, Subject, link_hash
 from sb.store import driver
-from sb.store.anchor import AnchoredHead
+from sb.store.anchor import Anchored, AnchoredHead
 
 PRUNED = "audit.pruned"
 namespace.register(PRUNED, "Payloads of old events removed")
@@ -69,10 +69,14 @@ def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = Non
         StoreError: database or anchor file cannot be read at all.
     """
     found = Verification(log.stream, log.database_id, head=log.genesis)
-    anchors, unreadable = log.anchor.heads(log.database_id, log.stream) if log.anchor else ([], 0)
-    if unreadable:
-        found.report(f"the anchor file has {unreadable} unreadable lines")
-    anchored = {anchor.seq: anchor for anchor in anchors}
+    anchored = log.anchored()
+    if anchored.unreadable:
+        found.report(f"the anchor file has {anchored.unreadable} unreadable lines")
+    if anchored.replaced:
+        last = max(anchored.replaced, key=lambda head: head.seq)
+        found.report(
+            f"the database was replaced: another one at this path had {last.seq} rows, anchored at {last.at}"
+        )
     with log.database.snapshot() as connection:
         through = _pruned_through(log, connection)
         total = log.head_with(connection.execute).seq
@@ -80,7 +84,7 @@ def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = Non
             if progress and (found.rows % ROWS_A_STEP == 0 or found.last_seq == total):
                 progress(found.last_seq, total)
         _check_intents(connection, found)
-    _compare_with_anchor(anchors, found)
+    _compare_with_anchor(anchored, found)
     return found
 
 
@@ -96,10 +100,13 @@ def _walk(
     log: EventLog,
     connection: driver.Connection,
     through: int,
-    anchored: dict[int, AnchoredHead],
+    anchored: Anchored,
     found: Verification,
 ) -> Iterator[None]:
     """Check one row at each step."""
+    heads: dict[int, list[AnchoredHead]] = {}
+    for head in anchored.heads:
+        heads.setdefault(head.seq, []).append(head)
     expected_seq, prev = 1, log.genesis
     for row in log.rows(connection):
         seq, stored_prev, stored_hash = row[0] - log.first_id, row[9], row[10]
@@ -111,8 +118,9 @@ def _walk(
         if link_hash(log.stream, seq, row[1], row[2], subject, row[8], stored_prev) != stored_hash:
             found.report(f"row {seq} was edited")
         _check_payload(seq, row, through, found)
-        if seq in anchored and anchored[seq].hash != stored_hash:
-            found.report(f"row {seq} is not the one anchored at {anchored[seq].at}: the log was rewritten")
+        for head in heads.get(seq, ()):  # one that was rewritten and anchored again has two
+            if head.hash != stored_hash:
+                found.report(f"row {seq} is not the one anchored at {head.at}: the log was rewritten")
         expected_seq, prev = seq + 1, stored_hash
         found.rows, found.last_seq, found.head = found.rows + 1, seq, prev
         yield
@@ -139,10 +147,10 @@ def _check_intents(connection: driver.Connection, found: Verification) -> None:
             found.report(f"call {call_id} stands in {table} without its event")
 
 
-def _compare_with_anchor(anchors: list[AnchoredHead], found: Verification) -> None:
-    if not anchors:
+def _compare_with_anchor(anchored: Anchored, found: Verification) -> None:
+    newest = anchored.newest
+    if newest is None:
         return
-    newest = max(anchors, key=lambda anchor: anchor.seq)
     found.anchored_seq, found.anchored_at = newest.seq, newest.at
     if newest.seq > found.last_seq:
         found.report(

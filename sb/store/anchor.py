@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sb.errors import StoreError
-from sb.sources import iso
 
 _log = logging.getLogger(__name__)
 
@@ -23,6 +22,25 @@ class AnchoredHead:
     seq: int
     hash: str
     at: str
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """What the file says of one chain.
+
+    Args:
+        heads: every head that was recorded for it, in the order of the file.
+        replaced: heads of another database that was at the same path.
+        unreadable: lines that say nothing.
+    """
+
+    heads: tuple[AnchoredHead, ...] = ()
+    replaced: tuple[AnchoredHead, ...] = ()
+    unreadable: int = 0
+
+    @property
+    def newest(self) -> AnchoredHead | None:
+        return max(self.heads, key=lambda head: head.seq, default=None)
 
 
 class Anchor:
@@ -35,14 +53,16 @@ class Anchor:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def write(self, database_id: str, stream: str, seq: int, head: str, now: float) -> None:
+    def write(self, database_id: str, database: str, stream: str, head: AnchoredHead) -> None:
         """Append one head.
 
         A failure is logged and not raised: the rows are committed, and verification says that the anchor is behind.
+
+        Args:
+            database: the database's path.
         """
-        line = json.dumps(
-            {"database": database_id, "stream": stream, "seq": seq, "hash": head, "at": iso(now)}
-        )
+        place = {"database": database_id, "path": os.path.realpath(database), "stream": stream}
+        line = json.dumps({**place, **vars(head)})
         try:
             fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -52,8 +72,8 @@ class Anchor:
         except OSError as error:
             _log.warning("cannot write the anchor %s: %s", self.path, error.strerror)
 
-    def heads(self, database_id: str, stream: str) -> tuple[list[AnchoredHead], int]:
-        """Every head recorded for this chain, oldest first, and how many lines could not be read.
+    def read(self, database_id: str, database: str, stream: str) -> Anchored:
+        """What was recorded for this chain, and for others at its database's path.
 
         Raises:
             StoreError: the file exists but cannot be read.
@@ -61,15 +81,20 @@ class Anchor:
         try:
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
-            return [], 0
+            return Anchored()
         except OSError as error:
             raise StoreError(f"cannot read the anchor {self.path}: {error.strerror}") from error
-        found, unreadable = [], 0
+        ours: list[AnchoredHead] = []
+        others: list[AnchoredHead] = []
+        unreadable, place = 0, os.path.realpath(database)
         for line in lines:
             try:
                 entry = json.loads(line)
-                if entry["database"] == database_id and entry["stream"] == stream:
-                    found.append(AnchoredHead(int(entry["seq"]), str(entry["hash"]), str(entry["at"])))
+                head = AnchoredHead(int(entry["seq"]), str(entry["hash"]), str(entry["at"]))
+                if entry["stream"] == stream and entry["database"] == database_id:
+                    ours.append(head)
+                elif entry["stream"] == stream and entry["path"] == place:
+                    others.append(head)
             except (ValueError, KeyError, TypeError):
                 unreadable += 1
-        return found, unreadable
+        return Anchored(tuple(ours), tuple(others), unreadable)

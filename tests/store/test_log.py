@@ -150,6 +150,40 @@ def test_an_older_copy_that_was_written_to_again_differs_at_the_anchor(tmp_path:
     assert "row 11 is not the one anchored" in verify(open_log(tmp_path)).problems[0]
 
 
+def test_an_end_that_was_cut_and_grew_again_disagrees_with_its_anchor_for_ever(tmp_path: Path) -> None:
+    filled(tmp_path).close()
+    tamper(tmp_path, "DELETE FROM events WHERE seq > 6")
+    for _ in range(3):
+        log = open_log(tmp_path)
+        for number in range(4):
+            log.append(KIND, {"regrown": number}, SUBJECT)
+        log.close()
+    problems = verify(open_log(tmp_path)).problems
+    assert ["row 10 is not the one anchored" in line for line in problems] == [True]
+    assert standalone(tmp_path).returncode == 1
+
+
+def test_a_database_that_was_replaced_is_noticed_and_two_databases_of_one_home_are_not(
+    tmp_path: Path,
+) -> None:
+    filled(tmp_path).close()
+    other = EventLog(open_database(tmp_path / "other.db"), anchor=Anchor(tmp_path / "anchors.jsonl"))
+    other.append(KIND, {}, SUBJECT)
+    other.close()
+    assert verify(open_log(tmp_path)).ok
+    assert standalone(tmp_path).returncode == 0
+    for path in tmp_path.glob("brain.db*"):
+        path.unlink()
+    replaced = EventLog(open_database(tmp_path / "brain.db"), anchor=Anchor(tmp_path / "anchors.jsonl"))
+    assert "the database was replaced: another one at this path had 10 rows" in verify(replaced).problems[0]
+    assert standalone(tmp_path).returncode == 1
+
+
+def test_the_stand_alone_verifier_says_how_it_is_used(tmp_path: Path) -> None:
+    outcome = standalone(tmp_path)
+    assert (outcome.returncode, "verify_log.py brain.db" in outcome.stderr) == (2, True)
+
+
 def test_a_damaged_anchor_file_is_said(tmp_path: Path) -> None:
     log = filled(tmp_path)
     with (tmp_path / "anchors.jsonl").open("a", encoding="utf-8") as file:
