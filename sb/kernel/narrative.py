@@ -52,6 +52,8 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
     phase = payload.get("phase")
     if phase == "intent":
         return f"will call {call}"
+    if phase == "replayed":
+        return f"again {event.subject.tool_id}: step {payload.get('step', '')} is done, nothing was run"
     if phase == "in_doubt":
         return f"IN DOUBT {event.subject.tool_id}: {payload.get('cause', '')}"
     if phase == "refused":

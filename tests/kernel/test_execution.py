@@ -359,9 +359,12 @@ def test_a_named_step_happens_once_and_returns_what_was_recorded(world: World) -
     again = world.call({"amount": 5}, step="pay")
     assert (again.data, again.call_id, world.calls) == ({"receipt": 5}, first.call_id, 1)
     assert world.ctx.budget.tool_calls_used == 1
-    assert world.call({"amount": 6}, step="pay").data == {"receipt": 6}
+    assert world.phases() == ["intent", "outcome", "replayed"]
+    other = world.call({"amount": 6}, step="pay")
+    assert other.error_code is ToolErrorCode.VALIDATION_ERROR
+    assert "had other arguments" in other.error_message
     assert world.call({"amount": 5}, step="pay again").success
-    assert world.calls == 3
+    assert world.calls == 2
 
 
 def test_a_named_step_that_failed_may_be_tried_again(world: World) -> None:

@@ -83,8 +83,8 @@ class Attempts:
 
     def _invoke(self, call: ToolCall, loop: asyncio.AbstractEventLoop | None) -> Any:
         keywords = call.args
-        if call.accepts_key and call.key:
-            keywords = {**call.args, IDEMPOTENCY_KEY: call.key}
+        if call.accepts_key and call.identity:
+            keywords = {**call.args, IDEMPOTENCY_KEY: call.identity.idempotency_key}
         timeout_s = call.spec.timeout_ms / 1000
         bound = partial(call.fn, **keywords)
         value = self._workers.call(bound, timeout_s) if call.has_deadline else bound()

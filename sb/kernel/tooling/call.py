@@ -9,6 +9,7 @@ from sb.kernel.contracts import ToolErrorCode, ToolSpec
 from sb.kernel.data_classification import redact_text
 from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.arguments import loggable, shown
+from sb.kernel.tooling.intents import Step
 from sb.kernel.tooling.permissions import PolicyDecision
 from sb.kernel.tooling.registry import RegisteredTool, ToolFunction
 from sb.state import Subject
@@ -47,6 +48,7 @@ class ToolCall:
         has_deadline: whether timeout_ms is enforced while the tool runs, rather than judged afterwards.
         tool, spec: set by `found`, once the tool is `known`; `fn` once it is located.
         contract: the audit entries about the contract's fingerprint.
+        identity: what makes it this step and no other; only calls with side effects have one.
         secrets: texts that may appear nowhere, longest first.
     """
 
@@ -69,7 +71,7 @@ class ToolCall:
     policy_version: str = ""
     secrets: list[str] = field(default_factory=list)
     accepts_key: bool = False
-    key: str = ""
+    identity: Step | None = None
     reserved: bool = False
 
     def found(self, tool: RegisteredTool) -> None:

@@ -18,7 +18,7 @@ from sb.kernel.telemetry import CallSpan, Telemetry
 from sb.kernel.tooling.admission import Admission, ContractEnforcement, release
 from sb.kernel.tooling.attempts import Attempts
 from sb.kernel.tooling.call import Refused, ToolCall
-from sb.kernel.tooling.intents import Intent, IntentState, KnownStep, idempotency_key
+from sb.kernel.tooling.intents import Intent, IntentState, KnownStep
 from sb.kernel.tooling.permissions import ToolPolicy
 from sb.kernel.tooling.recorder import Outcome, Recorder, safe_message
 from sb.kernel.tooling.registry import ToolFunction, ToolRegistry
@@ -106,8 +106,9 @@ class ToolExecutor:
             ctx: the run that the call belongs to; its budget is charged.
             args: a JSON object, passed to the tool by keyword.
             override_fn: called instead of the registered callable, under the same rules.
-            step: the caller's name for this step of the run. A side effect with the same run, step and arguments
-                happens once: asked again, the recorded result is returned, redacted as the log keeps it.
+            step: the caller's name for this step of the run. A side effect of one run, tool and step happens once:
+                asked again, the recorded result is returned, redacted as the log keeps it (None if that was too
+                large to keep, or was pruned); with other arguments it is refused. A failed step may be repeated.
 
         Returns:
             The tool's result, or an error with a ToolErrorCode.
@@ -187,9 +188,6 @@ class ToolExecutor:
     ) -> ToolResult:
         intent_id = None
         if call.side_effecting:
-            call.key = idempotency_key(
-                call.ctx.run_id, call.tool_id, call.step or call.call_id, call.args_digest
-            )
             try:
                 intent_id = self._recorder.intent(call, self._attempts.longest_s(call))
             except KnownStep as known:
@@ -209,10 +207,17 @@ class ToolExecutor:
         return self._settle(call, outcome, intent_id, span)
 
     def _replay(self, call: ToolCall, known: KnownStep) -> ToolResult:
+        """Answer for a step that was announced before, without running it."""
+        if not known.same_args:
+            reason = f"step {call.step!r} of this run is call {known.call_id}, which had other arguments"
+            return self._record_refusal(call, Refused(ToolErrorCode.VALIDATION_ERROR, reason, "step"))
         if not known.done:
             reason = f"step {call.step!r} was announced as {known.call_id} and its outcome is unknown: not repeated"
-            refusal = Refused(ToolErrorCode.PERMISSION_DENIED, reason, "in_doubt")
-            return self._record_refusal(call, refusal)
+            return self._record_refusal(call, Refused(ToolErrorCode.PERMISSION_DENIED, reason, "in_doubt"))
+        try:
+            self._recorder.replayed(call, known)
+        except (SBError, driver.Error) as error:
+            return _error(call, ToolErrorCode.UNEXPECTED, f"this could not be recorded: {error}")
         return ToolResult.ok(
             call.tool_id,
             known.recorded_result(),

@@ -39,6 +39,8 @@ class Intent:
     agent: str
     tool_id: str
     step: str
+    step_key: str
+    args_digest: str
     idempotency_key: str
     state: IntentState
     owner: str
@@ -49,13 +51,15 @@ class KnownStep(Exception):
     """A named step that was announced before.
 
     Args:
+        same_args: whether it was asked for with the same arguments.
         done: False while nobody knows its outcome.
         result: what it gave, as redacted JSON; None when that was too large to keep or was pruned.
     """
 
-    def __init__(self, call_id: str, done: bool, result: str | None = None) -> None:
+    def __init__(self, call_id: str, *, same_args: bool, done: bool, result: str | None = None) -> None:
         super().__init__(call_id)
         self.call_id = call_id
+        self.same_args = same_args
         self.done = done
         self.result = result
 
@@ -63,16 +67,34 @@ class KnownStep(Exception):
         return None if self.result is None else json.loads(self.result)
 
 
-_COLUMNS = "id, call_id, run_id, agent, tool_id, step, idempotency_key, state, owner, deadline"
+_COLUMNS = "id, call_id, run_id, agent, tool_id, step, step_key, args_digest, idempotency_key, state, owner, deadline"
 
 
-def idempotency_key(run_id: str, tool_id: str, step: str, args_digest: str) -> str:
-    """The kernel's key for one step of a run: the same step with the same arguments has the same key."""
-    return "idem_" + digest(f"{run_id}\n{tool_id}\n{step}\n{args_digest}".encode())[:32]
+@dataclass(frozen=True)
+class Step:
+    """What identifies one call to its tool and to whoever asks for it again.
+
+    Args:
+        name: the caller's name for this step of the run, or "".
+        key: digest of run, tool and name; "" without a name.
+        idempotency_key: what the tool is handed; the same for the same step with the same arguments.
+    """
+
+    name: str
+    key: str
+    args_digest: str
+    idempotency_key: str
+
+
+def step_of(subject: Subject, name: str, args_digest: str) -> Step:
+    """The step of a call; one without a name is known by the call's own id."""
+    place = f"{subject.run_id}\n{subject.tool_id}\n"
+    idempotency_key = "idem_" + digest(f"{place}{name or subject.call_id}\n{args_digest}".encode())[:32]
+    return Step(name, digest(f"{place}{name}".encode()) if name else "", args_digest, idempotency_key)
 
 
 def _intent(row: tuple[Any, ...]) -> Intent:
-    return Intent(**dict(zip(_COLUMNS.split(", "), row, strict=True)) | {"state": IntentState(row[7])})
+    return Intent(**dict(zip(_COLUMNS.split(", "), row, strict=True)) | {"state": IntentState(row[9])})
 
 
 class Intents:
@@ -82,38 +104,39 @@ class Intents:
         self._log = log
         self._owner = f"{_HOST}:{os.getpid()}"
 
-    def open(
-        self, write: LogWrite, event_id: int, subject: Subject, step: str, key: str, deadline: int
-    ) -> None:
+    def open(self, write: LogWrite, event_id: int, subject: Subject, step: Step, deadline: int) -> None:
         """Record that a call is about to run.
 
         Args:
             deadline: microseconds since the epoch after which it cannot be running any more.
         """
         write.execute(
-            f"INSERT INTO intents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, 'started', ?, ?)",
+            f"INSERT INTO intents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'started', ?, ?)",
             (
                 event_id,
                 subject.call_id,
                 subject.run_id,
                 subject.agent,
                 subject.tool_id,
-                step,
-                key,
+                step.name,
+                step.key,
+                step.args_digest,
+                step.idempotency_key,
                 self._owner,
                 deadline,
             ),
         )
 
-    def refuse_known_step(self, write: LogWrite, key: str) -> None:
+    def refuse_known_step(self, write: LogWrite, step: Step) -> None:
         """Raise KnownStep if this step is done, or was announced and has not ended."""
-        done = write.execute("SELECT call_id, result FROM steps WHERE idempotency_key = ?", (key,)).fetchone()
+        query = "SELECT call_id, args_digest, result FROM steps WHERE step_key = ?"
+        done = write.execute(query, (step.key,)).fetchone()
         if done:
-            raise KnownStep(done[0], True, done[1])
-        query = "SELECT call_id FROM intents WHERE idempotency_key = ? AND step <> ''"
-        announced = write.execute(query, (key,)).fetchone()
+            raise KnownStep(done[0], same_args=done[1] == step.args_digest, done=True, result=done[2])
+        query = "SELECT call_id, args_digest FROM intents WHERE step_key = ?"
+        announced = write.execute(query, (step.key,)).fetchone()
         if announced:
-            raise KnownStep(announced[0], False)
+            raise KnownStep(announced[0], same_args=announced[1] == step.args_digest, done=False)
 
     def close(self, write: LogWrite, intent_id: int, state: IntentState) -> None:
         """Record that the call has ended, or that nobody knows whether it has."""
@@ -122,9 +145,12 @@ class Intents:
         else:
             write.execute("DELETE FROM intents WHERE id = ?", (intent_id,))
 
-    def keep_step(self, write: LogWrite, key: str, outcome_id: int, call_id: str, result: str | None) -> None:
+    def keep_step(
+        self, write: LogWrite, step: Step, outcome_id: int, call_id: str, result: str | None
+    ) -> None:
         """Record what a named step gave."""
-        write.execute("INSERT INTO steps VALUES (?, ?, ?, ?)", (key, outcome_id, call_id, result))
+        row = (step.key, step.args_digest, outcome_id, call_id, result)
+        write.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?)", row)
 
     def in_doubt(self) -> list[Intent]:
         """Calls of which nobody knows whether they happened, oldest first; those of dead processes included."""

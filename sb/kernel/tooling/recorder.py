@@ -18,7 +18,7 @@ from sb.kernel.data_classification import redact_json, redact_text, scrub
 from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, loggable
 from sb.kernel.tooling.call import Refused, ToolCall
-from sb.kernel.tooling.intents import Intents, IntentState
+from sb.kernel.tooling.intents import Intents, IntentState, KnownStep, step_of
 from sb.state import EventLog, LogWrite, Subject
 
 _BLOCKED_BY_POLICY = {
@@ -128,17 +128,25 @@ class Recorder:
             StoreError: it could not be committed, so the call must not run.
             KnownStep: this named step was announced before; it must not run again.
         """
-        facts = {"phase": "intent", "idempotency_key": call.key, **self._facts(call)}
+        step = call.identity = step_of(call.subject, call.step, call.args_digest)
+        facts = {"phase": "intent", "idempotency_key": step.idempotency_key, **self._facts(call)}
         said = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE
         with self.log.write(power=self._power or irreversible) as write:
             if call.step:
-                self.intents.refuse_known_step(write, call.key)
+                self.intents.refuse_known_step(write, step)
             self._announce(write, call.ctx)
             event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             deadline = int((self.log.clock.now() + deadline_s) * 1e6)
-            self.intents.open(write, event_id, call.subject, call.step, call.key, deadline)
+            self.intents.open(write, event_id, call.subject, step, deadline)
         return event_id
+
+    def replayed(self, call: ToolCall, known: KnownStep) -> None:
+        """Record that a step that is done was asked for again, and nothing was run."""
+        facts = {"phase": "replayed", "of": known.call_id, "args_digest": call.args_digest}
+        with self.log.write() as write:
+            self._announce(write, call.ctx)
+            write.append(TOOL_DISPATCH, {"step": call.step}, call.subject, facts)
 
     def outcome(self, call: ToolCall, outcome: Outcome, intent_id: int | None) -> IntentState:
         """Commit how the call ended, with its intent's state, in one transaction."""
@@ -171,9 +179,9 @@ class Recorder:
             event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             if intent_id is not None:
                 self.intents.close(write, intent_id, state)
-                if call.step and state is IntentState.DONE:
+                if call.step and call.identity and state is IntentState.DONE:
                     kept = self._kept_result(call, outcome)
-                    self.intents.keep_step(write, call.key, event_id, call.call_id, kept)
+                    self.intents.keep_step(write, call.identity, event_id, call.call_id, kept)
         return state
 
     def _facts(self, call: ToolCall) -> dict[str, Any]:

@@ -59,7 +59,9 @@ CREATE TABLE intents (
     agent TEXT NOT NULL,
     tool_id TEXT NOT NULL,
     step TEXT NOT NULL, -- the caller's name for this step of the run, or ''
-    idempotency_key TEXT NOT NULL,
+    step_key TEXT NOT NULL, -- digest of run, tool and step, or ''
+    args_digest TEXT NOT NULL,
+    idempotency_key TEXT NOT NULL, -- what the tool was handed
     state TEXT NOT NULL CHECK (state IN ('started', 'in_doubt')),
     owner TEXT NOT NULL, -- host:pid that runs it
     deadline INTEGER NOT NULL -- microseconds since the epoch; later than any retry can last
@@ -71,11 +73,12 @@ BEGIN
     SELECT RAISE(ABORT, 'an intent cannot move back');
 END;
 
-CREATE UNIQUE INDEX intents_by_key ON intents (idempotency_key) WHERE step <> '';
+CREATE UNIQUE INDEX intents_by_step ON intents (step_key) WHERE step_key <> '';
 
 -- What a named step gave when it was done, so that asking for it again returns that and does nothing.
 CREATE TABLE steps (
-    idempotency_key TEXT PRIMARY KEY,
+    step_key TEXT PRIMARY KEY,
+    args_digest TEXT NOT NULL,
     outcome_id INTEGER NOT NULL REFERENCES events (id),
     call_id TEXT NOT NULL,
     result TEXT -- redacted; NULL when it was too large to keep or was pruned
