@@ -18,6 +18,17 @@ MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1  # RFC 7493 section 2.2: beyond it, hosts disagree about the value
 
 
+# How an enum member, a named tuple and the like become plain; str(member) would be the member's name.
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    dict: dict,
+    list: list,
+    tuple: list,
+}
+
+
 class NotCanonical(ValueError):
     """The value has no canonical JSON form."""
 
@@ -66,10 +77,9 @@ class _Freezer:
         return out
 
     def _subclass(self, value: Any, depth: int) -> Any:
-        bases: tuple[Callable[[Any], Any], ...] = (str, int, float, dict, list, tuple)
-        for base in bases:  # enums, named tuples and the like
-            if isinstance(value, base):  # type: ignore[arg-type]
-                return self.copy(base(value), depth)
+        for base, plain in _PLAIN.items():
+            if isinstance(value, base):
+                return self.copy(plain(value), depth)
         raise NotCanonical(f"{type(value).__name__} is not a JSON value")
 
 

@@ -145,6 +145,64 @@ def _remember_declared(cls: type[_T]) -> type[_T]:
     return cls
 
 
+def _tool_id(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not TOOL_ID.fullmatch(value):
+        raise ContractError(f"tool id {value!r} does not match ^[a-z][a-z0-9_\\-\\.]+$")
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ContractError(f"{name} must be a string, not {type(value).__name__}")
+    return value
+
+
+def _within(low: int, high: int) -> Callable[[str, Any], int]:
+    def rule(name: str, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise ContractError(f"{name} is {value!r}, must be {low} to {high}")
+        return value
+
+    return rule
+
+
+def _safety_class(name: str, value: Any) -> SafetyClass:
+    try:
+        return SafetyClass(value)
+    except ValueError:
+        raise ContractError(f"unknown safety class {value!r}", "one of " + ", ".join(SafetyClass)) from None
+
+
+def _list_of(kind: type) -> Callable[[str, Any], list[Any]]:
+    """A list of its own, so that nobody else holds what the contract is compared by."""
+
+    def rule(name: str, value: Any) -> list[Any]:
+        if isinstance(value, str) or not all(isinstance(item, kind) for item in value):
+            raise ContractError(f"{name} must be a list of {kind.__name__}")
+        return sorted(value) if isinstance(value, set | frozenset) else list(value)
+
+    return rule
+
+
+def _mapping(name: str, value: Any) -> dict[str, Any]:
+    return dict(value)
+
+
+# Contracts are mutable, so each rule holds whenever a field is set, not only when the contract is made.
+_RULES: dict[str, Callable[[str, Any], Any]] = {
+    "tool_id": _tool_id,
+    "name": _text,
+    "description": _text,
+    "safety_class": _safety_class,
+    "args_schema": _list_of(ToolArgSchema),
+    "requires_permission": _list_of(str),
+    "allowlisted_agents": _list_of(str),
+    "max_retries": _within(0, 5),
+    "timeout_ms": _within(100, 60_000),
+    "metadata": _mapping,
+}
+
+
 @_remember_declared
 @dataclass
 class ToolSpec:
@@ -181,28 +239,14 @@ class ToolSpec:
     metadata: dict[str, Any] = field(default_factory=dict)
     declared: frozenset[str] = field(default=frozenset(), kw_only=True, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        self.validate()
+    def __setattr__(self, name: str, value: Any) -> None:
+        rule = _RULES.get(name)
+        object.__setattr__(self, name, value if rule is None else rule(name, value))
 
-    def validate(self) -> None:
-        """Raise ContractError unless every field is in range; the registry checks again, fields being mutable."""
-        if not isinstance(self.tool_id, str) or not TOOL_ID.fullmatch(self.tool_id):
-            raise ContractError(f"tool id {self.tool_id!r} does not match ^[a-z][a-z0-9_\\-\\.]+$")
-        who = f"tool {self.tool_id}"
-        if not isinstance(self.max_retries, int) or not 0 <= self.max_retries <= 5:
-            raise ContractError(f"{who}: max_retries is {self.max_retries}, must be 0 to 5")
-        if not isinstance(self.timeout_ms, int) or not 100 <= self.timeout_ms <= 60_000:
-            raise ContractError(f"{who}: timeout_ms is {self.timeout_ms}, must be 100 to 60000")
-        try:
-            self.safety_class = SafetyClass(self.safety_class)
-        except ValueError:
-            known = ", ".join(SafetyClass)
-            raise ContractError(
-                f"{who}: unknown safety class {self.safety_class!r}", f"one of {known}"
-            ) from None
+    def __post_init__(self) -> None:
         names = [arg.name for arg in self.args_schema]
         if len(set(names)) != len(names):
-            raise ContractError(f"{who}: an argument is declared twice")
+            raise ContractError(f"tool {self.tool_id}: an argument is declared twice")
 
     @property
     def side_effecting(self) -> bool:

@@ -27,6 +27,9 @@ class LocaleCode(StrEnum):
     HI_IN = "hi-IN"
 
 
+_BUDGETS = threading.Lock()  # one for all, so that a budget stays a plain value that can be copied
+
+
 @dataclass
 class RunBudget:
     """Limits of one run and what it has used of them.
@@ -50,7 +53,6 @@ class RunBudget:
     cost_usd_cents_used: float = 0.0
 
     def __post_init__(self) -> None:
-        self._lock = threading.Lock()
         self._reserved = 0
 
     def remaining_tool_calls(self) -> int:
@@ -80,13 +82,13 @@ class RunBudget:
         """
         if prompt_tokens < 0 or cost_usd_cents < 0:
             raise ValueError("a budget cannot be given back: amounts must not be negative")
-        with self._lock:
+        with _BUDGETS:
             self.prompt_tokens_used += prompt_tokens
             self.cost_usd_cents_used += cost_usd_cents
 
     def reserve_call(self) -> str:
         """Set one tool call aside, so that parallel calls cannot overshoot; the cap that forbids it, or ""."""
-        with self._lock:
+        with _BUDGETS:
             cap = self.exceeded_cap()
             if not cap and self.tool_calls_used + self._reserved >= self.max_tool_calls:
                 cap = "max_tool_calls"
@@ -96,12 +98,12 @@ class RunBudget:
 
     def release_call(self) -> None:
         """Give a reserved call back: it did not run."""
-        with self._lock:
+        with _BUDGETS:
             self._reserved -= 1
 
     def settle_call(self, latency_ms: float) -> None:
         """Turn a reserved call into a used one."""
-        with self._lock:
+        with _BUDGETS:
             self._reserved -= 1
             self.tool_calls_used += 1
             self.latency_ms_used += latency_ms
@@ -128,6 +130,11 @@ class RunContext:
     def __post_init__(self) -> None:
         if not self.agent_name:
             raise ValueError("agent_name must not be empty: every call is somebody's")
+        for name in ("run_id", "trace_id", "session_id", "user_sid", "agent_name", "intent"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise ValueError(f"{name} must be a string, not {type(value).__name__}")
+            value.encode()  # an unpaired surrogate has no place in a record: UnicodeEncodeError is a ValueError
         self._clock: Clock = SYSTEM_CLOCK
         self._started = SYSTEM_CLOCK.monotonic()
 

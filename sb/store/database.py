@@ -33,17 +33,15 @@ class _Write:
 
     def __enter__(self) -> Callable[..., driver.Cursor]:
         database = self._database
-        database.lock.acquire()
+        database.check_process()
+        if database.writer == threading.get_ident():
+            raise RuntimeError("a write transaction is open in this thread already")
         try:
-            if self._connection.in_transaction:
-                raise RuntimeError("a write transaction is open in this thread already")
-            if os.getpid() != database.pid:
-                raise StoreError(
-                    "the database was opened before a fork", "open it again in the child process"
-                )
+            database.lock.acquire()
+            database.writer = threading.get_ident()
             self._begin()
-        except BaseException:
-            database.lock.release()
+        except BaseException:  # an interrupt may come at any of these lines
+            self._end()
             raise
         return self._connection.execute
 
@@ -62,19 +60,23 @@ class _Write:
             if kind is None:
                 self._connection.execute("COMMIT")
         except driver.Error as failed:
-            self._roll_back()
             raise driver.explain(failed, self._database.path) from failed
-        else:
-            if kind is not None:
-                self._roll_back()
-                if isinstance(error, driver.Error) and not isinstance(error, driver.IntegrityError):
-                    raise driver.explain(error, self._database.path) from error
         finally:
-            self._database.lock.release()
+            self._end()
+        if isinstance(error, driver.Error) and not isinstance(error, driver.IntegrityError):
+            raise driver.explain(error, self._database.path) from error
 
-    def _roll_back(self) -> None:
-        if self._connection.in_transaction:  # SQLite rolls back by itself when the disk is full
-            self._connection.execute("ROLLBACK")
+    def _end(self) -> None:
+        """Leave nothing open: neither a transaction that was not committed nor the lock."""
+        database = self._database
+        if database.writer != threading.get_ident():
+            return
+        try:
+            if self._connection.in_transaction:  # SQLite rolls back by itself when the disk is full
+                self._connection.execute("ROLLBACK")
+        finally:
+            database.writer = 0
+            database.lock.release()
 
 
 class Database:
@@ -97,6 +99,7 @@ class Database:
         self.in_memory = self.path == MEMORY
         self.pid = os.getpid()
         self.lock = threading.RLock()
+        self.writer = 0  # the thread that has a write transaction open
         self._patience_s = patience_s
         self._clock = clock
         self._ids = ids
@@ -181,8 +184,14 @@ class Database:
         except OSError as error:
             raise StoreError(f"cannot sync {self.path}: {error.strerror}", "check the disk") from error
 
+    def check_process(self) -> None:
+        """Raise StoreError in a forked child: locks and connections are its parent's."""
+        if os.getpid() != self.pid:
+            raise StoreError("the database was opened before a fork", "open it again in the child process")
+
     def query(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Row]:
         """All rows of one SELECT."""
+        self.check_process()
         with self.lock:
             try:
                 return self._normal.execute(sql, parameters).fetchall()
@@ -192,11 +201,13 @@ class Database:
     @contextmanager
     def snapshot(self) -> Iterator[driver.Connection]:
         """A connection that sees one unchanging state, for long reads; writers are not held up."""
+        self.check_process()
         if self.in_memory:
             with self.lock:
                 yield self._normal
             return
         connection = driver.connect(self.path, read_only=True)
+        connection.text_factory = _lenient_text
         try:
             connection.execute("BEGIN")
             yield connection
@@ -209,6 +220,11 @@ class Database:
         with self.lock:
             while self._open:
                 self._open.pop().close()
+
+
+def _lenient_text(data: bytes) -> str:
+    """Damaged text is read with marks in it, so that whoever checks the file can go on and name the row."""
+    return data.decode("utf-8", "replace")
 
 
 def database_files(path: Path) -> list[Path]:

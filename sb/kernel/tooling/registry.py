@@ -83,7 +83,6 @@ class ToolRegistry:
         Raises:
             ContractError: the contract is invalid, or another contract already has this id.
         """
-        spec.validate()
         if not callable(fn):
             raise ContractError(f"tool {spec.tool_id}: {fn!r} is not callable")
         tool = RegisteredTool(spec, fn, self._source)
