@@ -54,4 +54,8 @@ SYSTEM_IDS = SystemIds()
 
 def iso(seconds: float) -> str:
     """UTC time as ISO 8601 with milliseconds and a Z, from seconds since the epoch."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):  # a damaged record
+        return f"{seconds:.0f} s after 1970"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from sb.canonical import encode
 from sb.decisions.namespace import require
+from sb.errors import StoreCorrupt, UsageError
 from sb.kernel.data_classification import redact_json
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso
 from sb.store import driver
@@ -91,6 +92,17 @@ def link_hash(
     return sha256(encode((1, stream, seq, at, kind, *subject, payload_digest, prev))).hexdigest()
 
 
+def _payload(body: str | None) -> dict[str, Any] | None:
+    """What an event says; damaged text is shown as what it is."""
+    if body is None:
+        return None
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        payload = None
+    return payload if isinstance(payload, dict) else {"damaged": body[:200]}
+
+
 class LogWrite:
     """One transaction that appends events and may change other tables with them."""
 
@@ -99,11 +111,12 @@ class LogWrite:
         self._power = power
         self._transaction = log.database.write(power=power)
         self._head = Head(0, "")
+        self.undo: list[Callable[[], object]] = []  # what to take back if the transaction is
         self.execute: Callable[..., driver.Cursor]
 
     def __enter__(self) -> Self:
-        self.execute = self._transaction.__enter__()
         try:
+            self.execute = self._transaction.__enter__()
             self._head = self._log.head_for_writing(self.execute)
         except BaseException as error:
             self._transaction.__exit__(type(error), error, error.__traceback__)
@@ -122,12 +135,18 @@ class LogWrite:
 
         Raises:
             NotFoundError: the kind is not registered.
+            UsageError: it holds text that cannot be stored.
         """
         require(kind)
         log, head = self._log, self._head
-        body = redact_json(said)
-        if facts:
-            body = encode(facts).decode()[:-1] + ("," + body[1:] if said else "}")
+        try:
+            body = redact_json(said)
+            if facts:
+                body = encode(facts).decode()[:-1] + ("," + body[1:] if said else "}")
+            for text in subject:
+                text.encode()  # the hash is over text, and the column would turn a number into one
+        except (TypeError, AttributeError, UnicodeEncodeError) as error:
+            raise UsageError(f"an event cannot be recorded: {error}") from None
         salt = log.ids.token(16)
         payload_digest = sha256((salt + body).encode()).hexdigest()
         at = int(log.clock.now() * 1e6)
@@ -154,9 +173,22 @@ class LogWrite:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._transaction.__exit__(kind, error, trace)
+        try:
+            with self._log.database.lock:  # until a log in memory has its new head
+                self._transaction.__exit__(kind, error, trace)
+                if kind is None:
+                    self._log.remember(self._head)
+        except BaseException:
+            self._take_back()
+            raise
         if kind is None:
             self._log.wrote(self._head, self._power)
+        else:
+            self._take_back()
+
+    def _take_back(self) -> None:
+        for action in self.undo:
+            action()
 
 
 class EventLog:
@@ -166,6 +198,7 @@ class EventLog:
         database: an open database; None keeps the log in memory, for as long as this object lives.
         anchor: where the head is written outside the database: after every FULL commit, when this log is closed,
             and after every `anchor_every` transactions of this process.
+        digest_key: at most 64 bytes that are not in the database; by default the database's id.
     """
 
     def __init__(
@@ -175,9 +208,11 @@ class EventLog:
         stream: str = KERNEL_STREAM,
         anchor: Anchor | None = None,
         anchor_every: int = 1000,
+        digest_key: bytes = b"",
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
+        self._alone = database is None
         self.database = database or open_database(MEMORY, clock=clock, ids=ids)
         self.stream = stream
         self.anchor = anchor
@@ -186,9 +221,21 @@ class EventLog:
         self._anchor_every = anchor_every
         self._unanchored = 0
         self._memory_head: Head | None = None
-        self.database_id = str(self.database.query("SELECT value FROM meta WHERE key = 'database_id'")[0][0])
+        self.database_id = self._database_id()
+        self.digest_key = digest_key or self.database_id.encode()
         self.genesis = genesis(self.database_id, stream)
         self.first_id = self._stream_number() << STREAM_BITS
+
+    def _database_id(self) -> str:
+        rows = self.database.query("SELECT value FROM meta WHERE key = 'database_id'")
+        if not rows:
+            raise StoreCorrupt(f"database {self.database.path} has lost its id", "restore a backup")
+        return str(rows[0][0])
+
+    def digest(self, data: bytes) -> str:
+        """A keyed digest of what a call was given or gave, in hex: equal data has equal digests, and who has only
+        the database cannot try out short secrets against it."""
+        return blake2b(data, key=self.digest_key, digest_size=32).hexdigest()
 
     def _stream_number(self) -> int:
         found = self.database.query("SELECT number FROM streams WHERE name = ?", (self.stream,))
@@ -196,7 +243,12 @@ class EventLog:
             with self.database.write() as execute:
                 execute("INSERT OR IGNORE INTO streams (name) VALUES (?)", (self.stream,))
             return self._stream_number()
-        return int(found[0][0])
+        number = int(found[0][0])
+        if not 0 < number < 1 << (63 - STREAM_BITS):
+            raise StoreCorrupt(
+                f"stream {self.stream!r} has the impossible number {number}", "restore a backup"
+            )
+        return number
 
     def head_with(self, execute: Callable[..., driver.Cursor]) -> Head:
         row = execute(
@@ -214,10 +266,13 @@ class EventLog:
         with self.database.snapshot() as connection:
             return self.head_with(connection.execute)
 
+    def remember(self, head: Head) -> None:
+        """Note the head of a log that nobody else can write to; the caller holds the lock."""
+        if self._alone:
+            self._memory_head = head
+
     def wrote(self, head: Head, power: bool) -> None:
         """A transaction up to `head` was committed; anchor it when it survives power loss, or when it is time."""
-        if self.database.in_memory:
-            self._memory_head = head
         self._unanchored += 1
         if power or self._unanchored >= self._anchor_every:
             self.anchor_head(head, durable=power)
@@ -280,7 +335,7 @@ class EventLog:
             payload_digest=row[8],
             prev=row[9],
             hash=row[10],
-            payload=None if row[12] is None else json.loads(row[12]),
+            payload=_payload(row[12]),
         )
 
     def events(

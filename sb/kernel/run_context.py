@@ -133,7 +133,7 @@ class RunContext:
         for name in ("run_id", "trace_id", "session_id", "user_sid", "agent_name", "intent"):
             value = getattr(self, name)
             if not isinstance(value, str):
-                raise ValueError(f"{name} must be a string, not {type(value).__name__}")
+                raise TypeError(f"{name} must be a string, not {type(value).__name__}")
             value.encode()  # an unpaired surrogate has no place in a record: UnicodeEncodeError is a ValueError
         self._clock: Clock = SYSTEM_CLOCK
         self._started = SYSTEM_CLOCK.monotonic()

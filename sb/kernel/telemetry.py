@@ -67,12 +67,14 @@ class _OtelSpan(CallSpan):
 
 def _parent(trace: Any, trace_id: str) -> Any:
     """The current span when it is of the run's trace, else one made up from the run's trace id."""
-    if trace.get_current_span().get_span_context().trace_id == int(trace_id, 16):
+    try:
+        number = int(trace_id, 16)
+    except ValueError:  # a caller's own id that is no OpenTelemetry trace
+        return None
+    if trace.get_current_span().get_span_context().trace_id == number:
         return None
     sampled = trace.TraceFlags(trace.TraceFlags.SAMPLED)
-    remote = trace.SpanContext(
-        int(trace_id, 16), int(trace_id[:16], 16) or 1, is_remote=True, trace_flags=sampled
-    )
+    remote = trace.SpanContext(number, (number >> 64) or 1, is_remote=True, trace_flags=sampled)
     return trace.set_span_in_context(trace.NonRecordingSpan(remote))
 
 

@@ -6,7 +6,7 @@ budget reserved, callable, then all reasons for which a person has to decide.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -35,6 +35,7 @@ class Admission:
     Args:
         permissions: agent name to the permissions that its configuration grants.
         max_args_bytes: size limit of the arguments' canonical form.
+        digest: of the canonical form.
     """
 
     registry: ToolRegistry
@@ -42,6 +43,7 @@ class Admission:
     enforcement: ContractEnforcement = ContractEnforcement.OBSERVE
     permissions: Mapping[str, Collection[str]] = field(default_factory=dict)
     max_args_bytes: int = 1 << 20
+    digest: Callable[[bytes], str] = digest
 
     def admit(self, call: ToolCall, args: Any) -> None:
         """Pass, or raise Refused; whatever else a check raises is a refusal too. A refused call holds no budget."""
@@ -78,7 +80,7 @@ class Admission:
             size, limit = human_bytes(len(encoded)), human_bytes(self.max_args_bytes)
             reason = f"the arguments have {size}, more than max_args_bytes allows ({limit})"
             raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "arguments")
-        call.args, call.args_size, call.args_digest = frozen, len(encoded), digest(encoded)
+        call.args, call.args_size, call.args_digest = frozen, len(encoded), self.digest(encoded)
 
     def _look_up(self, call: ToolCall) -> None:
         tool = self.registry.tool(call.tool_id)

@@ -7,6 +7,8 @@ from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from sb.canonical import NotCanonical, freeze
 from sb.kernel.contracts import ToolErrorCode, ToolResult, value_matches
 from sb.kernel.tooling.call import ToolCall
@@ -82,9 +84,10 @@ class Attempts:
         return spent >= budget.max_latency_ms
 
     def _invoke(self, call: ToolCall, loop: asyncio.AbstractEventLoop | None) -> Any:
-        keywords = call.args
+        # A copy for each attempt: what a tool does to its arguments must reach neither the next one nor the log.
+        keywords = orjson.loads(orjson.dumps(call.args))
         if call.accepts_key and call.identity:
-            keywords = {**call.args, IDEMPOTENCY_KEY: call.identity.idempotency_key}
+            keywords = {**keywords, IDEMPOTENCY_KEY: call.identity.idempotency_key}
         timeout_s = call.spec.timeout_ms / 1000
         bound = partial(call.fn, **keywords)
         value = self._workers.call(bound, timeout_s) if call.has_deadline else bound()
@@ -116,8 +119,8 @@ class Attempts:
         provenance = None
         if isinstance(value, ToolResult):
             if not value.success:
-                code = value.error_code or ToolErrorCode.UNEXPECTED
-                return Outcome(code=code, message=safe_message(call, value.error_message), done=False)
+                code = _known_code(value.error_code)
+                return Outcome(code=code, message=safe_message(call, str(value.error_message)), done=False)
             value, provenance = value.data, value.provenance
         try:
             frozen, encoded = freeze(value)
@@ -143,18 +146,26 @@ def retries_allowed(call: ToolCall) -> int:
     return min(spec.max_retries, call.ctx.budget.max_retries_per_tool) if repeatable else 0
 
 
+def _known_code(code: Any) -> ToolErrorCode:
+    return code if isinstance(code, ToolErrorCode) else ToolErrorCode.UNEXPECTED
+
+
 def _unusable(call: ToolCall, what: str) -> Outcome:
     return Outcome(code=ToolErrorCode.VALIDATION_ERROR, message=f"{call.tool_id} {what}")
 
 
 def _failure(call: ToolCall, error: BaseException) -> Outcome:
+    """What an exception amounts to; even one whose own methods raise."""
     if isinstance(error, DeadlineExceeded):
         message = f"no answer within timeout_ms = {call.spec.timeout_ms}"
-        return Outcome(code=ToolErrorCode.TIMEOUT, message=message, done=False)
-    code = code_for(error)
+        return Outcome(code=ToolErrorCode.TIMEOUT, message=message, done=False, final=True)
+    try:
+        code, message, final = code_for(error), message_for(error), not may_retry(error)
+    except Exception:  # noqa: BLE001 - the exception's own __str__ or attributes may raise
+        return Outcome(code=ToolErrorCode.UNEXPECTED, message=type(error).__name__, done=False)
     if isinstance(error, TypeError) and not _binds(call.fn, call.args):
-        code = ToolErrorCode.VALIDATION_ERROR
-    return Outcome(code=code, message=safe_message(call, message_for(error)), done=False)
+        code, final = ToolErrorCode.VALIDATION_ERROR, True
+    return Outcome(code=code, message=safe_message(call, message), done=False, final=final)
 
 
 def _binds(fn: ToolFunction, args: dict[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from sb.kernel.tooling.intents import Step
 from sb.kernel.tooling.permissions import PolicyDecision
 from sb.kernel.tooling.registry import RegisteredTool, ToolFunction
 from sb.state import Subject
-from sb.text import shorten
+from sb.text import plain, shorten
 
 LONGEST_UNKNOWN_ID = 200  # characters
 
@@ -83,7 +83,11 @@ class ToolCall:
     @property
     def subject(self) -> Subject:
         # An id that is not registered is whatever the model wrote.
-        tool_id = self.tool_id if self.known else redact_text(shorten(self.tool_id, LONGEST_UNKNOWN_ID))
+        tool_id = (
+            self.tool_id
+            if self.known
+            else redact_text(plain(shorten(self.tool_id, LONGEST_UNKNOWN_ID), one_line=True))
+        )
         return Subject(self.ctx.run_id, self.ctx.trace_id, self.ctx.agent_name, tool_id, self.call_id)
 
     def shown_args(self) -> Any:

@@ -5,14 +5,16 @@ Source: the kernel reference, "Execution pipeline", with the refinements of docs
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sb.errors import SBError
 from sb.kernel.contracts import ResultDetails, ToolErrorCode, ToolProvenance, ToolResult
-from sb.kernel.data_classification import redact
+from sb.kernel.data_classification import redact, redact_text
 from sb.kernel.run_context import RunContext, SafetyMode
 from sb.kernel.telemetry import CallSpan, Telemetry
 from sb.kernel.tooling.admission import Admission, ContractEnforcement, release
@@ -73,6 +75,7 @@ class ToolExecutor:
             ContractEnforcement(contract_enforcement),
             permissions or {},
             max_args_bytes,
+            self.event_log.digest,
         )
         self._recorder = Recorder(self.event_log, power=power)
         self._workers = workers or _workers
@@ -155,7 +158,7 @@ class ToolExecutor:
         step: str,
         loop: asyncio.AbstractEventLoop | None,
     ) -> ToolResult:
-        call = ToolCall(ctx, str(tool_id), f"call_{self._ids.token(8)}", step, override_fn)
+        call = ToolCall(ctx, str(tool_id), f"call_{self._ids.token(8)}", str(step), override_fn)
         try:
             self._admission.admit(call, args)
         except Refused as refusal:
@@ -186,24 +189,27 @@ class ToolExecutor:
     def _run_recorded(
         self, call: ToolCall, span: CallSpan, loop: asyncio.AbstractEventLoop | None
     ) -> ToolResult:
-        intent_id = None
-        if call.side_effecting:
-            try:
-                intent_id = self._recorder.intent(call, self._attempts.longest_s(call))
-            except KnownStep as known:
-                release(call)
-                return self._replay(call, known)
-            except (SBError, driver.Error) as error:
-                release(call)
-                message = f"not run, since it could not be recorded before: {error}"
-                return _error(call, ToolErrorCode.UNEXPECTED, message)
+        intent_id, announced = None, False
         try:
+            if call.side_effecting:
+                intent_id = self._recorder.intent(call, self._attempts.longest_s(call))
+            announced = True
             outcome = self._attempts.run(call, loop)
+        except KnownStep as known:
+            release(call)
+            return self._replay(call, known)
         except KeyboardInterrupt:
-            message = "interrupted from the keyboard"
-            interrupted = Outcome(code=ToolErrorCode.TIMEOUT, message=message, done=False)
-            self._settle(call, interrupted, intent_id, span)
+            if not announced:
+                release(call)
+            else:
+                message = "interrupted from the keyboard"
+                interrupted = Outcome(code=ToolErrorCode.TIMEOUT, message=message, done=False)
+                self._settle(call, interrupted, intent_id, span)
             raise
+        except Exception as error:  # noqa: BLE001 - tools' exceptions are outcomes: this is the record that failed
+            release(call)
+            message = f"not run, since it could not be recorded before: {error}"
+            return _error(call, ToolErrorCode.UNEXPECTED, message)
         return self._settle(call, outcome, intent_id, span)
 
     def _replay(self, call: ToolCall, known: KnownStep) -> ToolResult:
@@ -218,13 +224,16 @@ class ToolExecutor:
             self._recorder.replayed(call, known)
         except (SBError, driver.Error) as error:
             return _error(call, ToolErrorCode.UNEXPECTED, f"this could not be recorded: {error}")
-        return ToolResult.ok(
-            call.tool_id,
-            known.recorded_result(),
-            call_id=known.call_id,
-            trace_id=call.ctx.trace_id,
-            provenance=ToolProvenance(source_uri=f"sb:call/{known.call_id}"),
-        )
+        details: ResultDetails = {
+            "call_id": known.call_id,
+            "trace_id": call.ctx.trace_id,
+            "provenance": ToolProvenance(source_uri=f"sb:call/{known.call_id}"),
+        }
+        if known.error:
+            code, _, message = known.error.partition(": ")
+            return ToolResult.error(call.tool_id, ToolErrorCode(code), message, **details)
+        data = None if known.result is None else json.loads(known.result)
+        return ToolResult.ok(call.tool_id, data, **details)
 
     def _settle(
         self,
@@ -245,7 +254,7 @@ class ToolExecutor:
         }
         try:
             state = self._recorder.outcome(call, outcome, intent_id)
-        except (SBError, driver.Error) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller must hear that the tool ran
             message = f"the outcome could not be recorded ({error})"
             if intent_id is not None:
                 message += f"; the tool ran, and call {call.call_id} is in doubt"
@@ -255,7 +264,13 @@ class ToolExecutor:
                 f"; whether it happened is in doubt ({call.call_id})" if state is IntentState.IN_DOUBT else ""
             )
             return _error(call, outcome.code, outcome.message + doubt, **details)
-        value = redact(outcome.value) if self._strict(call) else outcome.value
+        value = outcome.value
+        if self._strict(call):
+            value = redact(value)
+            if outcome.provenance:
+                details["provenance"] = replace(
+                    outcome.provenance, source_uri=redact_text(outcome.provenance.source_uri)
+                )
         return ToolResult(tool_id=call.tool_id, success=True, data=value, **details)
 
     def _strict(self, call: ToolCall) -> bool:

@@ -5,11 +5,14 @@ Source: the kernel reference, "ToolErrorCode taxonomy". A tool that knows better
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
+import sys
 from typing import Any
 
 from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.kernel.tooling.workers import DeadlineExceeded
 
 _BY_STATUS = {
     401: ToolErrorCode.PERMISSION_DENIED,
@@ -20,6 +23,19 @@ _BY_STATUS = {
     429: ToolErrorCode.RATE_LIMITED,
     504: ToolErrorCode.TIMEOUT,
 }
+_UNREACHABLE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
+# Loaded only by who uses them: module, class, code.
+_BY_NAME = (
+    ("subprocess", "TimeoutExpired", ToolErrorCode.TIMEOUT),
+    ("asyncio", "CancelledError", ToolErrorCode.TIMEOUT),
+    ("concurrent.futures", "CancelledError", ToolErrorCode.TIMEOUT),
+    ("http.client", "HTTPException", ToolErrorCode.NETWORK_ERROR),
+    ("urllib.error", "URLError", ToolErrorCode.NETWORK_ERROR),
+    ("httpx", "TimeoutException", ToolErrorCode.TIMEOUT),
+    ("httpx", "TransportError", ToolErrorCode.NETWORK_ERROR),
+    ("requests.exceptions", "Timeout", ToolErrorCode.TIMEOUT),
+    ("requests.exceptions", "ConnectionError", ToolErrorCode.NETWORK_ERROR),
+)
 # The first entry that fits decides, so that a subclass comes before its base.
 _BY_TYPE: tuple[tuple[type[BaseException], ToolErrorCode], ...] = (
     (TimeoutError, ToolErrorCode.TIMEOUT),
@@ -30,6 +46,7 @@ _BY_TYPE: tuple[tuple[type[BaseException], ToolErrorCode], ...] = (
     (ssl.SSLError, ToolErrorCode.NETWORK_ERROR),
     (ValueError, ToolErrorCode.VALIDATION_ERROR),
 )
+_LONGEST_CHAIN = 8
 _PERMANENT = {ToolErrorCode.NOT_FOUND, ToolErrorCode.PERMISSION_DENIED, ToolErrorCode.VALIDATION_ERROR}
 
 
@@ -45,25 +62,46 @@ def http_status(error: BaseException) -> int | None:
 
 
 def code_for(error: BaseException) -> ToolErrorCode:
-    """The code of an exception; a chained cause counts when the exception itself says nothing."""
+    """The code of an exception; what it was raised from counts when it says nothing itself.
+
+    A timeout or a lost connection leaves the effect unknown, so it must not hide behind a wrapper.
+    """
+    seen: BaseException | None = error
+    for _ in range(_LONGEST_CHAIN):
+        if seen is None:
+            break
+        code = _own_code(seen)
+        if code is not None:
+            return code
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+    return ToolErrorCode.UNEXPECTED
+
+
+def _own_code(error: BaseException) -> ToolErrorCode | None:
     if isinstance(error, ToolError):
         return error.code
     status = http_status(error)
     if status is not None:
-        return _BY_STATUS.get(
-            status, ToolErrorCode.NETWORK_ERROR if status >= 500 else ToolErrorCode.UNEXPECTED
-        )
+        server = ToolErrorCode.NETWORK_ERROR if status >= 500 else ToolErrorCode.UNEXPECTED
+        return _BY_STATUS.get(status, server)
+    for module, name, code in _BY_NAME:
+        kind = getattr(sys.modules.get(module), name, None)
+        if isinstance(kind, type) and isinstance(error, kind):
+            return code
     for kind, code in _BY_TYPE:
         if isinstance(error, kind):
             return code
-    if isinstance(error.__cause__, OSError):
-        return code_for(error.__cause__)
-    return ToolErrorCode.UNEXPECTED
+    if isinstance(error, OSError) and error.errno in _UNREACHABLE:
+        return ToolErrorCode.NETWORK_ERROR
+    return None
 
 
 def may_retry(error: BaseException) -> bool:
-    """Whether another attempt could help: always (kernel reference, step 5) unless the tool itself said no."""
-    return not (isinstance(error, ToolError) and error.code in _PERMANENT)
+    """Whether another attempt could help: always (kernel reference, step 5), unless the tool itself said no, or the
+    attempt before hangs and would run beside it."""
+    return not isinstance(error, DeadlineExceeded) and not (
+        isinstance(error, ToolError) and error.code in _PERMANENT
+    )
 
 
 def message_for(error: BaseException) -> str:

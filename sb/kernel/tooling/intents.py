@@ -6,7 +6,6 @@ have happened. So is one whose process died before the outcome.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from collections.abc import Callable
@@ -14,12 +13,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sb.canonical import digest
+from sb.canonical import digest, encode
 from sb.decisions.namespace import TOOL_DISPATCH
 from sb.state import EventLog, LogWrite, Subject
 from sb.store import driver
 
 _HOST = socket.gethostname()
+_live: set[tuple[str, int]] = set()  # (database id, intent) of the calls that this process is running
 
 
 class IntentState(StrEnum):
@@ -54,17 +54,18 @@ class KnownStep(Exception):
         same_args: whether it was asked for with the same arguments.
         done: False while nobody knows its outcome.
         result: what it gave, as redacted JSON; None when that was too large to keep or was pruned.
+        error: code and message, for a step whose answer could not be used.
     """
 
-    def __init__(self, call_id: str, *, same_args: bool, done: bool, result: str | None = None) -> None:
+    def __init__(
+        self, call_id: str, *, same_args: bool, done: bool, result: str | None = None, error: str = ""
+    ) -> None:
         super().__init__(call_id)
         self.call_id = call_id
         self.same_args = same_args
         self.done = done
         self.result = result
-
-    def recorded_result(self) -> Any:
-        return None if self.result is None else json.loads(self.result)
+        self.error = error
 
 
 _COLUMNS = "id, call_id, run_id, agent, tool_id, step, step_key, args_digest, idempotency_key, state, owner, deadline"
@@ -84,6 +85,23 @@ class Step:
     key: str
     args_digest: str
     idempotency_key: str
+
+
+@dataclass(frozen=True)
+class KeptStep:
+    """What is kept of a named step that is done."""
+
+    step: Step
+    result: str | None
+    error: str
+
+    def digest(self) -> str:
+        """Ties the kept row to the event of its outcome."""
+        return step_digest(self.step.key, self.step.args_digest, self.result, self.error)
+
+
+def step_digest(key: str, args_digest: str, result: str | None, error: str) -> str:
+    return digest(encode([key, args_digest, result, error]))
 
 
 def step_of(subject: Subject, name: str, args_digest: str) -> Step:
@@ -126,13 +144,17 @@ class Intents:
                 deadline,
             ),
         )
+        known = (self._log.database_id, event_id)
+        _live.add(known)
+        write.undo.append(lambda: _live.discard(known))
 
     def refuse_known_step(self, write: LogWrite, step: Step) -> None:
         """Raise KnownStep if this step is done, or was announced and has not ended."""
-        query = "SELECT call_id, args_digest, result FROM steps WHERE step_key = ?"
+        query = "SELECT call_id, args_digest, result, error FROM steps WHERE step_key = ?"
         done = write.execute(query, (step.key,)).fetchone()
         if done:
-            raise KnownStep(done[0], same_args=done[1] == step.args_digest, done=True, result=done[2])
+            same = done[1] == step.args_digest
+            raise KnownStep(done[0], same_args=same, done=True, result=done[2], error=done[3])
         query = "SELECT call_id, args_digest FROM intents WHERE step_key = ?"
         announced = write.execute(query, (step.key,)).fetchone()
         if announced:
@@ -140,17 +162,16 @@ class Intents:
 
     def close(self, write: LogWrite, intent_id: int, state: IntentState) -> None:
         """Record that the call has ended, or that nobody knows whether it has."""
+        _live.discard((self._log.database_id, intent_id))
         if state is IntentState.IN_DOUBT:
             write.execute("UPDATE intents SET state = 'in_doubt' WHERE id = ?", (intent_id,))
         else:
             write.execute("DELETE FROM intents WHERE id = ?", (intent_id,))
 
-    def keep_step(
-        self, write: LogWrite, step: Step, outcome_id: int, call_id: str, result: str | None
-    ) -> None:
+    def keep_step(self, write: LogWrite, kept: KeptStep, outcome_id: int, call_id: str) -> None:
         """Record what a named step gave."""
-        row = (step.key, step.args_digest, outcome_id, call_id, result)
-        write.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?)", row)
+        row = (kept.step.key, kept.step.args_digest, outcome_id, call_id, kept.result, kept.error)
+        write.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def in_doubt(self) -> list[Intent]:
         """Calls of which nobody knows whether they happened, oldest first; those of dead processes included."""
@@ -158,13 +179,26 @@ class Intents:
         now = int(self._log.clock.now() * 1e6)
         intents = [_intent(row) for row in rows]
         return [
-            intent for intent in intents if intent.state is IntentState.IN_DOUBT or _orphaned(intent, now)
+            intent
+            for intent in intents
+            if intent.state is IntentState.IN_DOUBT or self._orphaned(intent, now)
         ]
 
     def settle_orphans(self) -> int:
         """Move the started calls of dead processes to in doubt, each with an event; returns how many."""
         orphans = [intent for intent in self.in_doubt() if intent.state is IntentState.STARTED]
         return sum(self._settle(intent) for intent in orphans)
+
+    def _orphaned(self, intent: Intent, now: int) -> bool:
+        """Whether nobody can be running it any more: its process is gone, or gave it up, or its deadline is over."""
+        if now > intent.deadline:
+            return True
+        host, _, pid = intent.owner.rpartition(":")
+        if host != _HOST:
+            return False
+        if pid == str(os.getpid()):
+            return (self._log.database_id, intent.id) not in _live
+        return not _runs(pid)
 
     def _settle(self, intent: Intent) -> bool:
         subject = Subject(intent.run_id, "", intent.agent, intent.tool_id, intent.call_id)
@@ -177,22 +211,17 @@ class Intents:
             return True
 
 
+def _runs(pid: str) -> bool:
+    """Whether a process of this number lives on this host."""
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return False
+    except PermissionError:
+        return True  # it lives, under another user
+    return True
+
+
 def _still_started(execute: Callable[..., driver.Cursor], intent_id: int) -> bool:
     row = execute("SELECT state FROM intents WHERE id = ?", (intent_id,)).fetchone()
     return bool(row and row[0] == IntentState.STARTED)
-
-
-def _orphaned(intent: Intent, now: int) -> bool:
-    """Whether nobody can be running it any more: its process on this host is gone, or its deadline is over."""
-    if now > intent.deadline:
-        return True
-    host, _, pid = intent.owner.rpartition(":")
-    if host != _HOST or int(pid) == os.getpid():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False  # it lives, under another user
-    return False

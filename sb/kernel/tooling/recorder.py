@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sb.canonical import digest
 from sb.decisions.namespace import (
     BUDGET_EXCEEDED,
     RUN_FINISHED,
@@ -18,7 +17,7 @@ from sb.kernel.data_classification import redact_json, redact_text, scrub
 from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, loggable
 from sb.kernel.tooling.call import Refused, ToolCall
-from sb.kernel.tooling.intents import Intents, IntentState, KnownStep, step_of
+from sb.kernel.tooling.intents import Intents, IntentState, KeptStep, KnownStep, step_of
 from sb.state import EventLog, LogWrite, Subject
 
 _BLOCKED_BY_POLICY = {
@@ -42,6 +41,7 @@ class Outcome:
         encoded: the canonical form of that value.
         latency_ms: milliseconds inside the tool, waits between attempts included.
         provenance: where the value came from, if the tool said so.
+        final: whether another attempt could not help.
         done: whether the tool came to its end, so that its effect happened even if its answer was unusable.
     """
 
@@ -53,6 +53,7 @@ class Outcome:
     retries: int = 0
     provenance: ToolProvenance | None = None
     done: bool = True
+    final: bool = False
 
 
 def state_of(call: ToolCall, outcome: Outcome) -> IntentState:
@@ -98,6 +99,7 @@ class Recorder:
         said = {"intent": ctx.intent, "session_id": ctx.session_id, "user_sid": ctx.user_sid}
         write.append(RUN_STARTED, said, _run_subject(ctx), facts)
         announced.add(self.log.database_id)
+        write.undo.append(lambda: announced.discard(self.log.database_id))
 
     def refused(self, call: ToolCall, refusal: Refused) -> None:
         """Record a call that did not run."""
@@ -163,7 +165,7 @@ class Recorder:
         if outcome.code is not None:
             facts["code"] = outcome.code
         else:
-            facts["result_digest"] = digest(outcome.encoded)
+            facts["result_digest"] = self.log.digest(outcome.encoded)
             facts["result_bytes"] = len(outcome.encoded)
         value = loggable(outcome.value, len(outcome.encoded))
         if call.secrets:
@@ -174,14 +176,16 @@ class Recorder:
             said["args"] = call.shown_args()
         else:
             facts["intent"] = intent_id - self.log.first_id
+        kept = self._kept(call, outcome, state)
+        if kept is not None:
+            facts["step_digest"] = kept.digest()
         with self.log.write() as write:
             self._announce(write, call.ctx)
             event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             if intent_id is not None:
                 self.intents.close(write, intent_id, state)
-                if call.step and call.identity and state is IntentState.DONE:
-                    kept = self._kept_result(call, outcome)
-                    self.intents.keep_step(write, call.identity, event_id, call.call_id, kept)
+                if kept is not None:
+                    self.intents.keep_step(write, kept, event_id, call.call_id)
         return state
 
     def _facts(self, call: ToolCall) -> dict[str, Any]:
@@ -192,11 +196,15 @@ class Recorder:
             **call.contract,
         }
 
-    def _kept_result(self, call: ToolCall, outcome: Outcome) -> str | None:
-        """The redacted result of a named step, for whoever asks for the same step again."""
-        if outcome.code is not None or len(outcome.encoded) > LONGEST_LOGGED_VALUE:
+    def _kept(self, call: ToolCall, outcome: Outcome, state: IntentState) -> KeptStep | None:
+        """What a named step gave, redacted, for whoever asks for the same step again."""
+        if not call.step or call.identity is None or state is not IntentState.DONE:
             return None
-        return redact_json(scrub(outcome.value, call.secrets))
+        result = None
+        if len(outcome.encoded) <= LONGEST_LOGGED_VALUE:
+            result = redact_json(scrub(outcome.value, call.secrets))
+        error = "" if outcome.code is None else f"{outcome.code}: {outcome.message}"
+        return KeptStep(call.identity, result, error)
 
 
 def _run_subject(ctx: RunContext) -> Subject:

@@ -81,7 +81,8 @@ CREATE TABLE steps (
     args_digest TEXT NOT NULL,
     outcome_id INTEGER NOT NULL REFERENCES events (id),
     call_id TEXT NOT NULL,
-    result TEXT -- redacted; NULL when it was too large to keep or was pruned
+    result TEXT, -- redacted; NULL when it was too large to keep or was pruned
+    error TEXT NOT NULL -- code and message of an answer that could not be used, or ''
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE memory (
