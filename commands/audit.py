@@ -17,7 +17,8 @@ from sb.commands.session import configuration, event_log
 
 from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
-from sb.kernel.log_verification import events_of, prune, verify
+from sb.kernel.log_pruning import prune
+from sb.kernel.log_verification import verify
 from sb.kernel.narrative import log_line
 from sb.sources import iso
 from sb.state import Event
@@ -96,7 +97,7 @@ def show(
     """Show a run, a call or one row in full."""
     if not reference.startswith(("run_", "call_")) and not (_is_row(reference)):
         raise UsageError(f"{reference!r} is not a run, a call or a row", "sb audit tail shows them")
-    events = list(events_of(event_log(ctx), reference))
+    events = list(event_log(ctx).about(reference))
     if not events or (_is_row(reference) and events[0].seq != int(reference)):
         raise NotFoundError(f"nothing on record for {reference}", "sb audit tail shows what there is")
     if as_json:

@@ -6,6 +6,7 @@ the shipped tools and those of others.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from sb.config import Config, load_config
+from sb.errors import ConfigError
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
 from sb.kernel.memory import MemoryStore
 from sb.kernel.run_context import RunBudget, SafetyMode
@@ -76,17 +78,40 @@ def open_log(config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_I
         StoreError: there is no database, or it cannot be used.
     """
     database = open_database(config.database, create=False, clock=clock, ids=ids)
-    return _log(config, database, clock, ids)
+    return _log(config, database, clock, ids, b"")
 
 
-def _log(config: Config, database: Database, clock: Clock, ids: Ids) -> EventLog:
+def _log(config: Config, database: Database, clock: Clock, ids: Ids, digest_key: bytes) -> EventLog:
     return EventLog(
         database,
         anchor=Anchor(config.home.anchors),
         anchor_every=config.audit.anchor_every,
+        digest_key=digest_key,
         clock=clock,
         ids=ids,
     )
+
+
+def _digest_key(path: Path) -> bytes:
+    """The key of this home's digests; made by the first process, whoever that is of several at once."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.{SYSTEM_IDS.token(4)}")
+    try:
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        os.write(fd, os.urandom(32))
+        os.close(fd)
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, path)
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot make {path}: {error.strerror}") from None
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]]:
@@ -128,7 +153,7 @@ def open_runtime(
     config.home.create()
     database = open_database(config.database, clock=clock, ids=ids)
     try:
-        log = _log(config, database, clock, ids)
+        log = _log(config, database, clock, ids, _digest_key(config.home.digest_key))
         registry, failures = open_registry(config)
         executor = ToolExecutor(
             registry,

@@ -378,6 +378,14 @@ class EventLog:
             left -= len(rows)
             low, high = (low, rows[-1][0]) if newest_first else (rows[-1][0], high)
 
+    def about(self, reference: str) -> Iterator[Event]:
+        """The events of a run or call by its id, or the one event with that number."""
+        if reference.startswith("run_"):
+            return self.events(run_id=reference)
+        if reference.startswith("call_"):
+            return self.events(call_id=reference)
+        return self.events(after=int(reference) - 1, limit=1)
+
     def payloads_before(self, before: float) -> int:
         """How many events older than `before` (seconds since the epoch) still have their payload."""
         rows = self.database.query(

@@ -89,6 +89,10 @@ class Home:
         return self.folder / "kept"
 
     @property
+    def digest_key(self) -> Path:
+        return self.folder / "digest.key"
+
+    @property
     def trusted(self) -> Path:
         return self.folder / "trusted.json"
 

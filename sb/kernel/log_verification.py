@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from sb.decisions import namespace
-from sb.state import SEQ_MASK, Event, EventLog, Subject, link_hash
+from sb.decisions.namespace import TOOL_DISPATCH
+from sb.kernel.log_pruning import PRUNED
+from sb.kernel.tooling.intents import step_digest
+from sb.state import SEQ_MASK, EventLog, Subject, link_hash
 from sb.store import driver
 from sb.store.anchor import Anchored, AnchoredHead
 
-PRUNED = "audit.pruned"
-namespace.register(PRUNED, "Payloads of old events removed")
 MOST_PROBLEMS = 50
 ROWS_A_STEP = 10_000
 
@@ -60,7 +60,7 @@ class Verification:
 
 
 def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = None) -> Verification:
-    """Walk the whole chain of the log's stream and compare it with its anchors.
+    """Walk the whole chain of the log's stream, and compare it with its anchors and with the tables beside it.
 
     Args:
         progress: called now and then with the rows that were checked and the rows in all.
@@ -68,8 +68,126 @@ def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = Non
     Raises:
         StoreError: database or anchor file cannot be read at all.
     """
-    found = Verification(log.stream, log.database_id, head=log.genesis)
     anchored = log.anchored()
+    with log.database.snapshot() as connection:
+        walk = _Walk(log, connection, anchored)
+        total = log.head_with(connection.execute).seq
+        for _ in walk.rows():
+            if progress and (walk.found.rows % ROWS_A_STEP == 0 or walk.found.last_seq == total):
+                progress(walk.found.last_seq, total)
+        walk.check_tables()
+    _compare_with_anchor(anchored, walk.found)
+    return walk.found
+
+
+class _Walk:
+    """One pass over the chain, and what it has to remember of it."""
+
+    def __init__(self, log: EventLog, connection: driver.Connection, anchored: Anchored) -> None:
+        self.found = Verification(log.stream, log.database_id, head=log.genesis)
+        self._log = log
+        self._connection = connection
+        self._open: dict[str, int] = {}  # announced calls without an outcome, by the row of their intent
+        self._unclear: set[str] = set()  # calls of which something was pruned
+        self._steps: dict[int, str] = {}  # digests of kept steps, by the id of their outcome
+        self._heads: dict[int, list[AnchoredHead]] = {}
+        for head in anchored.heads:
+            self._heads.setdefault(head.seq, []).append(head)
+        self._through, self._removed = self._prunes()
+
+    def _prunes(self) -> tuple[int, int]:
+        """Up to which row payloads may be missing, and how many."""
+        rows = self._connection.execute(
+            "SELECT id, payload FROM events WHERE id BETWEEN ? AND ? AND kind = ? AND payload IS NOT NULL",
+            (self._log.first_id, self._log.first_id + SEQ_MASK, PRUNED),
+        )
+        through, removed = 0, 0
+        for row_id, body in rows:
+            seq, payload = row_id - self._log.first_id, _parsed(body)
+            last, count = payload.get("through"), payload.get("removed")
+            if not isinstance(last, int) or not isinstance(count, int) or last >= seq:
+                self.found.report(f"row {seq} claims a pruning that cannot have been")
+                continue
+            through, removed = max(through, last), removed + count
+        return through, removed
+
+    def rows(self) -> Iterator[None]:
+        """Check one row at each step."""
+        found, expected, prev = self.found, 1, self._log.genesis
+        for row in self._log.rows(self._connection):
+            seq, stored_prev, stored_hash = row[0] - self._log.first_id, row[9], row[10]
+            if seq != expected:
+                found.report(f"rows {expected} to {seq - 1} are missing")
+            elif stored_prev != prev:
+                found.report(f"row {seq} does not follow row {seq - 1}: one of them was replaced or moved")
+            subject = Subject(*row[3:8])
+            if link_hash(self._log.stream, seq, row[1], row[2], subject, row[8], stored_prev) != stored_hash:
+                found.report(f"row {seq} was edited")
+            for head in self._heads.get(seq, ()):  # one that was rewritten and anchored again has two
+                if head.hash != stored_hash:
+                    found.report(f"row {seq} is not the one anchored at {head.at}: the log was rewritten")
+            self._check_payload(seq, row)
+            expected, prev = seq + 1, stored_hash
+            found.rows, found.last_seq, found.head = found.rows + 1, seq, prev
+            yield
+
+    def _check_payload(self, seq: int, row: tuple[Any, ...]) -> None:
+        kind, call_id, salt, body = row[2], row[7], row[11], row[12]
+        if body is None:
+            if seq > self._through or kind == PRUNED:
+                self.found.report(f"the payload of row {seq} is missing")
+            self.found.pruned += 1
+            self._unclear.add(call_id)
+        elif sha256(f"{salt}{body}".encode()).hexdigest() != row[8]:
+            self.found.report(f"the payload of row {seq} was edited")
+        elif kind == TOOL_DISPATCH:
+            self._follow(seq, row[0], call_id, _parsed(body))
+
+    def _follow(self, seq: int, row_id: int, call_id: str, payload: dict[str, Any]) -> None:
+        if payload.get("phase") == "intent":
+            self._open[call_id] = seq
+        elif payload.get("phase") == "outcome":
+            if payload.get("state") != "in_doubt":
+                self._open.pop(call_id, None)
+            if "step_digest" in payload:
+                self._steps[row_id] = str(payload["step_digest"])
+
+    def check_tables(self) -> None:
+        """Open calls and kept steps stand beside the log: they must be those that it says, no more and no less."""
+        report, execute = self.found.report, self._connection.execute
+        if self.found.pruned > self._removed:
+            report(f"{self.found.pruned - self._removed} more payloads are missing than were pruned")
+        intents = {str(call_id) for (call_id,) in execute("SELECT call_id FROM intents")}
+        for call_id, seq in self._open.items():
+            if call_id not in intents:
+                report(f"call {call_id}, announced in row {seq}, has no outcome and is not listed as open")
+        for call_id in intents - self._open.keys() - self._unclear:
+            report(f"call {call_id} is listed as open, and the log does not say so")
+        kept = execute(
+            "SELECT outcome_id, call_id, step_key, args_digest, result, error FROM steps"
+        ).fetchall()
+        for row_id, call_id, *step in kept:
+            if call_id not in self._unclear and self._steps.get(row_id) != step_digest(*step):
+                report(f"what is kept of the step of call {call_id} is not what it gave")
+        for row_id in self._steps.keys() - {row[0] for row in kept}:
+            report(f"the step that row {row_id - self._log.first_id} kept is gone")
+        strays = execute(
+            "SELECT count(*) FROM events WHERE id >> 40 NOT IN (SELECT number FROM streams) OR id & ? = 0",
+            (SEQ_MASK,),
+        ).fetchone()[0]
+        if strays:
+            report(f"{strays} rows belong to no stream")
+
+
+def _parsed(body: str) -> dict[str, Any]:
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return payload if isinstance(payload, dict) else {}
+
+
+def _compare_with_anchor(anchored: Anchored, found: Verification) -> None:
     if anchored.unreadable:
         found.report(f"the anchor file has {anchored.unreadable} unreadable lines")
     if anchored.replaced:
@@ -77,125 +195,12 @@ def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = Non
         found.report(
             f"the database was replaced: another one at this path had {last.seq} rows, anchored at {last.at}"
         )
-    with log.database.snapshot() as connection:
-        through = _pruned_through(log, connection)
-        total = log.head_with(connection.execute).seq
-        for _ in _walk(log, connection, through, anchored, found):
-            if progress and (found.rows % ROWS_A_STEP == 0 or found.last_seq == total):
-                progress(found.last_seq, total)
-        _check_intents(connection, found)
-    _compare_with_anchor(anchored, found)
-    return found
-
-
-def _pruned_through(log: EventLog, connection: driver.Connection) -> int:
-    rows = connection.execute(
-        "SELECT payload FROM events WHERE id BETWEEN ? AND ? AND kind = ? AND payload IS NOT NULL",
-        (log.first_id, log.first_id + SEQ_MASK, PRUNED),
-    )
-    return max((int(json.loads(body)["through"]) for (body,) in rows), default=0)
-
-
-def _walk(
-    log: EventLog,
-    connection: driver.Connection,
-    through: int,
-    anchored: Anchored,
-    found: Verification,
-) -> Iterator[None]:
-    """Check one row at each step."""
-    heads: dict[int, list[AnchoredHead]] = {}
-    for head in anchored.heads:
-        heads.setdefault(head.seq, []).append(head)
-    expected_seq, prev = 1, log.genesis
-    for row in log.rows(connection):
-        seq, stored_prev, stored_hash = row[0] - log.first_id, row[9], row[10]
-        if seq != expected_seq:
-            found.report(f"rows {expected_seq} to {seq - 1} are missing")
-        elif stored_prev != prev:
-            found.report(f"row {seq} does not follow row {seq - 1}: one of them was replaced or moved")
-        subject = Subject(*row[3:8])
-        if link_hash(log.stream, seq, row[1], row[2], subject, row[8], stored_prev) != stored_hash:
-            found.report(f"row {seq} was edited")
-        _check_payload(seq, row, through, found)
-        for head in heads.get(seq, ()):  # one that was rewritten and anchored again has two
-            if head.hash != stored_hash:
-                found.report(f"row {seq} is not the one anchored at {head.at}: the log was rewritten")
-        expected_seq, prev = seq + 1, stored_hash
-        found.rows, found.last_seq, found.head = found.rows + 1, seq, prev
-        yield
-
-
-def _check_payload(seq: int, row: tuple[Any, ...], through: int, found: Verification) -> None:
-    salt, body = row[11], row[12]
-    if body is None:
-        if seq > through or row[2] == PRUNED:
-            found.report(f"the payload of row {seq} is missing")
-        found.pruned += 1
-    elif sha256(f"{salt}{body}".encode()).hexdigest() != row[8]:
-        found.report(f"the payload of row {seq} was edited")
-
-
-def _check_intents(connection: driver.Connection, found: Verification) -> None:
-    """Open calls and done steps stand beside the log: each must be what its event says."""
-    for table, column in (("intents", "id"), ("steps", "outcome_id")):
-        rows = connection.execute(
-            f"SELECT t.call_id FROM {table} t LEFT JOIN events e ON e.id = t.{column}"
-            " WHERE e.id IS NULL OR e.call_id <> t.call_id"
-        )
-        for (call_id,) in rows:
-            found.report(f"call {call_id} stands in {table} without its event")
-
-
-def _compare_with_anchor(anchored: Anchored, found: Verification) -> None:
     newest = anchored.newest
     if newest is None:
         return
     found.anchored_seq, found.anchored_at = newest.seq, newest.at
     if newest.seq > found.last_seq:
         found.report(
-            f"the anchor is newer than the database: rows {found.last_seq + 1} to {newest.seq}, anchored at {newest.at},"
-            " are missing (the end was cut off, or an older copy was put back)"
+            f"the anchor is newer than the database: rows {found.last_seq + 1} to {newest.seq}, anchored at"
+            f" {newest.at}, are missing (the end was cut off, or an older copy was put back)"
         )
-
-
-def prune(log: EventLog, *, before: float, reason: str) -> int:
-    """Remove the payloads of events older than `before` (seconds since the epoch); the chain itself stays.
-
-    Returns:
-        How many payloads were removed; the removal is an event of the log itself.
-
-    Raises:
-        StoreError: the database cannot be written; nothing was removed.
-    """
-    with log.write(power=True) as write:
-        bounds = (log.first_id, log.first_id + SEQ_MASK)
-        last = write.execute(
-            "SELECT max(id) FROM events WHERE id BETWEEN ? AND ? AND at < ?", (*bounds, int(before * 1e6))
-        ).fetchone()[0]
-        if last is None:
-            return 0
-        removed = write.execute(
-            "UPDATE events SET salt = NULL, payload = NULL"
-            " WHERE id BETWEEN ? AND ? AND payload IS NOT NULL AND kind <> ?",
-            (log.first_id, last, PRUNED),
-        ).rowcount
-        write.execute("UPDATE steps SET result = NULL WHERE outcome_id <= ?", (last,))
-        if removed:
-            write.append(
-                PRUNED, {"reason": reason}, facts={"through": last - log.first_id, "removed": removed}
-            )
-    if removed and not log.database.in_memory:
-        log.database.query(
-            "PRAGMA wal_checkpoint(TRUNCATE)"
-        )  # or the removed text would stay in the -wal file
-    return int(removed)
-
-
-def events_of(log: EventLog, reference: str) -> Iterator[Event]:
-    """The events of a run or call by its id, or the one event with that number."""
-    if reference.startswith("run_"):
-        return log.events(run_id=reference)
-    if reference.startswith("call_"):
-        return log.events(call_id=reference)
-    return log.events(after=int(reference) - 1, limit=1)

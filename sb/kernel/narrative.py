@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from sb.decisions.namespace import BUDGET_EXCEEDED, MEMORY_GET, MEMORY_PUT, RUN_FINISHED, RUN_STARTED
-from sb.kernel.log_verification import PRUNED
+from sb.kernel.log_pruning import PRUNED
 from sb.sources import iso
 from sb.state import Event
 from sb.text import human_bytes, plain, shorten

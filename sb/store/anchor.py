@@ -95,6 +95,6 @@ class Anchor:
                     ours.append(head)
                 elif entry["stream"] == stream and entry["path"] == place:
                     others.append(head)
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
                 unreadable += 1
         return Anchored(tuple(ours), tuple(others), unreadable)

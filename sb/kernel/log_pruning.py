@@ -1,0 +1,52 @@
+"""How is what old events said removed, while that they happened stays?"""
+
+from __future__ import annotations
+
+from sb.decisions import namespace
+from sb.errors import StoreLocked
+from sb.state import SEQ_MASK, EventLog
+
+PRUNED = "audit.pruned"
+namespace.register(PRUNED, "Payloads of old events removed")
+
+
+def prune(log: EventLog, *, before: float, reason: str) -> int:
+    """Remove the payloads of events older than `before` (seconds since the epoch); the chain itself stays.
+
+    Returns:
+        How many payloads were removed; the removal is an event of the log itself.
+
+    Raises:
+        StoreLocked: they were removed, but a reader keeps the old text in the write-ahead log.
+        StoreError: the database cannot be written; nothing was removed.
+    """
+    with log.write(power=True) as write:
+        bounds = (log.first_id, log.first_id + SEQ_MASK)
+        last = write.execute(
+            "SELECT max(id) FROM events WHERE id BETWEEN ? AND ? AND at < ?", (*bounds, int(before * 1e6))
+        ).fetchone()[0]
+        if last is None:
+            return 0
+        removed = write.execute(
+            "UPDATE events SET salt = NULL, payload = NULL"
+            " WHERE id BETWEEN ? AND ? AND payload IS NOT NULL AND kind <> ?",
+            (log.first_id, last, PRUNED),
+        ).rowcount
+        write.execute("UPDATE steps SET result = NULL WHERE outcome_id <= ?", (last,))
+        if removed:
+            write.append(
+                PRUNED, {"reason": reason}, facts={"through": last - log.first_id, "removed": removed}
+            )
+    _empty_write_ahead_log(log)
+    return int(removed)
+
+
+def _empty_write_ahead_log(log: EventLog) -> None:
+    """The removed text stands in the -wal file until that is emptied, which a reader of an old state prevents."""
+    busy = log.database.query("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]  # SQLite itself waits for a while
+    if not busy:
+        return
+    raise StoreLocked(
+        "the details are removed, but another process still reads the old ones",
+        "prune again when it has finished, to take them out of the -wal file too",
+    )
