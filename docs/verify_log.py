@@ -5,6 +5,7 @@ Written from docs/audit-log.md, independently of SecondBrain's own code. Exit 0:
 
 import json
 import os
+import re
 import sqlite3
 import sys
 from hashlib import sha256
@@ -13,6 +14,7 @@ from pathlib import Path
 
 def verify(database, anchors):
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
     identity = connection.execute("SELECT value FROM meta WHERE key = 'database_id'").fetchone()[0]
     rows = 0
     for number, stream in connection.execute("SELECT number, name FROM streams").fetchall():
@@ -44,7 +46,11 @@ def verify(database, anchors):
             elif sha256((row["salt"] + row["payload"]).encode()).hexdigest() != row["payload_digest"]:
                 yield f"{stream}: the payload of row {seq} was edited"
             elif row["kind"] == "audit.pruned":
-                through = max(through, json.loads(row["payload"])["through"])
+                claimed = re.search(r'"through":(\d+)[,}]', row["payload"])
+                if claimed is None or int(claimed[1]) >= seq:
+                    yield f"{stream}: row {seq} claims a pruning that cannot have been"
+                else:
+                    through = max(through, int(claimed[1]))
             if heads.get(seq, set()) - {row["hash"]}:
                 yield f"{stream}: row {seq} is not the one that was anchored"
             previous = row["hash"]
