@@ -73,7 +73,9 @@ class _Freezer:
                 raise NotCanonical(f"object keys must be strings, not {type(key).__name__}")
             if not key.isascii():
                 self.simple = False
-            out[key] = self.copy(item, depth + 1)
+            # The commonest kinds without a call: a third of the whole cost.
+            kind = type(item)
+            out[key] = item if kind is str or kind is bool or item is None else self.copy(item, depth + 1)
         return out
 
     def _subclass(self, value: Any, depth: int) -> Any:

@@ -143,9 +143,8 @@ class LogWrite:
             body = redact_json(said)
             if facts:
                 body = encode(facts).decode()[:-1] + ("," + body[1:] if said else "}")
-            for text in subject:
-                text.encode()  # the hash is over text, and the column would turn a number into one
-        except (TypeError, AttributeError, UnicodeEncodeError) as error:
+            "".join(subject).encode()  # the hash is over text, and the column would turn a number into one
+        except (TypeError, UnicodeEncodeError) as error:
             raise UsageError(f"an event cannot be recorded: {error}") from None
         salt = log.ids.token(16)
         payload_digest = sha256((salt + body).encode()).hexdigest()
@@ -222,7 +221,7 @@ class EventLog:
         self._unanchored = 0
         self._memory_head: Head | None = None
         self.database_id = self._database_id()
-        self.digest_key = digest_key or self.database_id.encode()
+        self._keyed = blake2b(key=digest_key or self.database_id.encode(), digest_size=32)
         self.genesis = genesis(self.database_id, stream)
         self.first_id = self._stream_number() << STREAM_BITS
 
@@ -235,7 +234,9 @@ class EventLog:
     def digest(self, data: bytes) -> str:
         """A keyed digest of what a call was given or gave, in hex: equal data has equal digests, and who has only
         the database cannot try out short secrets against it."""
-        return blake2b(data, key=self.digest_key, digest_size=32).hexdigest()
+        hasher = self._keyed.copy()
+        hasher.update(data)
+        return hasher.hexdigest()
 
     def _stream_number(self) -> int:
         found = self.database.query("SELECT number FROM streams WHERE name = ?", (self.stream,))

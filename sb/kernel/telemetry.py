@@ -8,6 +8,7 @@ there is nothing to tell.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from sb.kernel.contracts import ToolResult, ToolSpec
@@ -89,13 +90,13 @@ class Telemetry:
         self._arguments = arguments
         self._instruments: tuple[Any, Any, Any] | None = None
 
-    def start(self, ctx: RunContext, spec: ToolSpec, call_id: str, shown: Any) -> CallSpan:
-        """Open the span of a call; `shown` are its arguments without the sensitive ones."""
+    def start(self, ctx: RunContext, spec: ToolSpec, call_id: str, shown: Callable[[], Any]) -> CallSpan:
+        """Open the span of a call; `shown` gives its arguments without the sensitive ones."""
         api = sys.modules.get("opentelemetry.trace")
         if api is None or not spec.emit_trace:
             return _NO_SPAN
         return _OtelSpan(
-            api.get_tracer(SCOPE), ctx, spec, call_id, redact_json(shown) if self._arguments else None
+            api.get_tracer(SCOPE), ctx, spec, call_id, redact_json(shown()) if self._arguments else None
         )
 
     def measure(self, spec: ToolSpec, result: ToolResult) -> None:

@@ -163,7 +163,7 @@ class ToolExecutor:
             self._admission.admit(call, args)
         except Refused as refusal:
             return self._refuse(call, refusal)
-        span = self._telemetry.start(ctx, call.spec, call.call_id, call.shown_args())
+        span = self._telemetry.start(ctx, call.spec, call.call_id, call.shown_args)
         result = self._run_recorded(call, span, loop)
         span.end(result)
         self._telemetry.measure(call.spec, result)
@@ -172,7 +172,7 @@ class ToolExecutor:
     def _refuse(self, call: ToolCall, refusal: Refused) -> ToolResult:
         result = self._record_refusal(call, refusal)
         if call.known:
-            span = self._telemetry.start(call.ctx, call.spec, call.call_id, {})
+            span = self._telemetry.start(call.ctx, call.spec, call.call_id, call.shown_args)
             result.span_id = span.span_id
             span.end(result)
             self._telemetry.measure(call.spec, result)

