@@ -224,6 +224,9 @@ class EventLog:
         self._keyed = blake2b(key=digest_key or self.database_id.encode(), digest_size=32)
         self.genesis = genesis(self.database_id, stream)
         self.first_id = self._stream_number() << STREAM_BITS
+        if self._alone:
+            with self.database.write() as execute:
+                execute("DROP INDEX events_by_run")  # a log in memory is short, and each call would pay for it
 
     def _database_id(self) -> str:
         rows = self.database.query("SELECT value FROM meta WHERE key = 'database_id'")
