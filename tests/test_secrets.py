@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +69,11 @@ def test_each_known_shape_is_masked_and_the_text_around_it_kept(label: str) -> N
         "the token is zq81hf92hs1",
         "AWS_SECRET_ACCESS_KEY=zq81hf92hs",
         "Authorization: Bearer zq81hf92hszq81hf92hs",
+        "clientSecret: zq81hf92hs",
+        "SECRET_KEY='zq81 hf92 two words'",
+        "API key: zq81hf92hs",
+        "curl -u bob:zq81 http://example.org",
+        "postgres://app:zq/81@db/prod",
     ],
 )
 def test_a_value_beside_a_key_word_is_masked(text: str) -> None:
@@ -89,6 +96,15 @@ def test_a_value_beside_a_key_word_is_masked(text: str) -> None:
         "tokens: 512",
         "user@localhost",
         "the budget of 100000000000 units",
+        "the token is required",
+        "/etc/passwd is the list of users",
+        "argument 'password' is missing",
+        "max_tokens=200000",
+        "prompt_tokens=plan.tokens_used",
+        "token: Optional[str]",
+        "git@github.com:org/repo",
+        "logo@2x.png",
+        "sk-toggleable__content-label",
         "sha256:" + N * 4,
     ],
 )
@@ -136,6 +152,92 @@ def test_redacting_keeps_the_shape_of_a_value(value: Any) -> None:
     assert type(masked) is type(value) or masked == "[redacted:card]"
     if isinstance(value, list):
         assert len(masked) == len(value)
+
+
+HOSTILE = [
+    *("a" * 200_000 + "://", "a://" * 50_000, "aeyJaaaaaaaaaa" * 14_000, "eyJ" + "a" * 200_000),
+    *("-----BEGIN PRIVATE KEY-----" * 7_000, "password   " * 18_000, "password: '" + "x" * 200_000),
+    *(
+        "sk-" * 66_000,
+        "sk-" + "a" * 200_000,
+        "curl -u " * 25_000,
+        "token:" + "a" * 200_000,
+        "secret is " * 20_000,
+    ),
+    *(
+        "a@" * 100_000,
+        "a@" + "b." * 100_000,
+        "1-" * 100_000,
+        "4" * 200_000,
+        "SG." + "a" * 200_000,
+        "ghp_" * 50_000,
+    ),
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
+def test_no_text_takes_long_to_redact(text: str) -> None:
+    started = time.process_time()
+    redact_text(text)
+    assert time.process_time() - started < 5  # a quadratic pattern takes minutes
+
+
+def test_names_that_become_equal_lose_no_value() -> None:
+    assert sorted(redact({"bob@example.org": 1, "ann@example.org": 2}).values()) == [1, 2]
+
+
+def test_lists_and_objects_under_a_secret_name_and_after_a_secret_flag_are_masked() -> None:
+    masked = redact(
+        {"credentials": ["a", {"b": "c"}], "argv": ["x", "--password", "hunter", "--max-tokens", "100"]}
+    )
+    assert masked["credentials"] == ["[redacted:keyed_secret]", {"b": "[redacted:keyed_secret]"}]
+    assert masked["argv"] == ["x", "--password", "[redacted:keyed_secret]", "--max-tokens", "100"]
+
+
+def sensitive_call(value: Any, fn: Any, **more: Any) -> tuple[str, str]:
+    """The error message of a call with a sensitive argument, and all that was written of it."""
+    registry = ToolRegistry()
+    schema = [ToolArgSchema("pin", "any", sensitive=True), ToolArgSchema("note", required=False)]
+    registry.register_fn("t.x", "X", fn, args_schema=schema, max_retries=0)
+    executor = ToolExecutor(registry)
+    message = executor.execute(RunContext.create("a"), "t.x", {"pin": value, **more}).error_message
+    return message, "".join(str(event.to_dict()) for event in executor.event_log.events())
+
+
+@pytest.mark.parametrize(
+    "value", ["correct  horse\nbattery", 'it\'s \\ "quoted"', "naïve 日本", "a\tb\tc", 4711471]
+)
+@pytest.mark.parametrize("echo", [str, repr, ascii, json.dumps])
+def test_a_sensitive_value_is_masked_however_a_tool_spells_it(value: Any, echo: Any) -> None:
+    def tool(pin: Any, note: str = "") -> None:
+        raise RuntimeError(f"cannot use {echo(pin)}")
+
+    message, written = sensitive_call(value, tool)
+    for text in (str(value), " ".join(str(value).split()), echo(value)):
+        assert text not in message
+        assert text not in written
+    assert "[redacted:sensitive]" in message
+
+
+def test_a_sensitive_value_is_masked_in_visible_arguments_too() -> None:
+    _, written = sensitive_call("canary-55", lambda pin, note: note, note="my pin is canary-55")
+    assert "canary-55" not in written
+
+
+def test_more_sensitive_texts_than_can_be_looked_for_mask_everything() -> None:
+    def tool(pin: Any, note: str = "") -> None:
+        raise RuntimeError(f"cannot use {pin[7]}")
+
+    message, written = sensitive_call([f"canary-{number}" for number in range(2_000)], tool)
+    assert "canary" not in message + written
+
+
+def test_the_masks_own_letters_as_arguments_do_no_harm() -> None:
+    mask = "[redacted:sensitive]"
+    pieces = [mask[at : at + size] for size in (1, 2, 3) for at in range(len(mask))]
+    message, written = sensitive_call("p", lambda pin, note="": 1, extra=pieces)
+    assert message == "t.x: unknown argument 'extra'"
+    assert len(written) < 5_000
 
 
 def test_scrubbing_finds_a_value_wherever_it_went() -> None:

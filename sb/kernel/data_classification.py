@@ -6,6 +6,7 @@ match is replaced by a typed placeholder such as ``[redacted:github_token]``.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from sb.canonical import encode
 
 MASK = "[redacted:{}]"
 SENSITIVE = MASK.format("sensitive")
+EVERYTHING = ""  # stands for more secrets than can be looked for
 
 
 @dataclass(frozen=True)
@@ -36,46 +38,57 @@ def _shape(label: str, pattern: str, *hints: str, flags: int = 0) -> Recogniser:
     return Recogniser(label, re.compile(pattern, flags), hints)
 
 
-_WORDS = r"(?:pass(?:word|wd|phrase)|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|credential)"
-_LEFT = r"(?<![A-Za-z0-9])"
+# Words whose value is a secret whatever it looks like, and words that also have harmless ones (a token count).
+_PASS = r"(?:pass(?:word|wd|phrase)|pwd|secret(?:[_\- ]?(?:access[_\- ]?)?key)?|credential)"
+_KEY = r"(?:token(?!s)|(?:api|access|account|private)[_\- ]?key)"
+_GIVEN = r"[\"']?\s{0,5}(?::=|=>|[:=])\s{0,5}"
+_PLAIN = r"(?![\[<{$*%(])[^\s\"',;&)}\]]"
+_WITH_DIGIT = r"(?=[^\s\"',;&)}\]]{0,200}\d)"
+_FREE = r"(?<![A-Za-z0-9])"
 
-# Shapes as their issuers document them; order is priority, earlier wins where two overlap.
+# Shapes as their issuers document them; order is priority, earlier wins where two overlap. Every quantifier is
+# bounded, so that no text takes more than linear time.
 RECOGNISERS: tuple[Recogniser, ...] = (
     _shape(
         "private_key",
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:[\s\S]{0,8000}?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s:,\-]{0,8000})",
         "private key",
     ),
-    _shape("url_password", r"[a-z][a-z0-9+.\-]*://[^\s/:@\"']*:(?P<value>[^\s/@\"']+)@", "://", flags=re.IGNORECASE),
-    _shape("aws_key_id", _LEFT + r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])", "akia", "asia", "abia", "acca"),
-    _shape("github_token", _LEFT + r"(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-    _shape("gitlab_token", _LEFT + r"gl(?:pat|dt|rt|cbt|ptt|soat)-[A-Za-z0-9_\-.]{20,}", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glsoat-"),
-    _shape("slack_token", _LEFT + r"xox[abeoprs]-[A-Za-z0-9\-]{10,}|" + _LEFT + r"xapp-[A-Za-z0-9\-]{10,}", "xox", "xapp-"),
-    _shape("slack_webhook", r"hooks\.slack\.com/services/[A-Za-z0-9/]{20,}", "hooks.slack.com"),
-    _shape("anthropic_key", _LEFT + r"sk-ant-[A-Za-z0-9_\-]{20,}", "sk-ant-"),
-    _shape("openai_key", _LEFT + r"sk-(?:proj-|svcacct-|admin-|or-v1-)?[A-Za-z0-9_\-]{20,}", "sk-"),
-    _shape("stripe_key", _LEFT + r"(?:[sr]k_(?:live|test)_|whsec_)[A-Za-z0-9]{16,}", "k_live_", "k_test_", "whsec_"),
-    _shape("google_key", _LEFT + r"AIza[0-9A-Za-z_\-]{35}|" + _LEFT + r"ya29\.[0-9A-Za-z_\-]{20,}", "aiza", "ya29."),
-    _shape("npm_token", _LEFT + r"npm_[A-Za-z0-9]{30,}", "npm_"),
-    _shape("pypi_token", _LEFT + r"pypi-[A-Za-z0-9_\-]{40,}", "pypi-"),
-    _shape("huggingface_token", _LEFT + r"hf_[A-Za-z0-9]{30,}", "hf_"),
-    _shape("sendgrid_key", _LEFT + r"SG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}", "sg."),
-    _shape("digitalocean_token", _LEFT + r"do[oprt]_v1_[a-f0-9]{64}", "_v1_"),
-    _shape("telegram_token", _LEFT + r"\d{8,10}:AA[A-Za-z0-9_\-]{33}", ":aa"),
-    _shape("jwt", _LEFT + r"eyJ[A-Za-z0-9_\-]{8,}\.eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*", "eyj"),
-    _shape("authorization", r"\b(?:bearer|basic)\s+(?P<value>[A-Za-z0-9+/_\-.~]{16,}=*)", "bearer", "basic", flags=re.IGNORECASE),
+    _shape("url_password", r"(?<![a-z0-9+.\-])[a-z][a-z0-9+.\-]{0,30}://[^\s/:@\"']{0,200}:(?P<value>[^\s@\"']{1,300})@", "://", flags=re.IGNORECASE),
+    _shape("aws_key_id", r"(?<![0-9A-Z])(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])", "akia", "asia", "abia", "acca"),
+    _shape("github_token", r"gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{30,255}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    _shape("gitlab_token", r"gl(?:pat|dt|rt|cbt|ptt|soat)-[A-Za-z0-9_\-.]{20,255}", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glsoat-"),
+    _shape("slack_token", r"xox[abeoprs]-[A-Za-z0-9\-]{10,255}|xapp-[A-Za-z0-9\-]{10,255}", "xox", "xapp-"),
+    _shape("slack_webhook", r"hooks\.slack\.com/services/[A-Za-z0-9/]{20,255}", "hooks.slack.com"),
+    _shape("anthropic_key", r"sk-ant-[A-Za-z0-9_\-]{20,255}", "sk-ant-"),
+    _shape("openai_key", r"sk-(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_\-]{20,255}|" + _FREE + r"sk-(?=[A-Za-z_\-]{0,255}\d)[A-Za-z0-9_\-]{20,255}", "sk-"),
+    _shape("stripe_key", r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,255}|whsec_[A-Za-z0-9]{16,255}", "k_live_", "k_test_", "whsec_"),
+    _shape("google_key", r"AIza[0-9A-Za-z_\-]{35}|" + _FREE + r"ya29\.[0-9A-Za-z_\-]{20,255}", "aiza", "ya29."),
+    _shape("npm_token", r"npm_[A-Za-z0-9]{30,255}", "npm_"),
+    _shape("pypi_token", r"pypi-[A-Za-z0-9_\-]{40,255}", "pypi-"),
+    _shape("huggingface_token", _FREE + r"hf_[A-Za-z0-9]{30,255}", "hf_"),
+    _shape("sendgrid_key", _FREE + r"SG\.[A-Za-z0-9_\-]{16,255}\.[A-Za-z0-9_\-]{16,255}", "sg."),
+    _shape("digitalocean_token", r"do[oprt]_v1_[a-f0-9]{64}", "_v1_"),
+    _shape("telegram_token", r"(?<!\d)\d{8,10}:AA[A-Za-z0-9_\-]{33}", ":aa"),
+    _shape("jwt", r"(?<![_\-])eyJ[A-Za-z0-9_\-]{8,500}\.eyJ[A-Za-z0-9_\-]{8,4000}\.[A-Za-z0-9_\-]{0,1000}", "eyj"),
+    _shape("authorization", r"\b(?:bearer|basic)\s{1,5}(?P<value>[A-Za-z0-9+/_\-.~]{16,4000}=*)", "bearer", "basic", flags=re.IGNORECASE),
+    _shape("login", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<value>[^\s\"']{1,200})", "curl", flags=re.IGNORECASE),
+    _shape("keyed_secret", _PASS + r"s?" + _GIVEN + r"[\"'](?P<value>[^\"'\n]{1,300})[\"']", "pass", "pwd", "secret", "credential", flags=re.IGNORECASE),
+    _shape("keyed_secret", _PASS + r"s?(?:" + _GIVEN + r"|\s{1,3}is\s{1,3}" + _WITH_DIGIT + r")(?P<value>" + _PLAIN + r"{5,300})", "pass", "pwd", "secret", "credential", flags=re.IGNORECASE),
+    _shape("keyed_secret", _KEY + r"(?:" + _GIVEN + r"[\"']?|\s{1,3}is\s{1,3})" + _WITH_DIGIT + r"(?P<value>" + _PLAIN + r"{8,300})", "token", "key", flags=re.IGNORECASE),
     _shape(
-        "keyed_secret",
-        _WORDS + r"s?[\"']?\s*(?::=|=>|[:=]|\bis\b)\s*[\"']?(?P<value>(?![\[<{$*%(])[^\s\"',;&)}\]]{6,})",
-        "pass", "pwd", "secret", "token", "key", "credential",
-        flags=re.IGNORECASE,
+        "email",
+        r"(?<![\w.+\-])(?!git@[^\s:]{1,100}:)[A-Za-z0-9._%+\-]{1,64}@(?:[A-Za-z0-9\-]{1,63}\.){1,8}"
+        r"(?!(?:png|jpe?g|gif|svg|webp|css|js|py|md|txt)\b)[A-Za-z]{2,24}(?![\w\-])",
+        "@",
     ),
-    _shape("email", r"(?<![\w.+\-])[A-Za-z0-9._%+\-]{1,64}@(?:[A-Za-z0-9\-]{1,63}\.)+[A-Za-z]{2,24}(?![\w\-])", "@"),
 )  # fmt: skip
 
 _HINTS = tuple(dict.fromkeys(hint for recogniser in RECOGNISERS for hint in recogniser.hints))
 _CARD = re.compile(r"(?<![\d.])\d(?:[ \-\u00a0\u2013]?\d){12,18}(?![\d.]?\d)")
-_SECRET_KEY = re.compile(r"(?:^|[_\-. ])" + _WORDS + r"s?$", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"(?:" + _PASS + r"s?|" + _KEY + r")$", re.IGNORECASE)
+_SECRET_FLAG = re.compile(r"--?(?:[a-z0-9]{1,30}[_\-]){0,4}(?:" + _PASS + r"|" + _KEY + r")", re.IGNORECASE)
 _LEAST_SECRET_NUMBER = 100_000  # below it, a number under "tokens" is a count
 # Issuer ranges and their lengths (ISO/IEC 7812); Luhn alone would also take IMEI numbers.
 _ISSUERS = (
@@ -130,25 +143,42 @@ def may_be_sensitive(text: str) -> bool:
 
 
 def redact(value: Any) -> Any:
-    """A copy of a JSON value with every string masked, keys too, and whole values under keys that name a secret."""
+    """A copy of a JSON value with every string masked, keys too, and whole values that a name calls a secret."""
     if isinstance(value, str):
         return redact_text(value)
     if isinstance(value, dict):
-        return {redact_text(key): _redact_field(key, item) for key, item in value.items()}
+        return _redact_mapping(value)
     if isinstance(value, list | tuple):
-        return [redact(item) for item in value]
+        flags = [isinstance(item, str) and bool(_SECRET_FLAG.fullmatch(item)) for item in value]
+        return [
+            _mask_leaves(item) if number and flags[number - 1] else redact(item)
+            for number, item in enumerate(value)
+        ]
     if isinstance(value, int) and not isinstance(value, bool) and is_card_number(str(value)):
         return MASK.format("card")
     return value
 
 
-def _redact_field(key: str, item: Any) -> Any:
-    counted = isinstance(item, int) and (isinstance(item, bool) or abs(item) < _LEAST_SECRET_NUMBER)
-    if isinstance(item, str | int) and item and not counted and _SECRET_KEY.search(key):
-        return (
-            item if isinstance(item, str) and item.startswith("[redacted:") else MASK.format("keyed_secret")
-        )
-    return redact(item)
+def _redact_mapping(value: dict[str, Any]) -> dict[str, Any]:
+    masked: dict[str, Any] = {}
+    for key, item in value.items():
+        shown = redact_text(key)
+        while shown in masked:  # two masked names may be equal; neither value may be lost
+            shown += "'"
+        masked[shown] = _mask_leaves(item) if _SECRET_NAME.search(key[-100:]) else redact(item)
+    return masked
+
+
+def _mask_leaves(value: Any) -> Any:
+    """The value with every string and every number that is too large for a count masked."""
+    if isinstance(value, dict):
+        return {redact_text(key): _mask_leaves(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mask_leaves(item) for item in value]
+    if isinstance(value, str):
+        return value if not value or value.startswith("[redacted:") else MASK.format("keyed_secret")
+    counted = isinstance(value, bool) or not isinstance(value, int) or abs(value) < _LEAST_SECRET_NUMBER
+    return value if counted else MASK.format("keyed_secret")
 
 
 def redact_json(value: Any) -> str:
@@ -170,16 +200,32 @@ def leaves(value: Any) -> Iterable[str]:
         yield str(value)
 
 
+def spellings(text: str) -> set[str]:
+    """The forms in which a text turns up in messages: as it is, on one line, escaped by repr, ascii or JSON."""
+    forms = {text, repr(text)[1:-1], ascii(text)[1:-1], json.dumps(text)[1:-1]}
+    forms.add(json.dumps(text, ensure_ascii=False)[1:-1])
+    return (forms | {" ".join(form.split()) for form in forms}) - {""}
+
+
 def scrub(value: Any, secrets: list[str]) -> Any:
-    """A copy of a JSON value in which each of the `secrets` is masked, wherever it occurs in a string or as a number."""
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, SENSITIVE)
+    """A copy of a JSON value in which each of the `secrets` is masked, wherever it occurs in a string or as a number.
+
+    Args:
+        secrets: longest first; EVERYTHING alone masks every text whole.
+    """
+    if not secrets:
         return value
+    pattern = re.compile(".+" if secrets == [EVERYTHING] else "|".join(map(re.escape, secrets)), re.DOTALL)
+    return _scrubbed(value, pattern)
+
+
+def _scrubbed(value: Any, pattern: re.Pattern[str]) -> Any:
+    if isinstance(value, str):
+        return pattern.sub(SENSITIVE, value)
     if isinstance(value, dict):
-        return {scrub(key, secrets): scrub(item, secrets) for key, item in value.items()}
+        return {pattern.sub(SENSITIVE, key): _scrubbed(item, pattern) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [scrub(item, secrets) for item in value]
-    if isinstance(value, int | float) and not isinstance(value, bool) and str(value) in secrets:
+        return [_scrubbed(item, pattern) for item in value]
+    if isinstance(value, int | float) and not isinstance(value, bool) and pattern.fullmatch(str(value)):
         return SENSITIVE
     return value

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from sb.kernel.contracts import ToolSpec, value_matches
-from sb.kernel.data_classification import SENSITIVE, leaves
-from sb.text import nearest
+from sb.kernel.data_classification import EVERYTHING, SENSITIVE, leaves, redact, redact_text, spellings
+from sb.text import nearest, plain, shorten
 
 LONGEST_LOGGED_TEXT = 4096  # characters of one string
+LONGEST_NAME = 64  # characters of an argument's name that nobody declared
+SHORTEST_SECRET = 3
+MOST_SECRETS = 500
 LONGEST_LOGGED_VALUE = 65_536  # bytes of all arguments, or of a result
 
 
@@ -22,7 +25,7 @@ def problem_with(spec: ToolSpec, args: dict[str, Any]) -> str:
     declared = {arg.name: arg for arg in spec.args_schema}
     for name in args:
         if name not in declared:
-            return f"unknown argument {name!r}{nearest(name, declared)}"
+            return f"unknown argument {presentable(name)!r}{nearest(name[:LONGEST_NAME], declared)}"
     for arg in spec.args_schema:
         if arg.name not in args:
             if arg.required:
@@ -45,28 +48,39 @@ def shown(spec: ToolSpec, args: dict[str, Any]) -> dict[str, Any]:
     if not spec.args_schema:
         return args
     visible = {arg.name for arg in spec.args_schema if not arg.sensitive}
-    return {name: value if name in visible else SENSITIVE for name, value in args.items()}
+    declared = {arg.name for arg in spec.args_schema}
+    return {
+        name if name in declared else presentable(name): value if name in visible else SENSITIVE
+        for name, value in args.items()
+    }
+
+
+def presentable(name: str) -> str:
+    """An argument's name that nobody declared, short and without secrets."""
+    return redact_text(plain(shorten(name, LONGEST_NAME), one_line=True))
 
 
 def secrets_in(spec: ToolSpec, args: dict[str, Any]) -> list[str]:
-    """Texts that must not appear anywhere, longest first: the values of arguments that `shown` masks."""
+    """Texts that must not appear anywhere, longest first: what `shown` masks, in all its spellings.
+
+    Texts of one or two characters are masked in their own place only: elsewhere they would mangle every word.
+    """
     if not spec.args_schema:
         return []
     visible = {arg.name for arg in spec.args_schema if not arg.sensitive}
-    found = {text for name, value in args.items() if name not in visible for text in leaves(value)}
-    return sorted(found, key=len, reverse=True)
+    hidden = [value for name, value in args.items() if name not in visible]
+    if not hidden:
+        return []
+    found = {text for value in hidden for text in leaves(value) if len(text) >= SHORTEST_SECRET}
+    if len(found) > MOST_SECRETS or sum(map(len, found)) > LONGEST_LOGGED_VALUE:
+        return [EVERYTHING]
+    return sorted({form for text in found for form in spellings(text)}, key=len, reverse=True)
 
 
 def clipped(value: Any) -> Any:
-    """A copy in which long strings are cut, the cut marked.
-
-    The cut also drops the word that it falls into: half a secret would no longer be recognised as one.
-    """
+    """A copy in which long strings are cut, the cut marked."""
     if isinstance(value, str) and len(value) > LONGEST_LOGGED_TEXT:
-        kept = value[:LONGEST_LOGGED_TEXT]
-        tail = kept[-512:]
-        word = len(tail) - max(tail.rfind(char) for char in " \n\t\"'") - 1
-        return kept[: len(kept) - word] + f"… ({len(value):,} characters)"
+        return f"{value[:LONGEST_LOGGED_TEXT]}… ({len(value):,} characters)"
     if isinstance(value, dict):
         return {key: clipped(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -82,7 +96,7 @@ def loggable(value: Any, size: int) -> Any:
     """
     if size <= LONGEST_LOGGED_TEXT:
         return value
-    cut = clipped(value)
+    cut = clipped(redact(value))  # in this order: half a secret would no longer be recognised as one
     return cut if _rough_size(cut) <= LONGEST_LOGGED_VALUE else f"({size:,} bytes)"
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sb.kernel.contracts import ToolErrorCode, ToolSpec
-from sb.kernel.data_classification import redact_text
+from sb.kernel.data_classification import redact_text, scrub
 from sb.kernel.run_context import RunContext
-from sb.kernel.tooling.arguments import loggable, shown
+from sb.kernel.tooling.arguments import loggable, presentable, shown
 from sb.kernel.tooling.intents import Step
 from sb.kernel.tooling.permissions import PolicyDecision
 from sb.kernel.tooling.registry import RegisteredTool, ToolFunction
@@ -16,6 +16,7 @@ from sb.state import Subject
 from sb.text import plain, shorten
 
 LONGEST_UNKNOWN_ID = 200  # characters
+MOST_NAMES = 50
 
 
 class Refused(Exception):
@@ -93,5 +94,5 @@ class ToolCall:
     def shown_args(self) -> Any:
         """The arguments as they may be written down; only their names while the schema is unknown."""
         if not self.known:
-            return sorted(self.args)
-        return loggable(shown(self.spec, self.args), self.args_size)
+            return sorted(map(presentable, self.args))[:MOST_NAMES]
+        return loggable(scrub(shown(self.spec, self.args), self.secrets), self.args_size)

@@ -167,9 +167,7 @@ class Recorder:
         else:
             facts["result_digest"] = self.log.digest(outcome.encoded)
             facts["result_bytes"] = len(outcome.encoded)
-        value = loggable(outcome.value, len(outcome.encoded))
-        if call.secrets:
-            value = scrub(value, call.secrets)
+        value = loggable(scrub(outcome.value, call.secrets), len(outcome.encoded))
         said: dict[str, Any] = {"error": outcome.message} if outcome.code is not None else {"result": value}
         if intent_id is None:
             facts |= self._facts(call)
