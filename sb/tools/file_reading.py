@@ -40,7 +40,7 @@ class FileReader:
         with self._roots.folder(path) as folder, os_failures_about(folder.path):
             with os.scandir(folder.fd) as found:
                 first = heapq.nsmallest(self._max_entries + 1, found, key=lambda entry: entry.name)
-            entries = [_described(entry) for entry in first[: self._max_entries]]
+            entries = [entry for found in first[: self._max_entries] if (entry := _described(found))]
         return {
             "path": readable(str(folder.path)),
             "entries": entries,
@@ -53,7 +53,15 @@ def readable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "replace")
 
 
-def _described(entry: os.DirEntry[str]) -> dict[str, Any]:
+def _described(entry: os.DirEntry[str]) -> dict[str, Any] | None:
+    """One entry of a listing; None when it is gone by now."""
+    try:
+        return _facts(entry)
+    except FileNotFoundError:
+        return None
+
+
+def _facts(entry: os.DirEntry[str]) -> dict[str, Any]:
     size = None
     if entry.is_symlink():
         kind = "link"

@@ -22,6 +22,10 @@ _LINE = 400  # characters of a matching line that are returned
 _BEFORE = 120  # of them, characters before the match
 
 
+LONGEST_GLOB = 256
+LONGEST_QUERY = 1024
+
+
 @dataclass(frozen=True)
 class SearchBounds:
     """How much one search may do.
@@ -61,6 +65,8 @@ class FileSearch:
             needle = query.encode("utf-8")
         except UnicodeEncodeError:
             raise invalid("query is not valid Unicode text") from None
+        if len(glob) > LONGEST_GLOB or len(query) > LONGEST_QUERY:
+            raise invalid(f"glob may have {LONGEST_GLOB} characters and query {LONGEST_QUERY}")
         run = _Run(self._bounds, needle, glob)
         with self._roots.folder(path) as folder:
             run.walk(folder, 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import unicodedata
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,35 @@ def file_identity(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
 
 
+def normal_name(name: str) -> str:
+    """One form for all spellings that some file system takes for the same name."""
+    return unicodedata.normalize("NFC", name.casefold())
+
+
+@dataclass(frozen=True)
+class Protected:
+    """What tools must not touch, even below a root.
+
+    Args:
+        identities: files and folders that exist.
+        places: (folder, normal name): what may not be there yet, such as a database's journal.
+    """
+
+    identities: frozenset[Identity] = frozenset()
+    places: frozenset[tuple[Identity, str]] = frozenset()
+
+    def refuse_place(self, fd: int, name: str, path: Path) -> None:
+        """Raise ToolError if the folder open as `fd` must not have anything done to that name."""
+        spelt = normal_name(name)
+        here = (folder for folder, other in self.places if other == spelt)
+        if file_identity(os.fstat(fd)) in here:
+            raise belongs_to_us(path)
+
+
+def belongs_to_us(path: Path) -> ToolError:
+    return denied(f"{shown(path)} belongs to SecondBrain itself; tools do not touch it")
+
+
 @dataclass(frozen=True)
 class Folder:
     """An open folder below a root; valid inside the context that yielded it.
@@ -40,7 +70,7 @@ class Folder:
 
     fd: int
     path: Path
-    protected: frozenset[Identity]
+    protected: Protected
 
     @contextmanager
     def open_folder(self, name: str) -> Iterator[Folder]:
@@ -106,6 +136,7 @@ def open_or_make(folder: Folder, name: str) -> int:
 
 def open_component(folder: Folder, name: str, flags: int) -> int:
     """A descriptor of what has that name in the folder; raises ToolError, also for a link."""
+    folder.protected.refuse_place(folder.fd, name, folder.path / name)
     try:
         return os.open(name, flags, dir_fd=folder.fd)
     except OSError as error:
@@ -139,6 +170,6 @@ def _require_regular(status: os.stat_result, path: Path) -> None:
         raise invalid(f"{shown(path)} is not a regular file")
 
 
-def _require_unprotected(status: os.stat_result, path: Path, protected: frozenset[Identity]) -> None:
-    if file_identity(status) in protected:
-        raise denied(f"{shown(path)} belongs to SecondBrain itself; tools do not touch it")
+def _require_unprotected(status: os.stat_result, path: Path, protected: Protected) -> None:
+    if file_identity(status) in protected.identities:
+        raise belongs_to_us(path)

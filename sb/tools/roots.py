@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sb.tools.failures import denied, invalid, shown
-from sb.tools.folders import FOLDER, Folder, Identity, checked, file_identity, open_component, open_or_make
+from sb.tools.folders import (
+    FOLDER,
+    Folder,
+    Identity,
+    Protected,
+    checked,
+    file_identity,
+    normal_name,
+    open_component,
+    open_or_make,
+)
 
 # Folders above a root may be searchable without being readable: /home of a multi-user machine.
 _ABOVE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+LONGEST_PATH = 4096  # characters
+DEEPEST_PATH = 64  # components
 
 
 def path_parts(path: str) -> tuple[str, ...]:
@@ -28,9 +42,13 @@ def path_parts(path: str) -> tuple[str, ...]:
         os.fsencode(path)
     except UnicodeEncodeError:
         raise invalid("the path holds a character that no file name can hold") from None
+    if len(path) > LONGEST_PATH:
+        raise invalid(f"the path is longer than {LONGEST_PATH} characters")
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     if ".." in parts:
         raise denied(f"{shown(path)}: '..' is not allowed in a path")
+    if len(parts) > DEEPEST_PATH:
+        raise invalid(f"the path has more than {DEEPEST_PATH} components")
     return parts
 
 
@@ -89,11 +107,12 @@ class Roots:
         if not parts:
             raise invalid(f"{shown(path)} is a folder")
         with self._walk(root, parts[:-1], make=make) as folder:
+            folder.protected.refuse_place(folder.fd, parts[-1], folder.path / parts[-1])
             yield folder, parts[-1]
 
     @contextmanager
     def _walk(self, root: tuple[str, ...], parts: tuple[str, ...], *, make: bool) -> Iterator[Folder]:
-        protected = frozenset(self._identities())
+        protected = self._look_up_protected()
         fd = os.open("/", _ABOVE if root else FOLDER)
         try:
             folder = Folder(fd, Path("/"), protected)
@@ -109,10 +128,23 @@ class Roots:
         finally:
             os.close(fd)
 
-    def _identities(self) -> Iterator[Identity]:
-        """Looked up for every call: SB_HOME may have been made or replaced since."""
+    def _look_up_protected(self) -> Protected:
+        """Looked up for every call: what is protected may have been made or replaced since."""
+        identities: set[Identity] = set()
+        places: set[tuple[Identity, str]] = set()
         for path in self._protected:
-            try:
-                yield file_identity(path.stat())
-            except FileNotFoundError:
-                continue
+            with suppress(FileNotFoundError, NotADirectoryError):
+                places.add((file_identity(path.parent.stat()), normal_name(path.name)))
+            with suppress(FileNotFoundError, NotADirectoryError):
+                identities.add(file_identity(path.stat()))
+                identities.update(_files_in(path))
+        return Protected(frozenset(identities), frozenset(places))
+
+
+def _files_in(path: Path) -> Iterator[Identity]:
+    """The files directly in a protected folder, which could be reached by another link to them."""
+    if path.is_dir():
+        with os.scandir(path) as found:
+            for entry in found:
+                if entry.is_file(follow_symlinks=False):
+                    yield file_identity(entry.stat(follow_symlinks=False))
