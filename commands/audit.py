@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -15,6 +16,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note, progress
 from sb.commands.session import configuration, event_log
 
+from sb.decisions.namespace import require
 from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.kernel.log_pruning import prune
@@ -22,6 +24,7 @@ from sb.kernel.log_verification import verify
 from sb.kernel.narrative import log_line
 from sb.sources import iso
 from sb.state import Event
+from sb.text import plain
 
 app = typer.Typer(
     help="Read, verify, export and prune the log of what happened.",
@@ -71,14 +74,18 @@ def tail(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Show the newest events, oldest first."""
+    if kind:
+        require(kind)
     log = event_log(ctx)
     events = partial(log.events, run_id=run, agent=agent, tool_id=tool, kind=kind)
     newest = list(events(limit=limit, newest_first=True, since=_since(since)))
     _print(reversed(newest), as_json)
+    filtered = bool(run or agent or tool or kind or since)
     if limit and len(newest) == limit and newest[-1].seq > 1:
-        note(f"showing the last {limit} of {log.head().seq:,} rows; --limit 0 shows all")
+        rows = "" if filtered else f" of {log.head().seq:,} rows"
+        note(f"showing the last {limit}{rows}; --limit 0 shows all")
     if not newest:
-        note("no events" + (" fit" if run or agent or tool or kind or since else " yet: sb demo makes some"))
+        note("no events" + (" fit" if filtered else " yet: sb demo makes some"))
     seen = newest[0].seq if newest else log.head().seq
     while follow:
         time.sleep(FOLLOW_EVERY_S)
@@ -105,8 +112,10 @@ def show(
         return
     for event in events:
         output.line(log_line(event))
-        for name, value in (event.payload or {"payload": "pruned"}).items():
-            output.line(f"    {name}: {value}")
+        details = {**event.subject._asdict(), **(event.payload or {"payload": "pruned"}), "hash": event.hash}
+        for name, value in details.items():
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            output.line("    " + plain(f"{name}: {shown}", one_line=True))
 
 
 @app.command()
@@ -122,23 +131,26 @@ def export(
     if file is None:
         _print(events, True)
         return
+    if file.resolve().is_relative_to(Path(log.database.path).resolve().parent) and file.exists():
+        raise UsageError(f"{file} lies beside the database and is there already", "choose another name")
     note(f"{_export_to(file, events):,} rows written to {file}")
 
 
 def _export_to(file: Path, events: Iterable[Event]) -> int:
-    import json
-
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    lines = (json.dumps(event.to_dict(), ensure_ascii=False) + "\n" for event in events)
     try:
-        with partial.open("x", encoding="utf-8") as target:
-            rows = sum(
-                bool(target.write(json.dumps(event.to_dict(), ensure_ascii=False) + "\n")) for event in events
-            )
-        partial.replace(file)
-    except OSError as error:
-        raise SBError(f"cannot write {file}: {error.strerror}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+        if file.exists() and not file.is_file():  # a pipe or device is written to, never replaced
+            with file.open("w", encoding="utf-8") as target:
+                return sum(bool(target.write(line)) for line in lines)
+        partial_file = file.with_name(f".{file.name}.{os.getpid()}")
+        try:
+            with partial_file.open("x", encoding="utf-8") as target:
+                rows = sum(bool(target.write(line)) for line in lines)
+            partial_file.replace(file.resolve())
+        finally:
+            partial_file.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        raise SBError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
     return rows
 
 
@@ -177,7 +189,8 @@ def _is_row(reference: str) -> bool:
 def _confirm(question: str) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(f"not asked on a terminal: {question}", "pass --yes")
-    typer.confirm(question, abort=True, err=True)
+    if not typer.confirm(plain(question, one_line=True), err=True):
+        raise SBError("nothing was changed")
 
 
 def _since(text: str) -> int:

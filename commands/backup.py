@@ -11,6 +11,7 @@ from sb.commands import output
 from sb.commands.diagnostics import progress
 from sb.commands.session import configuration
 
+from sb.errors import UsageError
 from sb.store.backup import back_up, back_up_files
 from sb.store.database import open_database
 
@@ -31,13 +32,15 @@ def backup(
     """Copy the database, checked, into a new folder; never overwrites."""
     config = configuration(ctx)
     target = folder or config.home.folder / "backups" / time.strftime("%Y-%m-%dT%H%M%SZ", time.gmtime())
+    if target.resolve().is_relative_to(config.home.kept.resolve()):
+        raise UsageError(f"{target} lies in the folder of kept contents", "choose another one")
     database = open_database(config.database, create=False)
     try:
         size = back_up(database, target / config.database.name, progress=progress("copying"))
     finally:
         database.close()
     home = config.home
-    extra = [home.config_file, home.anchors, home.trusted, home.kept] if everything else []
+    extra = [home.config_file, home.anchors, home.trusted, home.digest_key, home.kept] if everything else []
     copies = [target / config.database.name, *back_up_files(extra, target)]
     if as_json:
         output.emit_json({"folder": str(target), "bytes": size, "files": [copy.name for copy in copies]})

@@ -15,8 +15,8 @@ from sb.commands.session import configuration
 
 from sb.canonical import digest
 from sb.config import Home, check, find_project, shown, trust
-from sb.errors import ExitCode, NotFoundError, UsageError
-from sb.text import nearest
+from sb.errors import ExitCode, NotFoundError, SBError, UsageError
+from sb.text import nearest, plain
 
 app = typer.Typer(
     help="Show and check the configuration, trust a project's file.",
@@ -34,7 +34,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print every setting and where its value came from."""
-    lines = shown(configuration(ctx))
+    lines = shown(configuration(ctx, in_full=True))
     if key and key not in {line.key for line in lines}:
         raise NotFoundError(
             f"no setting {key!r}{nearest(key, [line.key for line in lines])}", "sb config show"
@@ -64,6 +64,8 @@ def check_file(
     else:
         for problem in problems:
             output.line(str(problem))
+            if problem.hint:
+                note(f"hint: {problem.hint}")
         if not problems:
             output.line(f"ok: {', '.join(map(str, files)) or 'no configuration file, defaults apply'}")
     raise typer.Exit(ExitCode.FAILED if problems else ExitCode.OK)
@@ -89,7 +91,8 @@ def trust_project(
         data = path.read_bytes()
         seen = digest(data)
         output.line(data.decode(errors="replace"))
-        typer.confirm(f"trust {path} as shown?", abort=True, err=True)
+        if not typer.confirm(plain(f"trust {path} as shown?", one_line=True), err=True):
+            raise SBError("nothing was changed")
     recorded = trust(home, path, env=os.environ, shown=seen)
     if as_json:
         output.emit_json({"file": str(path), "sha256": recorded})

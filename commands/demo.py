@@ -58,7 +58,7 @@ def demo(
         for command in (
             f"export SB_HOME={story.home}",
             f"{_program()} audit show {story.run_id}   # every call in full",
-            f"{_program()} audit verify                # and again after editing brain.db",
+            f"{_program()} audit verify                # is every row what it was when it was written?",
             f"{_program()} kernel tools                # what agents could call",
             f"ls {story.folder} {story.home}/kept      # what it wrote, and what was kept of before",
             f"rm -r {place}                            # when you have seen enough",

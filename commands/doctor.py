@@ -24,7 +24,7 @@ def doctor(
     ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 ) -> None:
     """Check everything without changing anything; exit 1 if something fails."""
-    findings = examine(configuration(ctx))
+    findings = examine(configuration(ctx, quietly=True))
     failed = any(finding.status is Status.FAIL for finding in findings)
     if as_json:
         output.emit_json({"ok": not failed, "items": [vars(finding) for finding in findings]})

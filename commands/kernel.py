@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,23 +114,31 @@ def _tool(spec: ToolSpec, source: str) -> dict[str, Any]:
 def run(
     ctx: typer.Context,
     tool: Annotated[str, typer.Argument(help="The tool's id.")],
-    args: Annotated[str, typer.Option(help="Arguments as a JSON object; - reads them from stdin.")] = "{}",
+    args: Annotated[
+        str, typer.Option(help="Arguments as a JSON object; @FILE reads them from a file, - from stdin.")
+    ] = "{}",
     agent: Annotated[str, typer.Option(help="Who calls: its allowlist and permissions apply.")] = "operator",
     mode: Annotated[str, typer.Option(help="Safety mode of the run: normal, safe or strict.")] = "normal",
     step: Annotated[
         str, typer.Option(help="Name of this step: with --run, the same step happens once.")
     ] = "",
-    run_id: Annotated[str, typer.Option("--run", help="Continue the run with this id.")] = "",
+    run_id: Annotated[
+        str, typer.Option("--run", help="Continue the run with this id; its budget and trace start anew.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Run one tool through the kernel and print what it gave."""
     arguments = _arguments(args)
     if run_id and not re.fullmatch(r"run_[0-9a-f]{16}", run_id):
         raise UsageError(f"--run: {run_id!r} is not a run", "sb audit tail shows them")
+    if step and not run_id:
+        raise UsageError("--step alone does nothing: each command is a run of its own", "pass --run too")
     if not agent:
         raise UsageError("--agent must not be empty: every call is somebody's")
     safety_mode = _choice("--mode", mode, SafetyMode)
     with runtime(ctx) as opened:
+        if opened.config.agents and agent not in opened.config.agents:
+            note(f"note: agent {agent} is not in the configuration: only tool allowlists and policy bind it")
         context = RunContext.create(
             agent_name=agent, intent=f"sb kernel run {tool}", safety_mode=safety_mode, budget=opened.budget()
         )
@@ -167,7 +176,7 @@ def _result(result: ToolResult, context: RunContext) -> dict[str, Any]:
 def _arguments(text: str) -> dict[str, Any]:
     source = "--args"
     if text == "-":
-        source, text = "stdin", typer.get_text_stream("stdin").read()
+        source, text = "stdin", _stdin()
     elif text.startswith("@"):
         source = text[1:]
         try:
@@ -183,6 +192,15 @@ def _arguments(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UsageError(f"{source} must be a JSON object, not {type(value).__name__}")
     return value
+
+
+def _stdin() -> str:
+    if sys.stdin is None:
+        raise UsageError("stdin is closed", "pass the arguments themselves, or @FILE")
+    try:
+        return sys.stdin.read()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read stdin: {error}") from None
 
 
 def _choice(option: str, text: str, kind: type[Any]) -> Any:

@@ -34,8 +34,8 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
     to_terminal = sys.stdout.isatty()
     drawn = Table(box=box.SIMPLE_HEAD if to_terminal else None, pad_edge=False, header_style="bold")
-    for header in headers:
-        drawn.add_column(header, no_wrap=not to_terminal, overflow="fold")
+    for number, header in enumerate(headers):
+        drawn.add_column(header, no_wrap=not to_terminal or number == 0, overflow="fold")
     for row in rows:
         drawn.add_row(*(Text(plain(cell, one_line=True)) for cell in row))
     console = Console(file=sys.stdout, width=None if to_terminal else 10_000, highlight=False)

@@ -15,14 +15,21 @@ if TYPE_CHECKING:
     from sb.state import EventLog
 
 
-def configuration(ctx: typer.Context) -> Config:
-    """The configuration of this process; what was ignored of it is said on stderr."""
+def configuration(ctx: typer.Context, *, in_full: bool = False, quietly: bool = False) -> Config:
+    """The configuration of this process; what was ignored of it is said on stderr.
+
+    Args:
+        in_full: say all of it, rather than the first and how many more.
+        quietly: say nothing of it; the command reports it itself.
+    """
     from sb.runtime import current_config
 
     options = ctx.find_object(Options) or Options()
     config = current_config({"database": options.db})
-    for line in config.notes:
-        note(f"note: {line}")
+    notes = () if quietly else config.notes if in_full else config.notes[:1]
+    for line in notes:
+        more = len(config.notes) - len(notes)
+        note(f"note: {line}" + (f" (and {more} more: sb config show)" if more else ""))
     return config
 
 

@@ -6,7 +6,9 @@ load neither the kernel nor rich nor yaml.
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -90,16 +92,17 @@ def root(
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; no exception of a command leaves it."""
+    _prepare_streams()
     as_json, debug = "--json" in arguments, "--debug" in arguments
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # whatever the locale says
     try:
         outcome = typer.main.get_command(app).main(arguments, prog_name="sb", standalone_mode=False)
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else ExitCode.OK
     except SBError as error:
         return _fail(error, as_json)
+    except click.exceptions.NoArgsIsHelpError as error:
+        typer.echo(error.format_message())
+        return ExitCode.OK
     except click.exceptions.UsageError as error:
         return _fail(_usage(error), as_json)
     except click.exceptions.ClickException as error:
@@ -107,15 +110,32 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("sb: interrupted\n")
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone: there is nobody to tell, and closing keeps Python quiet too
+    except (BrokenPipeError, SystemExit):  # typer itself exits when the reader of its output has gone
+        _silence()
         return ExitCode.OK
     except Exception as error:  # the edge of the process: one line for the person, the traceback in a file
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _silence()
+            return _fail(SBError(f"cannot write the output: {error.strerror}"), False)
         if debug:
             raise
         from sb.commands.diagnostics import internal_error
 
         return _fail(internal_error(error), as_json, ExitCode.INTERNAL)
+
+
+def _prepare_streams() -> None:
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # whatever the locale says
+
+
+def _silence() -> None:
+    """Nobody takes our output any more: let what is still buffered go nowhere, or Python complains as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _usage(error: Any) -> SBError:
@@ -128,5 +148,9 @@ def _usage(error: Any) -> SBError:
 def _fail(error: SBError, as_json: bool, code: int | None = None) -> int:
     from sb.commands.diagnostics import report
 
-    report(error, as_json=as_json)
+    try:
+        report(error, as_json=as_json)
+        sys.stdout.flush()
+    except OSError:  # not even this can be written: the exit code still says it
+        _silence()
     return error.exit_code if code is None else code

@@ -16,7 +16,7 @@ from sb.store import driver, migrate
 from sb.store.anchor import Anchor
 from sb.store.database import Database
 from sb.store.filesystem import network_file_system
-from sb.text import human_bytes
+from sb.text import human_bytes, nearest
 
 _COUNTED = ("events", "intents", "steps", "memory")
 
@@ -91,11 +91,10 @@ def _enforcement(config: Config) -> Iterator[Finding]:
     status, meaning = words[config.contract_enforcement]
     hint = "" if status is Status.OK else "set contract_enforcement: enforce"
     yield Finding("contracts", status, meaning, hint)
-    yield Finding("policy", Status.OK, f"{config.safety_mode} mode; destructive calls need a person")
-    known = (
-        ", ".join(sorted(config.agents)) or "none: every agent is bound by tool allowlists and policy only"
-    )
-    yield Finding("agents", Status.OK, known)
+    destructive = "need a person" if config.safety_mode == "normal" else "are denied"
+    yield Finding("policy", Status.OK, f"{config.safety_mode} mode; destructive calls {destructive}")
+    known = ", ".join(sorted(config.agents)) or "none"
+    yield Finding("agents", Status.OK, f"{known}; any other is bound by tool allowlists and policy only")
 
 
 def _tools(config: Config) -> Iterator[Finding]:
@@ -103,6 +102,14 @@ def _tools(config: Config) -> Iterator[Finding]:
     roots = ", ".join(map(str, config.files.roots)) or "no folder"
     hosts = ", ".join(map(str, config.http.allow)) or "no host"
     yield Finding("tools", Status.OK, f"{len(registry)} registered; files: {roots}; http: {hosts}")
+    for root in config.files.roots:
+        if not root.is_dir():
+            yield Finding("tools", Status.WARN, f"files.roots names {root}, which is no folder", "make it")
+    for name, agent in config.agents.items():
+        for tool_id in agent.tools:
+            if tool_id not in registry:
+                near = nearest(tool_id, registry.list_ids())
+                yield Finding("agents", Status.WARN, f"agent {name} names no tool: {tool_id}{near}")
     for failure in failures:
         yield Finding("tools", Status.WARN, f"{failure.source} was not loaded: {failure.message}")
 
@@ -116,11 +123,12 @@ def _database(config: Config, database: Database) -> Iterator[Finding]:
         detail = f"the database is on a network file system ({network}): its locks cannot be relied on"
         yield Finding("database", Status.WARN, detail, "move it to a local disk with --db or SB_DB")
     migrate.refuse_newer(database.query, database.path)
-    for line in migrate.status(database.query):
-        if line.state != "applied":
-            detail = f"migration {line.number:04d}_{line.name} is {line.state}: {', '.join(line.differing)}"
-            yield Finding("schema", Status.FAIL, detail, "sb migrate --status")
-    yield Finding("schema", Status.OK, f"version {migrate.version(database.query)}")
+    amiss = [line for line in migrate.status(database.query) if line.state != "applied"]
+    for line in amiss:
+        detail = f"migration {line.number:04d}_{line.name} is {line.state}: {', '.join(line.differing)}"
+        yield Finding("schema", Status.FAIL, detail, "sb migrate --status")
+    if not amiss:
+        yield Finding("schema", Status.OK, f"version {migrate.version(database.query)}")
     damage = [str(row[0]) for row in database.query("PRAGMA integrity_check(3)")]
     sound = damage == ["ok"] and not database.query("PRAGMA foreign_key_check")
     hint = "" if sound else "restore a backup; docs/store.md"

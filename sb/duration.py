@@ -7,6 +7,7 @@ import re
 from sb.errors import UsageError
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+LONGEST_S = 100 * 366 * 86_400
 _SHAPE = re.compile(r"(\d{1,9})([smhdw])")
 
 
@@ -19,4 +20,7 @@ def parse_duration(text: str) -> int:
     match = _SHAPE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"{text!r} is not a duration", "write a number and a unit: 30s, 15m, 2h, 90d, 4w")
-    return int(match[1]) * _SECONDS[match[2]]
+    seconds = int(match[1]) * _SECONDS[match[2]]
+    if seconds > LONGEST_S:
+        raise UsageError(f"{text!r} is longer than a century")
+    return seconds

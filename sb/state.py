@@ -226,7 +226,9 @@ class EventLog:
         self.first_id = self._stream_number() << STREAM_BITS
         if self._alone:
             with self.database.write() as execute:
-                execute("DROP INDEX events_by_run")  # a log in memory is short, and each call would pay for it
+                execute(
+                    "DROP INDEX events_by_run"
+                )  # a log in memory is short, and each call would pay for it
 
     def _database_id(self) -> str:
         rows = self.database.query("SELECT value FROM meta WHERE key = 'database_id'")

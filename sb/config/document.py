@@ -57,7 +57,11 @@ class Report:
         """Raise ConfigError with the first problem, and the number of the others, if there is any."""
         if self.problems:
             first, *others = self.in_order()
-            raise ConfigError(f"{first} (and {len(others)} more)" if others else str(first), first.hint)
+            if others:
+                raise ConfigError(
+                    f"{first} (and {len(others)} more)", first.hint or "sb config check lists all"
+                )
+            raise ConfigError(str(first), first.hint)
 
 
 class Scalar(NamedTuple):

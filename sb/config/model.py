@@ -153,7 +153,7 @@ class Config:
     contract_enforcement: str = setting(
         ENFORCEMENTS[-1],
         kinds.choice(*ENFORCEMENTS),
-        "off compares no contracts; observe logs a contract that is not the approved one; enforce also refuses "
+        "off compares no contracts; observe logs a contract that changed since it was registered; enforce also refuses "
         "the call, unless it only reads.",
         narrow=stricter(*ENFORCEMENTS),
     )

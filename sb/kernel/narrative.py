@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from sb.decisions.namespace import BUDGET_EXCEEDED, MEMORY_GET, MEMORY_PUT, RUN_FINISHED, RUN_STARTED
+from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.log_pruning import PRUNED
 from sb.sources import iso
 from sb.state import Event
@@ -23,8 +24,8 @@ def describe(event: Event) -> str:
 
 def log_line(event: Event) -> str:
     """One line with the row's number, time and run; what `sb audit` prints."""
-    run = plain(event.subject.run_id[-6:], one_line=True) or "-"
-    return f"{event.seq:>6}  {iso(event.at / 1e6)[:19]}Z  {run:>6}  {describe(event)}"
+    run = plain(event.subject.run_id, one_line=True) or "-"
+    return f"{event.seq:>6}  {iso(event.at / 1e6)[:19]}Z  {run:<20}  {describe(event)}"
 
 
 def _sentence(event: Event, payload: dict[str, Any]) -> str:
@@ -43,7 +44,7 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
     if event.kind == PRUNED:
         return f"payloads up to row {payload.get('through')} removed: {payload.get('reason', '')}"
     if event.subject.tool_id:
-        return _call_sentence(event, payload)
+        return f"{agent}: {_call_sentence(event, payload)}"
     return f"{event.kind} {_brief(payload)}"
 
 
@@ -57,9 +58,7 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
     if phase == "in_doubt":
         return f"IN DOUBT {event.subject.tool_id}: {payload.get('cause', '')}"
     if phase == "refused":
-        word = (
-            "BUDGET" if event.kind == BUDGET_EXCEEDED else "NEEDS A PERSON" if _waits(payload) else "DENIED"
-        )
+        word = _refusal_word(event, payload)
         return f"{word} {call}: {payload.get('reason', '')}"
     changed = " (its contract has changed)" if payload.get("tool_contract_mismatch") else ""
     if payload.get("code"):
@@ -69,8 +68,12 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
     return f"ok {_named(event, payload, call)} gave {size} in {payload.get('latency_ms', 0):.1f} ms{changed}"
 
 
-def _waits(payload: dict[str, Any]) -> bool:
-    return bool(payload.get("rule") == "requires_approval")
+def _refusal_word(event: Event, payload: dict[str, Any]) -> str:
+    if event.kind == BUDGET_EXCEEDED:
+        return "BUDGET"
+    if payload.get("rule") == "requires_approval":
+        return "NEEDS A PERSON"
+    return "DENIED" if payload.get("code") == ToolErrorCode.PERMISSION_DENIED else "REFUSED"
 
 
 def _named(event: Event, payload: dict[str, Any], call: str) -> str:

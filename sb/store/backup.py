@@ -32,8 +32,8 @@ def back_up(database: Database, target: Path, *, progress: Callable[[int, int], 
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise StoreError(f"cannot make the folder {target.parent}: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot make the folder {target.parent}: {error}") from None
     try:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         _copy(database, partial, progress)

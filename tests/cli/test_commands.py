@@ -243,7 +243,7 @@ def test_a_project_file_only_narrows_until_it_is_trusted(
 def test_backup_copies_and_never_overwrites(sb: CommandLine, played: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     done = sb("backup", str(target), "--all", "--json").json
-    assert sorted(done["files"]) == ["anchors.jsonl", "brain.db", "config.yaml", "kept"]
+    assert sorted(done["files"]) == ["anchors.jsonl", "brain.db", "config.yaml", "digest.key", "kept"]
     assert (target / "brain.db").stat().st_mode & 0o777 == 0o600
     assert sb("--db", str(target / "brain.db"), "audit", "verify").code == 0
     again = sb("backup", str(target))
@@ -280,7 +280,7 @@ def test_an_internal_error_is_one_line_and_its_traceback_is_in_a_file(
 ) -> None:
     token = "_".join(("ghp", "a1" * 18))
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"with token {token}")
 
     monkeypatch.setattr("sb.commands.session.configuration", broken)
@@ -295,6 +295,59 @@ def test_an_internal_error_is_one_line_and_its_traceback_is_in_a_file(
 
 def program(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*SB, *arguments], text=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.parametrize("arguments", [[], ["audit"], ["kernel"], ["config"]])
+def test_a_group_alone_prints_its_help(sb: CommandLine, arguments: list[str]) -> None:
+    done = sb(*arguments)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Usage: sb")
+    assert "Commands:\n" in done.out
+
+
+SHELL = [
+    ("{sb} audit tail --limit 0 | true", 0, ""),
+    ("{sb} doctor | true", 0, ""),
+    ("{sb} --help | true", 0, ""),
+    ("{sb} audit verify >&-", 0, ""),
+    ("{sb} audit tail 2>&-", 0, ""),
+    ("{sb} audit verify > /dev/full", 1, "sb: error: cannot write the output: No space left on device\n"),
+    (
+        "{sb} audit verify --json > /dev/full",
+        1,
+        "sb: error: cannot write the output: No space left on device\n",
+    ),
+    ("{sb} kernel run files.list --args - <&-", 2, None),
+    ("{sb} audit show 9223372036854775808", 2, None),
+    ("{sb} audit tail --since 999999999w", 2, None),
+    ("{sb} audit tail --kind kernel.tool.dispach", 1, None),
+    ("{sb} audit export -o ''", 1, None),
+    ("{sb} audit export -o .", 1, None),
+    ("{sb} audit export -o $SB_HOME/brain.db", 2, None),
+    ("{sb} backup /dev/null", 3, None),
+    ("{sb} backup --all $SB_HOME/kept/b", 2, None),
+    ("{sb} kernel run files.list --step x", 2, None),
+]
+
+
+@pytest.mark.parametrize(("command", "code", "stderr"), SHELL, ids=[line[0] for line in SHELL])
+def test_whatever_the_shell_does_to_our_streams_and_words_the_end_is_orderly(
+    played: Path, command: str, code: int, stderr: str | None
+) -> None:
+    line = "set -o pipefail; " + command.format(sb=f"{sys.executable} -m sb")
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+    if stderr is not None:
+        assert done.stderr == stderr
+    assert (played / "brain.db").read_bytes()[:6] == b"SQLite"
+
+
+def test_an_export_into_a_pipe_or_device_does_not_replace_it(played: Path, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m sb audit export -o /dev/stdout | wc -l"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "14"
 
 
 def test_a_closed_pipe_ends_quietly(played: Path) -> None:
