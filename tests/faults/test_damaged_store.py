@@ -120,7 +120,7 @@ def test_a_database_of_another_user_is_refused_in_one_line(tmp_path: Path) -> No
         folder.chmod(0o755)
     path.chmod(0o644)
     script = (
-        "import os, sys; from sb.errors import SBError; from sb.state import EventLog\n"
+        "import os, sys, urllib.parse, urllib.request; from sb.errors import SBError; from sb.state import EventLog\n"
         "from sb.store.database import open_database\n"
         "os.setgid(65534); os.setuid(65534)\n"
         "try:\n"
