@@ -49,7 +49,8 @@ def migrate(
 
 def _apply(database: Database, backups: Path) -> list[schema.MigrationStatus]:
     schema.refuse_newer(database.query, database.path)
-    if all(line.state == "applied" for line in schema.status(database.query)):
+    unchanged = all(line.state == "applied" for line in schema.plan(database.query))
+    if unchanged and schema.version(database.query) == schema.latest():
         return []
     copy = (
         backups / time.strftime("before-migrate-%Y-%m-%dT%H%M%SZ", time.gmtime()) / Path(database.path).name

@@ -225,6 +225,23 @@ def upgrade(
     def query(sql: str) -> list[tuple[Any, ...]]:
         return list(execute(sql).fetchall())
 
+    report = plan(query, migrations)
+    if not recorded(query):
+        execute(_LEDGER.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS", 1))
+    todo = [line for line in report if line.state != "applied"]
+    by_number = {migration.number: migration for migration in migrations}
+    for line in todo:
+        apply(execute, by_number[line.number], now=now, run=line.state == "needs-apply")
+    execute(f"PRAGMA user_version = {migrations[-1].number:d}")  # a dump and reload loses it
+    return todo
+
+
+def plan(query: Query, migrations: tuple[Migration, ...] | None = None) -> list[MigrationStatus]:
+    """What `upgrade` would find.
+
+    Raises:
+        SchemaMismatch: some migration is partial or drifted, so what applying the rest would do is unknown.
+    """
     if is_foreign(query):
         raise SchemaMismatch("this is another program's database", "point --db or SB_DB at another file")
     report = status(query, migrations)
@@ -234,10 +251,4 @@ def upgrade(
                 f"migration {line.number:04d}_{line.name} is {line.state}: {', '.join(line.differing) or 'its text changed'}",
                 "restore a backup, or put these objects back as `sb migrate --status` names them",
             )
-    if not recorded(query):
-        execute(_LEDGER.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS", 1))
-    todo = [line for line in report if line.state != "applied"]
-    by_number = {migration.number: migration for migration in migrations}
-    for line in todo:
-        apply(execute, by_number[line.number], now=now, run=line.state == "needs-apply")
-    return todo
+    return report

@@ -105,6 +105,13 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(database: Database
     assert database.query("SELECT name FROM sqlite_schema WHERE name = 'notes'") == []
 
 
+def test_a_database_that_was_dumped_and_reloaded_gets_its_version_back(database: Database) -> None:
+    with database.write() as execute:
+        execute("PRAGMA user_version = 0")
+    assert upgrade(database) == []
+    migrate.require_current(database.query, database.path)
+
+
 def test_an_unfinished_statement_is_an_error() -> None:
     with pytest.raises(ValueError, match="unfinished"):
         list(migrate.statements("CREATE TABLE x (id INTEGER"))
@@ -152,7 +159,7 @@ def test_files_beside_the_database_are_copied_when_they_exist(tmp_path: Path) ->
     assert (target / "kept" / "a").read_text("utf-8") == "x"
 
 
-LINUX = "/dev/sda1 / ext4 rw 0 0\nserver:/home /home nfs4 rw 0 0\ntmpfs /home/me/my\\040tmp tmpfs rw 0 0\n"
+LINUX = "/dev/sda1 / ext4 rw 0 0\nserver:/nethome /nethome nfs4 rw 0 0\ntmpfs /nethome/me/my\\040tmp tmpfs rw 0 0\n"
 MACOS = "/dev/disk1s1 on / (apfs, local, journaled)\n//me@server/share on /Volumes/share (smbfs, nodev)\n"
 
 
@@ -160,11 +167,11 @@ MACOS = "/dev/disk1s1 on / (apfs, local, journaled)\n//me@server/share on /Volum
     ("path", "mounts", "found", "network"),
     [
         ("/var/db", LINUX, "ext4", False),
-        ("/home/me/.sb", LINUX, "nfs4", True),
-        ("/home/me/my tmp/x", LINUX, "tmpfs", False),
-        ("/homes/x", LINUX, "ext4", False),
+        ("/nethome/me/.sb", LINUX, "nfs4", True),
+        ("/nethome/me/my tmp/x", LINUX, "tmpfs", False),
+        ("/nethomes/x", LINUX, "ext4", False),
         ("/Volumes/share/x", MACOS, "smbfs", True),
-        ("/Users/me", MACOS, "apfs", False),
+        ("/people/me", MACOS, "apfs", False),
         ("/x", "", "", False),
         ("/x", "fuse / fuse.sshfs rw 0 0", "fuse.sshfs", True),
     ],
