@@ -20,6 +20,16 @@ MEMORY_PUT = "kernel.memory.put"
 MEMORY_GET = "kernel.memory.get"
 RUN_STARTED = "kernel.run.started"
 RUN_FINISHED = "kernel.run.finished"
+APPROVAL_REQUESTED = "approval.requested"
+APPROVAL_APPROVED = "approval.approved"
+APPROVAL_DENIED = "approval.denied"
+APPROVAL_REVOKED = "approval.revoked"
+APPROVAL_EXPIRED = "approval.expired"
+APPROVAL_USED = "approval.used"
+GRANT_MADE = "grant.made"
+GRANT_REVOKED = "grant.revoked"
+OPERATOR_CHANGED = "operator.changed"
+BASELINE_CHANGED = "contract.baseline.changed"
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -29,6 +39,16 @@ _meanings = {
     MEMORY_GET: "Value read from memory",
     RUN_STARTED: "Agent run started",
     RUN_FINISHED: "Agent run completed",
+    APPROVAL_REQUESTED: "A call waits for a person",
+    APPROVAL_APPROVED: "A person approved a call",
+    APPROVAL_DENIED: "A person denied a call",
+    APPROVAL_REVOKED: "A person took an approval back before its use",
+    APPROVAL_EXPIRED: "Nobody decided in time, which denies",
+    APPROVAL_USED: "An approval was used for a call",
+    GRANT_MADE: "A person approved calls of one kind in advance",
+    GRANT_REVOKED: "A person took a grant back",
+    OPERATOR_CHANGED: "The operators who may decide changed",
+    BASELINE_CHANGED: "The approved contracts changed",
 }
 
 

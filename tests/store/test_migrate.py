@@ -13,13 +13,17 @@ from sb.store.database import Database, open_database
 from sb.store.filesystem import file_system_of, is_network
 from sb.store.migrate import Migration
 
+SHIPPED = migrate.latest()
+FIRST = ["applied"] * SHIPPED
 SECOND = Migration(
-    2,
+    SHIPPED + 1,
     "notes",
     "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT) STRICT;\nCREATE INDEX notes_by_text ON notes (text);\n",
 )
 THIRD = Migration(
-    3, "tags", "CREATE TABLE tags (name TEXT PRIMARY KEY) STRICT;\nALTER TABLE notes ADD COLUMN tag TEXT;\n"
+    SHIPPED + 2,
+    "tags",
+    "CREATE TABLE tags (name TEXT PRIMARY KEY) STRICT;\nALTER TABLE notes ADD COLUMN tag TEXT;\n",
 )
 
 
@@ -48,10 +52,10 @@ def test_a_new_database_is_current(database: Database) -> None:
 
 
 def test_missing_migrations_are_applied_in_order(database: Database) -> None:
-    assert states(database, SECOND, THIRD) == ["applied", "needs-apply", "needs-apply"]
-    assert upgrade(database, SECOND, THIRD) == [2, 3]
-    assert states(database, SECOND, THIRD) == ["applied"] * 3
-    assert migrate.version(database.query) == 3
+    assert states(database, SECOND, THIRD) == [*FIRST, "needs-apply", "needs-apply"]
+    assert upgrade(database, SECOND, THIRD) == [SHIPPED + 1, SHIPPED + 2]
+    assert states(database, SECOND, THIRD) == [*FIRST, "applied", "applied"]
+    assert migrate.version(database.query) == SHIPPED + 2
     with pytest.raises(SchemaMismatch, match="newer"):
         migrate.require_current(database.query, database.path)
 
@@ -61,8 +65,8 @@ def test_what_is_there_without_a_record_is_recorded_and_not_run_again(database: 
         for statement in migrate.statements(SECOND.sql):
             execute(statement)
         execute("INSERT INTO notes (text) VALUES ('kept')")
-    assert states(database, SECOND) == ["applied", "likely-applied"]
-    assert upgrade(database, SECOND) == [2]
+    assert states(database, SECOND) == [*FIRST, "likely-applied"]
+    assert upgrade(database, SECOND) == [SHIPPED + 1]
     assert database.query("SELECT text FROM notes") == [("kept",)]
 
 
@@ -78,10 +82,10 @@ def test_a_partial_migration_is_refused_and_nothing_changed(
 ) -> None:
     with database.write() as execute:
         execute(damage)
-    assert states(database, SECOND, THIRD)[1] == state
-    with pytest.raises(SchemaMismatch, match="0002_notes is partial: notes"):
+    assert states(database, SECOND, THIRD)[SHIPPED] == state
+    with pytest.raises(SchemaMismatch, match="_notes is partial: notes"):
         upgrade(database, SECOND)
-    assert migrate.version(database.query) == 1
+    assert migrate.version(database.query) == SHIPPED
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,7 @@ def test_a_partial_migration_is_refused_and_nothing_changed(
 def test_a_drifted_schema_is_named_and_refused(database: Database, damage: str) -> None:
     with database.write() as execute:
         execute(damage)
-    (line,) = migrate.status(database.query)
+    line = migrate.status(database.query)[0]
     assert line.state == "drifted"
     assert damage.split()[2] in line.differing
     with pytest.raises(SchemaMismatch, match="drifted"):
@@ -100,8 +104,8 @@ def test_a_drifted_schema_is_named_and_refused(database: Database, damage: str) 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(database: Database) -> None:
     with pytest.raises((driver.OperationalError, StoreError)):
-        upgrade(database, SECOND, Migration(3, "bad", "CREATE TABLE notes (id INTEGER);"))
-    assert migrate.version(database.query) == 1
+        upgrade(database, SECOND, Migration(SHIPPED + 2, "bad", "CREATE TABLE notes (id INTEGER);"))
+    assert migrate.version(database.query) == SHIPPED
     assert database.query("SELECT name FROM sqlite_schema WHERE name = 'notes'") == []
 
 

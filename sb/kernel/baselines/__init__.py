@@ -1,0 +1,1 @@
+"""Which contracts has an operator approved, and does a tool still have its own?"""
