@@ -15,6 +15,9 @@ from typing import Self
 
 from sb.config import Config, load_config
 from sb.errors import ConfigError
+from sb.kernel.approvals.decisions import Approvals
+from sb.kernel.approvals.gate import ApprovalSettings
+from sb.kernel.authority.authority import Authority
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
 from sb.kernel.memory import MemoryStore
 from sb.kernel.run_context import RunBudget, SafetyMode
@@ -51,6 +54,11 @@ class Runtime:
     def memory_store(self, agent_name: str) -> MemoryStore:
         """The durable memory of one agent."""
         return MemoryStore(self.database, agent_name)
+
+    @property
+    def approvals(self) -> Approvals:
+        """Calls that wait for a person."""
+        return self.executor.approvals
 
     def budget(self) -> RunBudget:
         """A fresh budget with the configured limits."""
@@ -137,6 +145,18 @@ def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]
     return registry, tuple(failures)
 
 
+def open_approvals(config: Config, log: EventLog) -> Approvals:
+    """The queue of a log, for faces that only decide and never call a tool."""
+    return Approvals(log, Authority(None, log))
+
+
+def _approval_settings(config: Config) -> ApprovalSettings:
+    limits = config.approvals
+    return ApprovalSettings(
+        limits.overdue_after_minutes * 60, limits.expire_after_minutes * 60, limits.dual_control
+    )
+
+
 def open_runtime(
     config: Config | None = None, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS
 ) -> Runtime:
@@ -161,6 +181,7 @@ def open_runtime(
             log,
             contract_enforcement=config.contract_enforcement,
             permissions={name: agent.permissions for name, agent in config.agents.items()},
+            approvals=_approval_settings(config),
             power=config.durability == "power",
             max_args_bytes=config.max_args_bytes,
             max_result_bytes=config.max_result_bytes,

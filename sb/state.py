@@ -27,10 +27,10 @@ SEQ_MASK = (1 << STREAM_BITS) - 1
 KERNEL_STREAM = "kernel"
 _PAGE = 500  # rows read at once: short reads hold nobody up, and a reader may take its time between them
 
-_EVENT_COLUMNS = (
+EVENT_COLUMNS = (
     "id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev, hash, salt, payload"
 )
-_INSERT = f"INSERT INTO events ({_EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = f"INSERT INTO events ({EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class Subject(NamedTuple):
@@ -328,7 +328,7 @@ class EventLog:
         """Every stored row of the stream as it is, with salt and payload text at the end."""
         bounds = (self.first_id, self.first_id + SEQ_MASK)
         yield from connection.execute(
-            f"SELECT {_EVENT_COLUMNS} FROM events WHERE id > ? AND id <= ? ORDER BY id", bounds
+            f"SELECT {EVENT_COLUMNS} FROM events WHERE id > ? AND id <= ? ORDER BY id", bounds
         )
 
     def event(self, row: tuple[Any, ...]) -> Event:
@@ -369,7 +369,7 @@ class EventLog:
         filters = {column: value for column, value in wanted.items() if value}
         where = "".join(f" AND {column} = ?" for column in filters) + (" AND at >= ?" if since else "")
         sql = (
-            f"SELECT {_EVENT_COLUMNS} FROM events WHERE id > ? AND id < ?{where}"
+            f"SELECT {EVENT_COLUMNS} FROM events WHERE id > ? AND id < ?{where}"
             f" ORDER BY id {'DESC' if newest_first else 'ASC'} LIMIT ?"
         )
         low, high = self.first_id + after, self.first_id + SEQ_MASK + 1

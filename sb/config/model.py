@@ -103,6 +103,28 @@ class Shell:
 
 
 @dataclass(frozen=True)
+class Approvals:
+    """Calls that wait for a person."""
+
+    overdue_after_minutes: int = setting(
+        30, kinds.integer(1, 43_200), "Minutes after which a request is shown as overdue.", narrow=smaller()
+    )
+    expire_after_minutes: int = setting(
+        240,
+        kinds.integer(1, 43_200),
+        "Minutes after which a request counts as denied, and an approval that was not used is worth nothing.",
+        narrow=smaller(),
+    )
+    dual_control: tuple[str, ...] = setting(
+        (),
+        kinds.listing(kinds.text("a pattern of tool ids, such as payments.*")),
+        "Tools of which two people have to approve each call, as patterns of their ids; both have to be enrolled "
+        "operators.",
+        example='["payments.*"]',
+    )
+
+
+@dataclass(frozen=True)
 class Audit:
     """The log."""
 
@@ -186,6 +208,7 @@ class Config:
     files: Files = field(default_factory=Files)
     http: Http = field(default_factory=Http)
     shell: Shell = field(default_factory=Shell)
+    approvals: Approvals = field(default_factory=Approvals)
     audit: Audit = field(default_factory=Audit)
     telemetry: Telemetry = field(default_factory=Telemetry)
     origins: Mapping[str, str] = field(default_factory=dict)

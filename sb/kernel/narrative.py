@@ -5,7 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sb.decisions.namespace import BUDGET_EXCEEDED, MEMORY_GET, MEMORY_PUT, RUN_FINISHED, RUN_STARTED
+from sb.decisions.namespace import (
+    APPROVAL_APPROVED,
+    APPROVAL_DENIED,
+    APPROVAL_EXPIRED,
+    APPROVAL_REQUESTED,
+    APPROVAL_REVOKED,
+    APPROVAL_USED,
+    BUDGET_EXCEEDED,
+    GRANT_MADE,
+    GRANT_REVOKED,
+    MEMORY_GET,
+    MEMORY_PUT,
+    RUN_FINISHED,
+    RUN_STARTED,
+)
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.log_pruning import PRUNED
 from sb.sources import iso
@@ -13,6 +27,13 @@ from sb.state import Event
 from sb.text import human_bytes, plain, shorten
 
 WIDEST_VALUE = 60
+_DECIDED = {
+    APPROVAL_APPROVED: "approved",
+    APPROVAL_DENIED: "denied",
+    APPROVAL_REVOKED: "revoked the approval of",
+    GRANT_MADE: "granted in advance",
+    GRANT_REVOKED: "revoked the grant for",
+}
 
 
 def describe(event: Event) -> str:
@@ -43,9 +64,23 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"{payload.get('tier', '')} memory: {verb} {payload.get('key', '')}"
     if event.kind == PRUNED:
         return f"payloads up to row {payload.get('through')} removed: {payload.get('reason', '')}"
+    if event.kind.startswith(("approval.", "grant.")):
+        return _decision_sentence(event, payload)
     if event.subject.tool_id:
         return f"{agent}: {_call_sentence(event, payload)}"
     return f"{event.kind} {_brief(payload)}"
+
+
+def _decision_sentence(event: Event, payload: dict[str, Any]) -> str:
+    agent, tool, reference = event.subject.agent, event.subject.tool_id, event.subject.call_id
+    if event.kind == APPROVAL_REQUESTED:
+        return f"{reference} asks a person: {agent} wants {tool}({_arguments(payload.get('args'))})"
+    if event.kind == APPROVAL_EXPIRED:
+        return f"{reference} expired, which denies: {agent} wanted {tool}"
+    if event.kind == APPROVAL_USED:
+        return f"{reference} is used: {agent} calls {tool}"
+    by = payload.get("by", "somebody")
+    return f"{reference} {by} {_DECIDED[event.kind]} {tool} by {agent}: {payload.get('reason', '')}"
 
 
 def _call_sentence(event: Event, payload: dict[str, Any]) -> str:

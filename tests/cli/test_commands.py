@@ -16,6 +16,9 @@ from tests.conftest import CommandLine
 
 SB = [sys.executable, "-m", "sb"]
 
+ROWS = 15  # of the demo's log
+RUN_ROWS = 15  # of its run
+
 
 @pytest.fixture
 def played(sb: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -46,7 +49,7 @@ def test_the_demo_tells_from_the_log_what_happened(sb: CommandLine, tmp_path: Pa
         "NEEDS A PERSON shell.run",
         "BUDGET files.write",
         "clerk finished the run, 6 of 6 calls used",
-        "The log is whole: 14 rows",
+        f"The log is whole: {ROWS} rows",
     ):
         assert line in done.out
     shop = tmp_path / "demo" / "shop"
@@ -82,20 +85,20 @@ def test_the_demo_refuses_a_folder_that_is_in_use(sb: CommandLine, tmp_path: Pat
 
 
 def test_verify_says_how_much_it_checked(sb: CommandLine, played: Path) -> None:
-    assert sb("audit", "verify").out.startswith("ok: 14 rows, anchored up to row 14; head ")
+    assert sb("audit", "verify").out.startswith(f"ok: {ROWS} rows, anchored up to row {ROWS}; head ")
     found = sb("audit", "verify", "--json").json
-    assert (found["ok"], found["rows"], found["anchored_seq"], found["problems"]) == (True, 14, 14, [])
+    assert (found["ok"], found["rows"], found["anchored_seq"], found["problems"]) == (True, ROWS, ROWS, [])
 
 
 def test_tail_filters_limits_and_says_what_it_left_out(sb: CommandLine, played: Path) -> None:
     limited = sb("audit", "tail", "-n", "3")
     assert len(limited.out.splitlines()) == 3
-    assert "showing the last 3 of 14 rows; --limit 0 shows all" in limited.err
+    assert f"showing the last 3 of {ROWS} rows; --limit 0 shows all" in limited.err
     assert sb("audit", "tail", "--tool", "http.get").out.count("\n") == 1
     assert sb("audit", "tail", "--kind", "kernel.budget.exceeded").out.count("\n") == 1
     nothing = sb("audit", "tail", "--agent", "nobody")
     assert (nothing.code, nothing.out, nothing.err) == (0, "", "no events fit\n")
-    assert sb("audit", "tail", "--since", "1h").out.count("\n") == 14
+    assert sb("audit", "tail", "--since", "1h").out.count("\n") == ROWS
     rows = [json.loads(line) for line in sb("audit", "tail", "--json").out.splitlines()]
     assert [row["seq"] for row in rows] == list(range(1, 15))
     assert rows[0]["at"].endswith("Z")
@@ -103,7 +106,7 @@ def test_tail_filters_limits_and_says_what_it_left_out(sb: CommandLine, played: 
 
 def test_show_takes_a_run_a_call_or_a_row(sb: CommandLine, played: Path) -> None:
     row = json.loads(sb("audit", "tail", "-n", "1", "--tool", "files.read", "--json").out)
-    assert len(sb("audit", "show", row["run_id"], "--json").json["items"]) == 14
+    assert len(sb("audit", "show", row["run_id"], "--json").json["items"]) == RUN_ROWS
     assert [item["seq"] for item in sb("audit", "show", row["call_id"], "--json").json["items"]] == [
         row["seq"]
     ]
@@ -123,9 +126,9 @@ def test_show_refuses_what_is_not_there(sb: CommandLine, played: Path, reference
 
 def test_export_writes_a_whole_file_or_none(sb: CommandLine, played: Path, tmp_path: Path) -> None:
     target = tmp_path / "log.jsonl"
-    assert "14 rows" in sb("audit", "export", "-o", str(target)).err
-    assert len([json.loads(line) for line in target.read_text("utf-8").splitlines()]) == 14
-    assert len(sb("audit", "export").out.splitlines()) == 14
+    assert f"{ROWS} rows" in sb("audit", "export", "-o", str(target)).err
+    assert len([json.loads(line) for line in target.read_text("utf-8").splitlines()]) == ROWS
+    assert len(sb("audit", "export").out.splitlines()) == ROWS
     refused = sb("audit", "export", "-o", str(tmp_path / "none" / "log.jsonl"))
     assert (refused.code, "cannot write" in refused.err) == (1, True)
 
@@ -134,14 +137,14 @@ def test_prune_asks_counts_and_leaves_a_log_that_verifies(sb: CommandLine, playe
     assert sb("audit", "prune").code == 2
     assert sb("audit", "prune", "--older-than", "soon").code == 2
     assert sb("audit", "prune", "--older-than", "1d", "--json", "--yes").json["removed"] == 0
-    assert sb("audit", "prune", "--older-than", "0s", "--dry-run", "--json").json["removed"] == 14
+    assert sb("audit", "prune", "--older-than", "0s", "--dry-run", "--json").json["removed"] == ROWS
     assert "orders.csv" in sb("audit", "tail").out
 
 
 def test_prune_without_a_terminal_needs_yes(sb: CommandLine, played: Path) -> None:
     refused = sb("audit", "prune", "--older-than", "0s")
     assert (refused.code, "--yes" in refused.err) == (2, True)
-    assert sb("audit", "prune", "--older-than", "0s", "--yes", "--json").json["removed"] == 14
+    assert sb("audit", "prune", "--older-than", "0s", "--yes", "--json").json["removed"] == ROWS
     assert "pruned" in sb("audit", "tail").out
     assert "pruned" in sb("audit", "show", "3").out
     assert sb("audit", "verify").code == 0
@@ -347,7 +350,7 @@ def test_whatever_the_shell_does_to_our_streams_and_words_the_end_is_orderly(
 def test_an_export_into_a_pipe_or_device_does_not_replace_it(played: Path, tmp_path: Path) -> None:
     command = f"{sys.executable} -m sb audit export -o /dev/stdout | wc -l"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "14"
+    assert done.stdout.strip() == str(ROWS)
 
 
 def test_a_closed_pipe_ends_quietly(played: Path) -> None:

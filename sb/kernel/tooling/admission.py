@@ -12,10 +12,13 @@ from enum import StrEnum
 from typing import Any
 
 from sb.canonical import NotCanonical, digest, freeze
+from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.tooling.arguments import problem_with, secrets_in
 from sb.kernel.tooling.call import Refused, ToolCall
+from sb.kernel.tooling.intents import KnownStep
 from sb.kernel.tooling.permissions import PolicyAction, ToolPolicy
+from sb.kernel.tooling.recorder import Recorder
 from sb.kernel.tooling.registry import IDEMPOTENCY_KEY, ToolRegistry, accepts_key
 from sb.text import human_bytes, nearest
 
@@ -36,17 +39,25 @@ class Admission:
         permissions: agent name to the permissions that its configuration grants.
         max_args_bytes: size limit of the arguments' canonical form.
         digest: of the canonical form.
+        gate: finds what lets a call pass that a person has to agree to, or queues it.
+        recorder: knows the named steps that need no second decision.
     """
 
     registry: ToolRegistry
     policy: ToolPolicy
+    gate: ApprovalGate
+    recorder: Recorder
     enforcement: ContractEnforcement = ContractEnforcement.OBSERVE
     permissions: Mapping[str, Collection[str]] = field(default_factory=dict)
     max_args_bytes: int = 1 << 20
     digest: Callable[[bytes], str] = digest
 
     def admit(self, call: ToolCall, args: Any) -> None:
-        """Pass, or raise Refused; whatever else a check raises is a refusal too. A refused call holds no budget."""
+        """Pass, or raise Refused; whatever else a check raises is a refusal too. A refused call holds no budget.
+
+        Raises:
+            KnownStep: a named step that would need a person's decision was announced before.
+        """
         try:
             self._freeze(call, args)
             self._look_up(call)
@@ -56,7 +67,7 @@ class Admission:
             self._reserve(call)
             self._locate(call)
             self._check_approval(call)
-        except Refused:
+        except (Refused, KnownStep):
             release(call)
             raise
         except Exception as error:
@@ -149,10 +160,10 @@ class Admission:
 
     def _check_approval(self, call: ToolCall) -> None:
         if call.policy is not None and call.policy.action is PolicyAction.REQUIRE_APPROVAL:
-            reasons = [{"rule": call.policy.rule, "reason": call.policy.reason}]
-            raise Refused(
-                ToolErrorCode.PERMISSION_DENIED, call.policy.reason, "requires_approval", {"reasons": reasons}
-            )
+            call.reasons = [{"rule": call.policy.rule, "reason": call.policy.reason}]
+        if call.reasons:
+            self.recorder.refuse_known_step(call)
+            self.gate.require(call)
 
 
 def release(call: ToolCall) -> None:

@@ -49,6 +49,7 @@ class ToolCall:
         has_deadline: whether timeout_ms is enforced while the tool runs, rather than judged afterwards.
         tool, spec: set by `found`, once the tool is `known`; `fn` once it is located.
         contract: the audit entries about the contract's fingerprint.
+        approval_id, grant_id: what lets it pass although there are `reasons` for which a person has to decide.
         identity: what makes it this step and no other; only calls with side effects have one.
         secrets: texts that may appear nowhere, longest first.
     """
@@ -70,6 +71,9 @@ class ToolCall:
     contract: dict[str, Any] = field(default_factory=dict)
     policy: PolicyDecision | None = None
     policy_version: str = ""
+    approval_id: str = ""
+    grant_id: str = ""
+    reasons: list[dict[str, str]] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
     accepts_key: bool = False
     identity: Step | None = None
@@ -80,6 +84,16 @@ class ToolCall:
         self.tool, self.spec, self.known = tool, tool.spec, True
         self.side_effecting = tool.spec.side_effecting
         self.has_deadline = self.side_effecting or "timeout_ms" in tool.spec.declared
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the contract as it is now."""
+        return str(self.contract["tool_contract_fingerprint"])
+
+    @property
+    def announced(self) -> bool:
+        """Whether it is put on record before it runs: it may change something, or uses a person's decision."""
+        return self.side_effecting or bool(self.reasons)
 
     @property
     def subject(self) -> Subject:

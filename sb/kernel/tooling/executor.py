@@ -13,6 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sb.errors import SBError
+from sb.kernel.approvals.decisions import Approvals
+from sb.kernel.approvals.gate import ApprovalGate, ApprovalSettings
+from sb.kernel.authority.authority import Authority
 from sb.kernel.contracts import ResultDetails, ToolErrorCode, ToolProvenance, ToolResult
 from sb.kernel.data_classification import redact, redact_text
 from sb.kernel.run_context import RunContext, SafetyMode
@@ -45,6 +48,8 @@ class ToolExecutor:
         contract_enforcement: "off", "observe" (log a changed contract) or "enforce" (deny it where it has side
             effects).
         permissions: agent name to what its configuration grants; without an entry nothing is granted.
+        authority: says who may decide; by default nobody is enrolled, and decisions are unsigned.
+        approvals: how long requests wait, and which tools need two people.
         power: whether every intent survives power loss, not only those of destructive tools.
         max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
         workers: runs calls that have a hard deadline; replaced to test without waiting.
@@ -58,6 +63,8 @@ class ToolExecutor:
         *,
         contract_enforcement: str = "observe",
         permissions: Mapping[str, Collection[str]] | None = None,
+        authority: Authority | None = None,
+        approvals: ApprovalSettings | None = None,
         power: bool = False,
         max_args_bytes: int = 1 << 20,
         max_result_bytes: int = 8 << 20,
@@ -69,15 +76,19 @@ class ToolExecutor:
         self.registry = registry
         self.policy = policy or ToolPolicy.normal()
         self.event_log: EventLog = event_log or EventLog(clock=clock, ids=ids)
+        self.approvals = Approvals(self.event_log, authority or Authority(None, self.event_log))
+        self._gate = ApprovalGate(self.approvals, approvals)
+        self._recorder = Recorder(self.event_log, self._gate, power=power)
         self._admission = Admission(
             registry,
             self.policy,
+            self._gate,
+            self._recorder,
             ContractEnforcement(contract_enforcement),
             permissions or {},
             max_args_bytes,
             self.event_log.digest,
         )
-        self._recorder = Recorder(self.event_log, power=power)
         self._workers = workers or _workers
         self._attempts = Attempts(self._workers, clock, ids, max_result_bytes)
         self._telemetry = telemetry or Telemetry()
@@ -102,6 +113,8 @@ class ToolExecutor:
         override_fn: ToolFunction | None = None,
         *,
         step: str = "",
+        approval_id: str = "",
+        wait_s: float = 0.0,
     ) -> ToolResult:
         """Run one tool call and say what became of it; never raises for what a tool or policy does.
 
@@ -112,11 +125,15 @@ class ToolExecutor:
             step: the caller's name for this step of the run. A side effect of one run, tool and step happens once:
                 asked again, the recorded result is returned, redacted as the log keeps it (None if that was too
                 large to keep, or was pruned); with other arguments it is refused. A failed step may be repeated.
+            approval_id: the approval to use, if a person has to agree; by default the one of this very call.
+            wait_s: seconds to wait for a person's decision. With 0, a call that needs one returns at once with
+                PERMISSION_DENIED and `data={"approval_id", "reasons", "expires_at"}`; repeated once it is approved,
+                it runs. Waiting uses no budget.
 
         Returns:
             The tool's result, or an error with a ToolErrorCode.
         """
-        return self._execute(ctx, tool_id, args, override_fn, step, None)
+        return self._execute(ctx, tool_id, args, override_fn, step, None, approval_id, wait_s)
 
     async def aexecute(
         self,
@@ -126,6 +143,8 @@ class ToolExecutor:
         override_fn: ToolFunction | None = None,
         *,
         step: str = "",
+        approval_id: str = "",
+        wait_s: float = 0.0,
     ) -> ToolResult:
         """`execute` for coroutines: it runs in a worker thread, and an async tool in the caller's event loop.
 
@@ -134,7 +153,7 @@ class ToolExecutor:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        call = partial(self._execute, ctx, tool_id, args, override_fn, step, loop)
+        call = partial(self._execute, ctx, tool_id, args, override_fn, step, loop, approval_id, wait_s)
         return await asyncio.wrap_future(self._workers.submit(call))
 
     def execute_batch(self, ctx: RunContext, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[ToolResult]:
@@ -157,12 +176,29 @@ class ToolExecutor:
         override_fn: ToolFunction | None,
         step: str,
         loop: asyncio.AbstractEventLoop | None,
+        approval_id: str,
+        wait_s: float,
     ) -> ToolResult:
-        call = ToolCall(ctx, str(tool_id), f"call_{self._ids.token(8)}", str(step), override_fn)
+        call = ToolCall(
+            ctx,
+            str(tool_id),
+            f"call_{self._ids.token(8)}",
+            str(step),
+            override_fn,
+            approval_id=str(approval_id),
+        )
         try:
             self._admission.admit(call, args)
+        except KnownStep as known:
+            return self._replay(call, known)
         except Refused as refusal:
-            return self._refuse(call, refusal)
+            result = self._refuse(call, refusal)
+            if wait_s <= 0 or refusal.rule != "requires_approval":
+                return result
+            waiting = str(result.data["approval_id"])
+            if not self._gate.wait(waiting, wait_s):
+                return result
+            return self._execute(ctx, tool_id, args, override_fn, step, loop, waiting, 0)
         span = self._telemetry.start(ctx, call.spec, call.call_id, call.shown_args)
         result = self._run_recorded(call, span, loop)
         span.end(result)
@@ -191,13 +227,16 @@ class ToolExecutor:
     ) -> ToolResult:
         intent_id, announced = None, False
         try:
-            if call.side_effecting:
+            if call.announced:
                 intent_id = self._recorder.intent(call, self._attempts.longest_s(call))
             announced = True
             outcome = self._attempts.run(call, loop)
         except KnownStep as known:
             release(call)
             return self._replay(call, known)
+        except Refused as refusal:
+            release(call)
+            return self._record_refusal(call, refusal)
         except KeyboardInterrupt:
             if not announced:
                 release(call)

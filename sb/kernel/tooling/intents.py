@@ -18,7 +18,7 @@ from sb.decisions.namespace import TOOL_DISPATCH
 from sb.state import EventLog, LogWrite, Subject
 from sb.store import driver
 
-_HOST = socket.gethostname()
+HOST = socket.gethostname()
 _live: set[tuple[str, int]] = set()  # (database id, intent) of the calls that this process is running
 
 
@@ -120,7 +120,7 @@ class Intents:
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._owner = f"{_HOST}:{os.getpid()}"
+        self._owner = f"{HOST}:{os.getpid()}"
 
     def open(self, write: LogWrite, event_id: int, subject: Subject, step: Step, deadline: int) -> None:
         """Record that a call is about to run.
@@ -148,15 +148,19 @@ class Intents:
         _live.add(known)
         write.undo.append(lambda: _live.discard(known))
 
-    def refuse_known_step(self, write: LogWrite, step: Step) -> None:
-        """Raise KnownStep if this step is done, or was announced and has not ended."""
+    def refuse_known_step(self, execute: Callable[..., driver.Cursor], step: Step) -> None:
+        """Raise KnownStep if this step is done, or was announced and has not ended.
+
+        Args:
+            execute: of the transaction or snapshot in which that holds.
+        """
         query = "SELECT call_id, args_digest, result, error FROM steps WHERE step_key = ?"
-        done = write.execute(query, (step.key,)).fetchone()
+        done = execute(query, (step.key,)).fetchone()
         if done:
             same = done[1] == step.args_digest
             raise KnownStep(done[0], same_args=same, done=True, result=done[2], error=done[3])
         query = "SELECT call_id, args_digest FROM intents WHERE step_key = ?"
-        announced = write.execute(query, (step.key,)).fetchone()
+        announced = execute(query, (step.key,)).fetchone()
         if announced:
             raise KnownStep(announced[0], same_args=announced[1] == step.args_digest, done=False)
 
@@ -194,11 +198,11 @@ class Intents:
         if now > intent.deadline:
             return True
         host, _, pid = intent.owner.rpartition(":")
-        if host != _HOST:
+        if host != HOST:
             return False
         if pid == str(os.getpid()):
             return (self._log.database_id, intent.id) not in _live
-        return not _runs(pid)
+        return not process_lives(pid)
 
     def _settle(self, intent: Intent) -> bool:
         subject = Subject(intent.run_id, "", intent.agent, intent.tool_id, intent.call_id)
@@ -211,7 +215,7 @@ class Intents:
             return True
 
 
-def _runs(pid: str) -> bool:
+def process_lives(pid: str) -> bool:
     """Whether a process of this number lives on this host."""
     try:
         os.kill(int(pid), 0)

@@ -12,6 +12,7 @@ from sb.decisions.namespace import (
     TOOL_DISPATCH,
     TOOL_POLICY_BLOCKED,
 )
+from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance
 from sb.kernel.data_classification import redact_json, redact_text, scrub
 from sb.kernel.run_context import RunContext
@@ -29,6 +30,8 @@ _BLOCKED_BY_POLICY = {
     "capabilities",
     "requires_permission",
     "requires_approval",
+    "approval_denied",
+    "approval_refused",
 }
 
 
@@ -68,12 +71,14 @@ class Recorder:
     """Writes the events of calls and runs, and the intents beside them, in one transaction each.
 
     Args:
-        power: whether every intent survives power loss, not only those of destructive tools.
+        gate: where a person's decision is used up.
+        power: whether every intent survives power loss, not only those of destructive tools and of approved calls.
     """
 
-    def __init__(self, log: EventLog, *, power: bool = False) -> None:
+    def __init__(self, log: EventLog, gate: ApprovalGate, *, power: bool = False) -> None:
         self.log = log
         self.intents = Intents(log)
+        self._gate = gate
         self._power = power
 
     def run_started(self, ctx: RunContext) -> None:
@@ -129,19 +134,31 @@ class Recorder:
         Raises:
             StoreError: it could not be committed, so the call must not run.
             KnownStep: this named step was announced before; it must not run again.
+            Refused: the person's decision that it needs cannot be used.
         """
         step = call.identity = step_of(call.subject, call.step, call.args_digest)
         facts = {"phase": "intent", "idempotency_key": step.idempotency_key, **self._facts(call)}
+        if call.reasons:
+            facts |= {"approval_id": call.approval_id} if call.approval_id else {"grant_id": call.grant_id}
         said = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
-        irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE
+        irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE or bool(call.approval_id)
         with self.log.write(power=self._power or irreversible) as write:
             if call.step:
-                self.intents.refuse_known_step(write, step)
+                self.intents.refuse_known_step(write.execute, step)
             self._announce(write, call.ctx)
+            if call.reasons:
+                self._gate.use(write, call)
             event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             deadline = int((self.log.clock.now() + deadline_s) * 1e6)
             self.intents.open(write, event_id, call.subject, step, deadline)
         return event_id
+
+    def refuse_known_step(self, call: ToolCall) -> None:
+        """Raise KnownStep if the call is a named step that was announced before."""
+        if call.step:
+            step = step_of(call.subject, call.step, call.args_digest)
+            with self.log.database.snapshot() as connection:
+                self.intents.refuse_known_step(connection.execute, step)
 
     def replayed(self, call: ToolCall, known: KnownStep) -> None:
         """Record that a step that is done was asked for again, and nothing was run."""

@@ -19,7 +19,7 @@ CREATE TABLE approvals (
     requested_at INTEGER NOT NULL, -- microseconds since the epoch, as all times here
     due_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
-    request TEXT NOT NULL, -- what the operator is shown, redacted, as JSON
+    event_id INTEGER NOT NULL REFERENCES events (id), -- holds what the operator is shown
     decided_at INTEGER,
     decided_by TEXT NOT NULL DEFAULT '',
     reason TEXT NOT NULL DEFAULT ''

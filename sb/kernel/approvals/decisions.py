@@ -1,0 +1,256 @@
+"""How does a person decide about a waiting call, and take a decision back?
+
+Each decision is one transaction: the signed event and the row's new state. Whoever comes second is told who was first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sb.decisions.namespace import (
+    APPROVAL_APPROVED,
+    APPROVAL_DENIED,
+    APPROVAL_EXPIRED,
+    APPROVAL_REVOKED,
+    GRANT_MADE,
+    GRANT_REVOKED,
+)
+from sb.errors import DeniedError, NotFoundError, SBError, UsageError
+from sb.kernel.approvals.approval import (
+    GRANT_COLUMNS,
+    MICROSECONDS,
+    Approval,
+    ApprovalState,
+    Grant,
+    approval_of,
+    grant_of,
+)
+from sb.kernel.approvals.queue import SELECT_APPROVALS, ApprovalQueue, shown_id
+from sb.kernel.approvals.standing import approvers, binding_digest, refuse_requester
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.signing import Decider, signed_statement
+from sb.kernel.contracts import SafetyClass
+from sb.kernel.data_classification import redact_text
+from sb.sources import iso
+from sb.state import EventLog, LogWrite, Subject
+from sb.text import plain
+
+LONGEST_REASON = 1000  # characters
+LONGEST_GRANT_S = 30 * 86_400
+MOST_EXPIRED = 200  # recorded in one transaction
+
+
+class AlreadyDecided(SBError):
+    """Somebody was faster, or the time is over."""
+
+    kind = "already_decided"
+
+
+class Approvals(ApprovalQueue):
+    """The queue, and the decisions about it.
+
+    Args:
+        authority: says who may decide.
+    """
+
+    def __init__(self, log: EventLog, authority: Authority) -> None:
+        super().__init__(log)
+        self.authority = authority
+
+    def approve(self, approval_id: str, by: Decider, reason: str) -> Approval:
+        """Approve one call; with dual control the second person's approval makes it count.
+
+        Raises:
+            NotFoundError: no such approval.
+            AlreadyDecided: it does not wait any more.
+            DeniedError: this person may not decide it.
+            UsageError: the reason is missing or too long.
+        """
+        reason = self._reason(reason)
+        with self.log.write(power=True) as write:
+            return self._approve(write, approval_id, by, reason)
+
+    def grant(
+        self,
+        approval_id: str,
+        by: Decider,
+        reason: str,
+        *,
+        lasting_s: int,
+        this_run: bool = False,
+        args: Mapping[str, str] | None = None,
+    ) -> Grant:
+        """Approve one call, and others of the same agent, tool and contract in advance.
+
+        Args:
+            lasting_s: seconds from now until which it counts.
+            this_run: only calls of the run that asked.
+            args: argument name to the pattern of its value; a call with an argument that is not named does not fit.
+                Without any, all arguments fit, which needs `this_run`.
+
+        Raises:
+            DeniedError: the tool is destructive or under dual control, or this person may not decide.
+            others: as `approve`.
+        """
+        reason = self._reason(reason)
+        if not 0 < lasting_s <= LONGEST_GRANT_S:
+            raise UsageError("a grant lasts at most 30 days", "choose a shorter time")
+        if not args and not this_run:
+            raise UsageError(
+                "a grant for other runs must say which arguments it allows", "name each: --arg NAME=PATTERN"
+            )
+        with self.log.write(power=True) as write:
+            approval = self._approve(write, approval_id, by, reason)
+            if approval.safety_class == SafetyClass.DESTRUCTIVE:
+                raise DeniedError(f"{approval.tool_id} is destructive: each call is decided by itself")
+            if approval.needed > 1:
+                raise DeniedError(f"{approval.tool_id} is under dual control: each call is decided by itself")
+            return self._grant(write, approval, by, reason, lasting_s, this_run, dict(args or {}))
+
+    def deny(self, approval_id: str, by: Decider, reason: str) -> Approval:
+        """Deny one waiting call; one person is enough. Raises like `approve`."""
+        reason = self._reason(reason)
+        with self.log.write(power=True) as write:
+            approval = self._open(write, approval_id, ApprovalState.WAITING)
+            self._record(write, APPROVAL_DENIED, "deny", approval, by, reason)
+            return self._move(write, approval, ApprovalState.DENIED, by.name, reason)
+
+    def revoke(self, reference: str, by: Decider, reason: str) -> Approval | Grant:
+        """Take back an approval that was not used yet, or a grant; raises like `approve`."""
+        reason = self._reason(reason)
+        with self.log.write(power=True) as write:
+            if reference.startswith("grant_"):
+                return self._revoke_grant(write, reference, by, reason)
+            approval = self._open(write, reference, ApprovalState.APPROVED)
+            self._record(write, APPROVAL_REVOKED, "revoke", approval, by, reason)
+            return self._move(write, approval, ApprovalState.REVOKED, by.name, reason)
+
+    def expire(self, write: LogWrite) -> None:
+        """Record that the time of open requests is over; they count as denied with or without that."""
+        sql = f"{SELECT_APPROVALS} WHERE a.state IN ('waiting', 'approved') AND a.expires_at <= ? LIMIT ?"
+        for row in write.execute(sql, (self.now(), MOST_EXPIRED)).fetchall():
+            approval = approval_of(row)
+            facts = {"was": str(approval.state), "binding": approval.binding(self.log.database_id)}
+            write.append(APPROVAL_EXPIRED, {}, _subject(approval), facts)
+            write.execute("UPDATE approvals SET state = 'expired' WHERE number = ?", (approval.number,))
+
+    def _approve(self, write: LogWrite, approval_id: str, by: Decider, reason: str) -> Approval:
+        approval = self._open(write, approval_id, ApprovalState.WAITING)
+        before = approvers(self.log, self.authority, write.execute, approval)
+        if by.name in before:
+            raise DeniedError(f"{by.name} has approved {approval.id} already; a second person has to")
+        if approval.needed > 1 and not self.authority.enrolled():
+            raise DeniedError(
+                "dual control needs two enrolled operators", "sb operator init, sb operator add"
+            )
+        refuse_requester(by.name, approval.agent, str(approval.request.get("user_sid", "")))
+        self._record(write, APPROVAL_APPROVED, "approve", approval, by, reason)
+        names = (*before, by.name)
+        state = ApprovalState.APPROVED if len(names) >= approval.needed else ApprovalState.WAITING
+        return self._move(write, approval, state, ", ".join(names), reason)
+
+    def _open(self, write: LogWrite, approval_id: str, wanted: ApprovalState) -> Approval:
+        """The approval, if it is in this state and its time is not over."""
+        found = self.find(write.execute, approval_id)
+        if found is None:
+            raise NotFoundError(f"no approval {shown_id(approval_id)!r}", "sb approvals list shows them")
+        approval = found.at(self.now())
+        if approval.state is not wanted:
+            by = f" by {approval.decided_by}" if approval.decided_by else ""
+            why = f": {approval.reason}" if approval.reason else ""
+            raise AlreadyDecided(
+                f"{approval.id} is {approval.state}{by}{why}", f"sb approvals show {approval.id}"
+            )
+        return approval
+
+    def _record(
+        self, write: LogWrite, kind: str, action: str, approval: Approval, by: Decider, reason: str
+    ) -> None:
+        binding = approval.binding(self.log.database_id)
+        facts = {"signed": self._signed(by, action, binding, reason)}
+        write.append(kind, {"reason": reason, "by": by.name}, _subject(approval), facts)
+
+    def _signed(self, by: Decider, action: str, binding: dict[str, Any], reason: str) -> dict[str, Any]:
+        """The signed statement, once it is sure that the executor will accept it."""
+        statement = {
+            "action": action,
+            "binding": binding_digest(binding),
+            "reason": reason,
+            "at": iso(self.log.clock.now()),
+        }
+        signed = signed_statement(by, statement)
+        self.authority.verify(signed)
+        return signed
+
+    def _move(
+        self, write: LogWrite, approval: Approval, state: ApprovalState, names: str, reason: str
+    ) -> Approval:
+        now = self.now()
+        write.execute(
+            "UPDATE approvals SET state = ?, decided_at = ?, decided_by = ?, reason = ? WHERE number = ?",
+            (state, now, names, reason, approval.number),
+        )
+        return replace(approval, state=state, decided_at=now, decided_by=names, reason=reason)
+
+    def _grant(
+        self,
+        write: LogWrite,
+        approval: Approval,
+        by: Decider,
+        reason: str,
+        lasting_s: int,
+        this_run: bool,
+        args: dict[str, str],
+    ) -> Grant:
+        now = self.now()
+        row = (
+            f"grant_{self.log.ids.token(8)}",
+            "active",
+            approval.agent,
+            approval.tool_id,
+            approval.fingerprint,
+            approval.run_id if this_run else "",
+            json.dumps(args),
+            now,
+            by.name,
+            reason,
+            now + lasting_s * MICROSECONDS,
+            0,
+            None,
+        )
+        names = GRANT_COLUMNS.partition(", ")[2]
+        marks = ", ".join("?" * len(row))
+        number = write.execute(f"INSERT INTO grants ({names}) VALUES ({marks})", row).lastrowid
+        grant = grant_of((number, *row))
+        binding = grant.binding(self.log.database_id)
+        facts = {"binding": binding, "signed": self._signed(by, "grant", binding, reason)}
+        write.append(GRANT_MADE, {"reason": reason, "by": by.name}, _subject(grant), facts)
+        return grant
+
+    def _revoke_grant(self, write: LogWrite, grant_id: str, by: Decider, reason: str) -> Grant:
+        row = write.execute(f"SELECT {GRANT_COLUMNS} FROM grants WHERE id = ?", (grant_id,)).fetchone()
+        if row is None:
+            raise NotFoundError(f"no grant {shown_id(grant_id)!r}", "sb approvals grants lists them")
+        grant = grant_of(row).at(self.now())
+        if grant.state != "active":
+            raise AlreadyDecided(f"{grant.id} is {grant.state}")
+        signed = self._signed(by, "revoke", grant.binding(self.log.database_id), reason)
+        write.append(GRANT_REVOKED, {"reason": reason, "by": by.name}, _subject(grant), {"signed": signed})
+        write.execute("UPDATE grants SET state = 'revoked' WHERE number = ?", (grant.number,))
+        return replace(grant, state="revoked")
+
+    def _reason(self, text: str) -> str:
+        reason = redact_text(plain(text, one_line=True).strip())
+        if not reason:
+            raise UsageError("a decision needs a reason", "--reason TEXT")
+        if len(reason) > LONGEST_REASON:
+            raise UsageError(f"the reason has more than {LONGEST_REASON} characters", "say it shorter")
+        return reason
+
+
+def _subject(about: Approval | Grant) -> Subject:
+    """People's events are found by what they are about, in place of a call's id."""
+    return Subject(about.run_id, "", about.agent, about.tool_id, about.id)

@@ -1,0 +1,271 @@
+"""May this call pass, given that a person has to agree: is there a grant, a decision, or a request to make?
+
+Asked twice: before the budget is spent, to find what may be used or to queue the request; and inside the transaction
+of the intent, where an approval is used up once and for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sb.decisions.namespace import APPROVAL_REQUESTED, APPROVAL_USED
+from sb.errors import NotFoundError, SBError
+from sb.kernel.approvals.approval import (
+    APPROVAL_COLUMNS,
+    GRANT_COLUMNS,
+    MICROSECONDS,
+    OPEN,
+    Approval,
+    ApprovalState,
+    Grant,
+    approval_of,
+    grant_of,
+    this_process,
+)
+from sb.kernel.approvals.background import background
+from sb.kernel.approvals.decisions import Approvals
+from sb.kernel.approvals.queue import SELECT_APPROVALS
+from sb.kernel.approvals.standing import approvers, confirm_grant
+from sb.kernel.contracts import SafetyClass, ToolErrorCode
+from sb.kernel.policy.patterns import matches, permits
+from sb.kernel.tooling.call import Refused, ToolCall
+from sb.sources import iso
+from sb.state import LogWrite, Subject
+
+POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class ApprovalSettings:
+    """How long requests wait, and which tools need two people.
+
+    Args:
+        overdue_after_s, expire_after_s: seconds after the request.
+        dual_control: patterns of tool ids.
+    """
+
+    overdue_after_s: int = 30 * 60
+    expire_after_s: int = 4 * 3600
+    dual_control: tuple[str, ...] = ()
+
+
+class ApprovalGate:
+    """Stands between admission and the intent of calls that a person has to agree to."""
+
+    def __init__(self, approvals: Approvals, settings: ApprovalSettings | None = None) -> None:
+        self.approvals = approvals
+        self._settings = settings or ApprovalSettings()
+        self._log = approvals.log
+
+    def require(self, call: ToolCall) -> None:
+        """Find what lets the call pass, and note it on the call.
+
+        Raises:
+            Refused: nothing does. A request waits for a person now, or the one that was named cannot be used.
+        """
+        if call.approval_id:
+            self._take(call, self._named(call))
+            return
+        grant = self._grant_for(call)
+        if grant is not None:
+            call.grant_id = grant.id
+            return
+        found = self._newest(call)
+        blocking = (*OPEN, ApprovalState.DENIED)
+        if found is not None and found.state in blocking and self.approvals.now() < found.expires_at:
+            self._take(call, found)
+        else:
+            self._queue(call)
+
+    def use(self, write: LogWrite, call: ToolCall) -> None:
+        """Use the approval or grant in the transaction of the call's intent.
+
+        Raises:
+            Refused: it cannot be used (any more); the transaction must not be committed.
+        """
+        try:
+            if call.grant_id:
+                self._use_grant(write, call)
+            else:
+                self._use_approval(write, call)
+        except SBError as error:
+            reference = call.grant_id or call.approval_id
+            reason = f"{reference} cannot be used: {error.message}"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "approval_refused") from error
+
+    def wait(self, approval_id: str, wait_s: float) -> bool:
+        """Wait for a decision; True when the request does not wait any more.
+
+        Args:
+            wait_s: at most so many seconds.
+        """
+        clock = self._log.clock
+        until = clock.monotonic() + wait_s
+        self._set_waiter(approval_id, this_process())
+        try:
+            while self.approvals.get(approval_id).state is ApprovalState.WAITING:
+                left = until - clock.monotonic()
+                if left <= 0:
+                    return False
+                clock.sleep(min(POLL_S, left))
+            return True
+        finally:
+            self._set_waiter(approval_id, "")
+
+    def _set_waiter(self, approval_id: str, waiter: str) -> None:
+        with self._log.database.write() as execute:
+            execute("UPDATE approvals SET waiter = ? WHERE id = ?", (waiter, approval_id))
+
+    def _named(self, call: ToolCall) -> Approval:
+        try:
+            found = self.approvals.get(call.approval_id)
+        except NotFoundError as error:
+            raise _refused(error.message) from None
+        for what, approved, asked in (
+            ("another agent", found.agent, call.ctx.agent_name),
+            ("another tool", found.tool_id, call.tool_id),
+            ("another contract", found.fingerprint, call.fingerprint),
+            ("other arguments", found.args_digest, call.args_digest),
+        ):
+            if approved != asked:
+                raise _refused(f"{found.id} is for {what}")
+        return found
+
+    def _newest(self, call: ToolCall) -> Approval | None:
+        rows = self._log.database.query(
+            f"{SELECT_APPROVALS} WHERE a.agent = ? AND a.tool_id = ? AND a.args_digest = ? AND a.fingerprint = ?"
+            " ORDER BY a.number DESC LIMIT 1",
+            (call.ctx.agent_name, call.tool_id, call.args_digest, call.fingerprint),
+        )
+        return approval_of(rows[0]).at(self.approvals.now()) if rows else None
+
+    def _take(self, call: ToolCall, found: Approval) -> None:
+        if found.state is ApprovalState.APPROVED:
+            call.approval_id = found.id
+            return
+        if found.state is ApprovalState.WAITING:
+            raise self._waiting(found.id, found.expires_at, call)
+        by = f" by {found.decided_by}" if found.decided_by else ""
+        why = f": {found.reason}" if found.reason else ""
+        rule = "approval_denied" if found.state is ApprovalState.DENIED else "approval_refused"
+        raise Refused(ToolErrorCode.PERMISSION_DENIED, f"{found.id} is {found.state}{by}{why}", rule)
+
+    def _waiting(self, approval_id: str, expires_at: int, call: ToolCall) -> Refused:
+        reasons = "; ".join(reason["reason"] for reason in call.reasons)
+        data = {
+            "approval_id": approval_id,
+            "reasons": call.reasons,
+            "expires_at": iso(expires_at / MICROSECONDS),
+        }
+        message = f"{reasons} ({approval_id} waits for a decision)"
+        return Refused(ToolErrorCode.PERMISSION_DENIED, message, "requires_approval", data)
+
+    def _grant_for(self, call: ToolCall) -> Grant | None:
+        """A grant that covers the call and that a person really made."""
+        if call.spec.effective_class is SafetyClass.DESTRUCTIVE or self._needed(call) > 1:
+            return None
+        rows = self._log.database.query(
+            f"SELECT {GRANT_COLUMNS} FROM grants WHERE tool_id = ? AND agent = ? AND state = 'active'"
+            " AND fingerprint = ? AND expires_at > ? AND run_id IN ('', ?)",
+            (call.tool_id, call.ctx.agent_name, call.fingerprint, self.approvals.now(), call.ctx.run_id),
+        )
+        for grant in map(grant_of, rows):
+            if _covers(grant, call.args) and self._sound(grant):
+                return grant
+        return None
+
+    def _sound(self, grant: Grant) -> bool:
+        with self._log.database.snapshot() as connection:
+            try:
+                confirm_grant(self._log, self.approvals.authority, connection.execute, grant)
+            except SBError:  # then a person decides, who sees it
+                return False
+        return True
+
+    def _needed(self, call: ToolCall) -> int:
+        return 2 if any(matches(pattern, call.tool_id) for pattern in self._settings.dual_control) else 1
+
+    def _queue(self, call: ToolCall) -> None:
+        """Put the call before a person; always raises Refused."""
+        shown = background(self.approvals, call)
+        now = self.approvals.now()
+        approval = Approval(
+            number=0,
+            id=f"apr_{self._log.ids.token(8)}",
+            state=ApprovalState.WAITING,
+            agent=call.ctx.agent_name,
+            tool_id=call.tool_id,
+            fingerprint=call.fingerprint,
+            args_digest=call.args_digest,
+            safety_class=str(call.spec.effective_class),
+            run_id=call.ctx.run_id,
+            call_id=call.call_id,
+            waiter="",
+            needed=self._needed(call),
+            requested_at=now,
+            due_at=now + self._settings.overdue_after_s * MICROSECONDS,
+            expires_at=now + self._settings.expire_after_s * MICROSECONDS,
+            decided_at=None,
+            decided_by="",
+            reason="",
+            request=shown,
+        )
+        with self._log.write() as write:
+            self.approvals.expire(write)
+            self._insert(write, approval, call)
+        raise self._waiting(approval.id, approval.expires_at, call)
+
+    def _insert(self, write: LogWrite, approval: Approval, call: ToolCall) -> None:
+        facts = {
+            "binding": approval.binding(self._log.database_id),
+            "asked_by": call.call_id,
+            "policy_version": call.policy_version,
+            "safety_class": approval.safety_class,
+            **call.contract,
+        }
+        subject = Subject(approval.run_id, call.ctx.trace_id, approval.agent, approval.tool_id, approval.id)
+        event_id = write.append(APPROVAL_REQUESTED, approval.request, subject, facts)
+        row = {name: getattr(approval, name) for name in APPROVAL_COLUMNS.replace("a.", "").split(", ")}
+        del row["number"]
+        row["event_id"] = event_id
+        marks = ", ".join("?" * len(row))
+        write.execute(f"INSERT INTO approvals ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
+
+    def _use_approval(self, write: LogWrite, call: ToolCall) -> None:
+        found = self.approvals.find(write.execute, call.approval_id)
+        if found is None or found.at(self.approvals.now()).state is not ApprovalState.APPROVED:
+            state = "gone" if found is None else found.at(self.approvals.now()).state
+            raise _refused(f"{call.approval_id} is {state}")
+        names = approvers(self._log, self.approvals.authority, write.execute, found)
+        if len(names) < found.needed:
+            raise _refused(f"{found.id} was approved by {len(names)} of {found.needed} people")
+        changed = write.execute(
+            "UPDATE approvals SET state = 'used' WHERE id = ? AND state = 'approved' AND agent = ? AND tool_id = ?"
+            " AND fingerprint = ? AND args_digest = ?",
+            (found.id, call.ctx.agent_name, call.tool_id, call.fingerprint, call.args_digest),
+        ).rowcount
+        if changed != 1:
+            raise _refused(f"{found.id} is for another call")
+        subject = Subject(call.ctx.run_id, call.ctx.trace_id, found.agent, found.tool_id, found.id)
+        write.append(APPROVAL_USED, {}, subject, {"used_by": call.call_id, "approved_by": list(names)})
+
+    def _use_grant(self, write: LogWrite, call: ToolCall) -> None:
+        now = self.approvals.now()
+        changed = write.execute(
+            "UPDATE grants SET uses = uses + 1, last_used_at = ? WHERE id = ? AND state = 'active' AND expires_at > ?",
+            (now, call.grant_id, now),
+        ).rowcount
+        if changed != 1:
+            raise _refused(f"{call.grant_id} was revoked or has expired")
+
+
+def _refused(reason: str) -> Refused:
+    return Refused(ToolErrorCode.PERMISSION_DENIED, reason, "approval_refused")
+
+
+def _covers(grant: Grant, args: dict[str, Any]) -> bool:
+    """Whether every argument of the call has a pattern and fits it; a grant without patterns covers any."""
+    return not grant.args or all(
+        name in grant.args and permits(grant.args[name], value) for name, value in args.items()
+    )

@@ -1,0 +1,116 @@
+"""Which calls wait for a person, which were decided, and which grants are there?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sb.errors import NotFoundError
+from sb.kernel.approvals.approval import (
+    APPROVAL_COLUMNS,
+    GRANT_COLUMNS,
+    MICROSECONDS,
+    OPEN,
+    Approval,
+    ApprovalState,
+    Grant,
+    approval_of,
+    grant_of,
+)
+from sb.kernel.approvals.standing import Execute
+from sb.state import EventLog
+from sb.text import nearest, plain, shorten
+
+SELECT_APPROVALS = (
+    f"SELECT {APPROVAL_COLUMNS}, e.payload FROM approvals AS a JOIN events AS e ON e.id = a.event_id"
+)
+_OPEN = "('waiting', 'approved')"
+_SEARCHED = (
+    "a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' ' || a.decided_by || ' ' || a.reason"
+)
+
+
+class ApprovalQueue:
+    """Reads the queue of one log's database. Times are judged by the log's clock."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+
+    def now(self) -> int:
+        """Microseconds since the epoch."""
+        return int(self.log.clock.now() * MICROSECONDS)
+
+    def page(
+        self, *, states: Collection[ApprovalState] = (), words: str = "", before: int = 0, limit: int = 200
+    ) -> list[Approval]:
+        """Approvals, newest first.
+
+        Args:
+            states: only those in one of these as of now; empty for all.
+            words: only those in whose id, agent, tool, run or deciders each of these words occurs.
+            before: only those with a lower number; 0 for all.
+            limit: at most so many; 0 for all.
+        """
+        where, parameters = self._where(states, words)
+        if before:
+            where, parameters = f"{where} AND a.number < ?", (*parameters, before)
+        sql = f"{SELECT_APPROVALS} WHERE {where} ORDER BY a.number DESC LIMIT ?"
+        rows = self.log.database.query(sql, (*parameters, limit or -1))
+        now = self.now()
+        return [approval_of(row).at(now) for row in rows]
+
+    def count(self, *, states: Collection[ApprovalState] = (), words: str = "") -> int:
+        """How many `page` would list."""
+        where, parameters = self._where(states, words)
+        return int(
+            self.log.database.query(f"SELECT count(*) FROM approvals AS a WHERE {where}", parameters)[0][0]
+        )
+
+    def _where(self, states: Collection[ApprovalState], words: str) -> tuple[str, tuple[str | int, ...]]:
+        clauses, parameters = ["1"], list[str | int]()
+        if states:
+            marks = ", ".join("?" * len(states))
+            # An open row whose time is over is expired, whether or not anything has noted it yet.
+            clauses.append(
+                f"CASE WHEN a.state IN {_OPEN} AND a.expires_at <= ? THEN 'expired' ELSE a.state END IN ({marks})"
+            )
+            parameters += [self.now(), *map(str, states)]
+            if set(states) <= set(OPEN):
+                clauses.append(f"a.state IN {_OPEN}")  # names the index
+        for word in words.split():
+            clauses.append(f"instr(lower({_SEARCHED}), lower(?)) > 0")
+            parameters.append(word)
+        return " AND ".join(clauses), tuple(parameters)
+
+    def get(self, approval_id: str) -> Approval:
+        """One approval as it counts now; raises NotFoundError."""
+        rows = self.log.database.query(f"{SELECT_APPROVALS} WHERE a.id = ?", (approval_id,))
+        if rows:
+            return approval_of(rows[0]).at(self.now())
+        recent = self.log.database.query("SELECT id FROM approvals ORDER BY number DESC LIMIT 200")
+        near = nearest(approval_id, [row[0] for row in recent])
+        raise NotFoundError(f"no approval {shown_id(approval_id)!r}{near}", "sb approvals list shows them")
+
+    def find(self, execute: Execute, approval_id: str) -> Approval | None:
+        """One approval as its row says, inside a transaction."""
+        row = execute(f"{SELECT_APPROVALS} WHERE a.id = ?", (approval_id,)).fetchone()
+        return None if row is None else approval_of(row)
+
+    def grants(self, *, active: bool = False, limit: int = 0) -> list[Grant]:
+        """Grants, newest first.
+
+        Args:
+            active: only those that still allow something.
+            limit: at most so many; 0 for all.
+        """
+        where = "state = 'active' AND expires_at > ?" if active else "?"
+        rows = self.log.database.query(
+            f"SELECT {GRANT_COLUMNS} FROM grants WHERE {where} ORDER BY number DESC LIMIT ?",
+            (self.now() if active else 1, limit or -1),
+        )
+        now = self.now()
+        return [grant_of(row).at(now) for row in rows]
+
+
+def shown_id(text: str) -> str:
+    """An id that somebody typed, short enough for a message."""
+    return shorten(plain(text, one_line=True), 40)

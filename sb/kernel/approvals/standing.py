@@ -1,0 +1,97 @@
+"""Does the log say that people approved exactly this call, and that nobody took it back?
+
+The rows of the queue are for finding. What is read here are the events under an approval's or grant's id: each has
+to be what was written, to be about the same binding, and to carry the signature of somebody who may decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sb.canonical import canonical_bytes, digest
+from sb.decisions.namespace import (
+    APPROVAL_APPROVED,
+    APPROVAL_DENIED,
+    APPROVAL_EXPIRED,
+    APPROVAL_REQUESTED,
+    APPROVAL_REVOKED,
+    APPROVAL_USED,
+    GRANT_MADE,
+    GRANT_REVOKED,
+)
+from sb.errors import DeniedError
+from sb.kernel.approvals.approval import Approval, Grant
+from sb.kernel.authority.authority import Authority
+from sb.kernel.people_events import people_events
+from sb.state import Event, EventLog
+from sb.store import driver
+
+_ENDED = {
+    APPROVAL_DENIED: "it was denied",
+    APPROVAL_REVOKED: "it was revoked",
+    APPROVAL_EXPIRED: "it has expired",
+    APPROVAL_USED: "it was used already",
+    GRANT_REVOKED: "it was revoked",
+}
+Execute = Callable[..., driver.Cursor]
+
+
+def binding_digest(binding: dict[str, Any]) -> str:
+    return digest(canonical_bytes(binding))
+
+
+def approvers(log: EventLog, authority: Authority, execute: Execute, approval: Approval) -> tuple[str, ...]:
+    """Who approved this call, each name once.
+
+    Raises:
+        DeniedError: it was changed, has ended, or somebody decided who may not.
+        StoreCorrupt: an event about it was changed.
+    """
+    binding = approval.binding(log.database_id)
+    events = people_events(log, execute, approval.id)
+    request = _first(events, APPROVAL_REQUESTED, binding)
+    names = []
+    for event in events:
+        if event.kind == APPROVAL_APPROVED:
+            name = _signatory(authority, event, "approve", binding)
+            refuse_requester(name, approval.agent, str(request.get("user_sid", "")))
+            names.append(name)
+    return tuple(dict.fromkeys(names))
+
+
+def refuse_requester(name: str, agent: str, user_sid: str) -> None:
+    """Raise DeniedError when who decides is who asked, or for whom it was asked."""
+    if name in (agent, user_sid):
+        raise DeniedError(f"{name} asked for it and cannot decide it", "somebody else has to")
+
+
+def confirm_grant(log: EventLog, authority: Authority, execute: Execute, grant: Grant) -> None:
+    """Pass if a person made this grant as it is now and it still counts; raises like `approvers`."""
+    binding = grant.binding(log.database_id)
+    events = people_events(log, execute, grant.id)
+    _first(events, GRANT_MADE, binding)
+    refuse_requester(_signatory(authority, events[0], "grant", binding), grant.agent, "")
+
+
+def _first(events: list[Event], kind: str, binding: dict[str, Any]) -> dict[str, Any]:
+    """What the first event says, if it made this very thing and nothing has ended it."""
+    if not events or [event.kind for event in events].count(kind) != 1 or events[0].kind != kind:
+        raise DeniedError("the log has no record of it", "it was put into the database by something else")
+    payload = events[0].payload or {}
+    if payload.get("binding") != binding:
+        raise DeniedError("it is not what is on the log: it was changed in the database", "sb audit verify")
+    for event in events:
+        if event.kind in _ENDED:
+            raise DeniedError(_ENDED[event.kind])
+    return payload
+
+
+def _signatory(authority: Authority, event: Event, action: str, binding: dict[str, Any]) -> str:
+    signed = (event.payload or {}).get("signed")
+    statement = signed.get("statement") if isinstance(signed, dict) else None
+    if not isinstance(signed, dict) or not isinstance(statement, dict):
+        raise DeniedError("the decision on it has no statement")
+    if statement.get("action") != action or statement.get("binding") != binding_digest(binding):
+        raise DeniedError("the decision on it is about something else")
+    return authority.verify(signed)

@@ -1,0 +1,45 @@
+"""What is on record about one thing that people decided, and is it still what was written?
+
+A row of another table can be edited and put right again; an event cannot without breaking its own hash, and the
+chain over it. So what counts is read from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+from sb.errors import StoreCorrupt
+from sb.state import EVENT_COLUMNS, Event, EventLog, link_hash
+from sb.store import driver
+
+_ABOUT = f"""SELECT {EVENT_COLUMNS} FROM events
+    WHERE call_id = ? AND substr(kind, 1, 7) <> 'kernel.' ORDER BY id"""
+
+
+def people_events(log: EventLog, execute: Callable[..., driver.Cursor], reference: str) -> list[Event]:
+    """The events that people's decisions about `reference` left, oldest first.
+
+    Args:
+        execute: of an open transaction or snapshot.
+        reference: the id of an approval, grant or operator, or another name that they were recorded under.
+
+    Raises:
+        StoreCorrupt: one of them is not what was written.
+    """
+    return [_sound(log, row) for row in execute(_ABOUT, (reference,)).fetchall()]
+
+
+def _sound(log: EventLog, row: tuple[Any, ...]) -> Event:
+    event = log.event(row)
+    salt, body = row[11], row[12]
+    if body is None:
+        raise StoreCorrupt(f"row {event.seq} of the log was pruned, so what it decided no longer counts")
+    written = sha256((salt + body).encode()).hexdigest() == event.payload_digest
+    linked = event.hash == link_hash(
+        log.stream, event.seq, event.at, event.kind, event.subject, event.payload_digest, event.prev
+    )
+    if not (written and linked):
+        raise StoreCorrupt(f"row {event.seq} of the log was changed after it was written", "sb audit verify")
+    return event
