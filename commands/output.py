@@ -20,6 +20,11 @@ def emit_json_line(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
 
 
+def flush() -> None:
+    """Hand over what was written, for commands that go on."""
+    sys.stdout.flush()
+
+
 def line(text: str = "") -> None:
     """One line of text, made safe for a terminal."""
     sys.stdout.write(plain(text) + "\n")

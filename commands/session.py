@@ -11,6 +11,9 @@ from sb.cli import Options
 
 if TYPE_CHECKING:
     from sb.config import Config
+    from sb.kernel.approvals.decisions import Approvals
+    from sb.kernel.authority.authority import Authority
+    from sb.kernel.authority.signing import Decider
     from sb.runtime import Runtime
     from sb.state import EventLog
 
@@ -50,3 +53,20 @@ def event_log(ctx: typer.Context) -> EventLog:
     from sb.runtime import open_log
 
     return open_log(configuration(ctx))
+
+
+def approval_queue(ctx: typer.Context) -> Approvals:
+    """The calls that wait in the existing database."""
+    from sb.runtime import open_approvals, open_log
+
+    config = configuration(ctx)
+    return open_approvals(config, open_log(config))
+
+
+def decider(ctx: typer.Context, authority: Authority, name: str) -> Decider:
+    """Who decides."""
+    import getpass
+
+    from sb.kernel.authority.signing import Label
+
+    return Label(name or f"local:{getpass.getuser()}")

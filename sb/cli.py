@@ -22,6 +22,7 @@ from sb import __version__
 from sb.errors import ExitCode, SBError
 
 COMMANDS = {
+    "approvals": "See which calls wait for a person, and decide.",
     "audit": "Read, verify, export and prune the log of what happened.",
     "backup": "Copy the database while it is in use.",
     "config": "Show and check the configuration, trust a project's file.",

@@ -1,4 +1,4 @@
-"""How long is "90d"?"""
+"""How long is "90d", and how is a span of time said?"""
 
 from __future__ import annotations
 
@@ -24,3 +24,14 @@ def parse_duration(text: str) -> int:
     if seconds > LONGEST_S:
         raise UsageError(f"{text!r} is longer than a century")
     return seconds
+
+
+def human_duration(seconds: float) -> str:
+    """A span of time as people read it, its two largest units: 45s, 3m 20s, 2h 5m, 4d 1h; "0s" if it is over."""
+    left = max(int(seconds), 0)
+    parts: list[tuple[int, str]] = []
+    for unit in ("d", "h", "m", "s"):
+        count, left = divmod(left, _SECONDS[unit])
+        if count or parts:
+            parts.append((count, unit))
+    return " ".join(f"{count}{unit}" for count, unit in parts[:2] if count) or "0s"

@@ -22,6 +22,7 @@ from sb.errors import DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel.approvals.approval import (
     GRANT_COLUMNS,
     MICROSECONDS,
+    OPEN,
     Approval,
     ApprovalState,
     Grant,
@@ -110,6 +111,16 @@ class Approvals(ApprovalQueue):
                 raise DeniedError(f"{approval.tool_id} is under dual control: each call is decided by itself")
             return self._grant(write, approval, by, reason, lasting_s, this_run, dict(args or {}))
 
+    def expect(self, reference: str) -> None:
+        """Pass if there is such an approval or grant, and it can still be decided; raises like `revoke`."""
+        if reference.startswith("grant_"):
+            if reference not in {grant.id for grant in self.grants()}:
+                raise _no_grant(reference)
+            return
+        approval = self.get(reference)
+        if approval.state not in OPEN:
+            raise _decided(approval)
+
     def deny(self, approval_id: str, by: Decider, reason: str) -> Approval:
         """Deny one waiting call; one person is enough. Raises like `approve`."""
         reason = self._reason(reason)
@@ -159,11 +170,7 @@ class Approvals(ApprovalQueue):
             raise NotFoundError(f"no approval {shown_id(approval_id)!r}", "sb approvals list shows them")
         approval = found.at(self.now())
         if approval.state is not wanted:
-            by = f" by {approval.decided_by}" if approval.decided_by else ""
-            why = f": {approval.reason}" if approval.reason else ""
-            raise AlreadyDecided(
-                f"{approval.id} is {approval.state}{by}{why}", f"sb approvals show {approval.id}"
-            )
+            raise _decided(approval)
         return approval
 
     def _record(
@@ -233,7 +240,7 @@ class Approvals(ApprovalQueue):
     def _revoke_grant(self, write: LogWrite, grant_id: str, by: Decider, reason: str) -> Grant:
         row = write.execute(f"SELECT {GRANT_COLUMNS} FROM grants WHERE id = ?", (grant_id,)).fetchone()
         if row is None:
-            raise NotFoundError(f"no grant {shown_id(grant_id)!r}", "sb approvals grants lists them")
+            raise _no_grant(grant_id)
         grant = grant_of(row).at(self.now())
         if grant.state != "active":
             raise AlreadyDecided(f"{grant.id} is {grant.state}")
@@ -249,6 +256,17 @@ class Approvals(ApprovalQueue):
         if len(reason) > LONGEST_REASON:
             raise UsageError(f"the reason has more than {LONGEST_REASON} characters", "say it shorter")
         return reason
+
+
+def _decided(approval: Approval) -> AlreadyDecided:
+    by = f" by {approval.decided_by}" if approval.decided_by else ""
+    why = f": {approval.reason}" if approval.reason else ""
+    hint = "" if approval.state is ApprovalState.WAITING else f"sb approvals show {approval.id}"
+    return AlreadyDecided(f"{approval.id} is {approval.state}{by}{why}", hint)
+
+
+def _no_grant(reference: str) -> NotFoundError:
+    return NotFoundError(f"no grant {shown_id(reference)!r}", "sb approvals grants lists them")
 
 
 def _subject(about: Approval | Grant) -> Subject:

@@ -20,13 +20,10 @@ from sb.kernel.approvals.standing import Execute
 from sb.state import EventLog
 from sb.text import nearest, plain, shorten
 
-SELECT_APPROVALS = (
-    f"SELECT {APPROVAL_COLUMNS}, e.payload FROM approvals AS a JOIN events AS e ON e.id = a.event_id"
-)
+_FROM = "FROM approvals AS a JOIN events AS e ON e.id = a.event_id"
+SELECT_APPROVALS = f"SELECT {APPROVAL_COLUMNS}, e.payload {_FROM}"
 _OPEN = "('waiting', 'approved')"
-_SEARCHED = (
-    "a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' ' || a.decided_by || ' ' || a.reason"
-)
+_SEARCHED = "a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' ' || a.decided_by || ' ' || a.reason || ' ' || coalesce(e.payload, '')"
 
 
 class ApprovalQueue:
@@ -46,7 +43,7 @@ class ApprovalQueue:
 
         Args:
             states: only those in one of these as of now; empty for all.
-            words: only those in whose id, agent, tool, run or deciders each of these words occurs.
+            words: only those in whose request or decision each of these words occurs, whatever its case.
             before: only those with a lower number; 0 for all.
             limit: at most so many; 0 for all.
         """
@@ -61,9 +58,7 @@ class ApprovalQueue:
     def count(self, *, states: Collection[ApprovalState] = (), words: str = "") -> int:
         """How many `page` would list."""
         where, parameters = self._where(states, words)
-        return int(
-            self.log.database.query(f"SELECT count(*) FROM approvals AS a WHERE {where}", parameters)[0][0]
-        )
+        return int(self.log.database.query(f"SELECT count(*) {_FROM} WHERE {where}", parameters)[0][0])
 
     def _where(self, states: Collection[ApprovalState], words: str) -> tuple[str, tuple[str | int, ...]]:
         clauses, parameters = ["1"], list[str | int]()

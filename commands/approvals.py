@@ -1,0 +1,299 @@
+"""`sb approvals`: see which calls wait for a person, and decide."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import approval_queue, decider
+
+from sb.duration import human_duration, parse_duration
+from sb.errors import SBError, UsageError
+from sb.text import nearest, plain, shorten
+
+if TYPE_CHECKING:
+    from sb.kernel.approvals.approval import Approval, Grant
+    from sb.kernel.approvals.decisions import Approvals
+    from sb.kernel.approvals.watching import Notice
+    from sb.kernel.authority.signing import Decider
+
+app = typer.Typer(
+    help="See which calls wait for a person, and decide.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Reason = Annotated[str, typer.Option(help="Why; it is kept with the decision, and required.")]
+As = Annotated[str, typer.Option("--as", help="The operator who decides, where this home has several keys.")]
+Ids = Annotated[list[str], typer.Argument(help="Ids of requests; several are decided one by one.")]
+WIDEST = 48  # characters of a cell
+COMMAND_S = 30  # seconds that a notification command may take
+
+
+@app.command(name="list")
+def list_approvals(
+    ctx: typer.Context,
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Only those that mention all of these words.")
+    ] = None,
+    state: Annotated[
+        str, typer.Option(help="Only those in this state: waiting, approved, denied, revoked, expired, used.")
+    ] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Also those that were decided and used.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="At most so many; 0 for all.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List the requests that wait or may still be used, newest first."""
+    from sb.kernel.approvals.approval import OPEN, ApprovalState
+
+    states: list[ApprovalState] = [] if everything else list(OPEN)
+    if state:
+        if state not in [str(known) for known in ApprovalState]:
+            raise UsageError(
+                f"--state: no {plain(state, one_line=True)!r}{nearest(state, ApprovalState)}",
+                "one of " + ", ".join(ApprovalState),
+            )
+        states = [ApprovalState(state)]
+    queue = approval_queue(ctx)
+    text = " ".join(words or ())
+    found = queue.page(states=states, words=text, limit=limit)
+    total = queue.count(states=states, words=text)
+    now = queue.now()
+    if as_json:
+        output.emit_json({"items": [item.to_dict(now) for item in found], "total": total})
+    elif found:
+        output.table(
+            ["request", "state", "agent", "tool", "arguments", "asked", "left"],
+            [_row(item, now) for item in found],
+        )
+    else:
+        note("nothing waits for a person")
+    if len(found) < total:
+        note(f"showing {len(found)} of {total:,}; --limit 0 shows all")
+
+
+def _row(item: Approval, now: int) -> tuple[str, ...]:
+    left = human_duration((item.expires_at - now) / 1e6) if item.state in ("waiting", "approved") else "-"
+    args = json.dumps(item.request.get("args", {}), ensure_ascii=False)
+    asked = human_duration((now - item.requested_at) / 1e6)
+    return (item.id, _state(item, now), item.agent, item.tool_id, shorten(args, WIDEST), asked, left)
+
+
+def _state(item: Approval, now: int) -> str:
+    return "overdue" if item.overdue(now) else str(item.state)
+
+
+@app.command()
+def show(
+    ctx: typer.Context,
+    approval_id: Annotated[str, typer.Argument(metavar="ID", help="The request's id.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show everything that is known about one request."""
+    from sb.kernel.approvals.description import description
+
+    queue = approval_queue(ctx)
+    approval = queue.get(approval_id)
+    if as_json:
+        output.emit_json(approval.to_dict(queue.now()))
+        return
+    for heading, lines in description(approval, queue.now()):
+        output.line(f"{heading}:" if len(lines) != 1 else f"{heading}: {lines[0]}")
+        for text in lines if len(lines) != 1 else ():
+            output.line(f"  {text}")
+
+
+@app.command()
+def approve(
+    ctx: typer.Context,
+    ids: Ids,
+    reason: Reason = "",
+    who: As = "",
+    this_run: Annotated[
+        bool,
+        typer.Option("--for-run", help="Also approve this agent's further calls of the tool in this run."),
+    ] = False,
+    until: Annotated[
+        str, typer.Option(help="Also approve further calls for so long: 30m, 2h, 1d; at most 30d.")
+    ] = "",
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(help="With --until or --for-run: only calls whose argument fits, as NAME=PATTERN."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Approve waiting calls; each runs once. Never in advance for destructive tools."""
+    patterns = dict(_pattern(text) for text in arg or ())
+    if patterns and not (until or this_run):
+        raise UsageError("--arg limits a grant", "add --until 2h or --for-run")
+    lasting_s = parse_duration(until or "1d")
+
+    def decide(queue: Approvals, approval_id: str, by: Decider) -> Approval | Grant:
+        if until or this_run:
+            return queue.grant(approval_id, by, reason, lasting_s=lasting_s, this_run=this_run, args=patterns)
+        return queue.approve(approval_id, by, reason)
+
+    _decide(ctx, ids, who, reason, decide, as_json)
+
+
+def _pattern(text: str) -> tuple[str, str]:
+    name, equals, pattern = text.partition("=")
+    if not (name and equals and pattern):
+        raise UsageError(
+            f"--arg {plain(text, one_line=True)!r} is not NAME=PATTERN", "--arg 'path=reports/*'"
+        )
+    return name, pattern
+
+
+@app.command()
+def deny(ctx: typer.Context, ids: Ids, reason: Reason = "", who: As = "", as_json: AsJson = False) -> None:
+    """Deny waiting calls; the agent is told why."""
+    _decide(ctx, ids, who, reason, lambda queue, item, by: queue.deny(item, by, reason), as_json)
+
+
+@app.command()
+def revoke(ctx: typer.Context, ids: Ids, reason: Reason = "", who: As = "", as_json: AsJson = False) -> None:
+    """Take back approvals that were not used yet, or grants."""
+    _decide(ctx, ids, who, reason, lambda queue, item, by: queue.revoke(item, by, reason), as_json)
+
+
+def _decide(
+    ctx: typer.Context,
+    ids: list[str],
+    who: str,
+    reason: str,
+    decide: Callable[[Approvals, str, Decider], Approval | Grant],
+    as_json: bool,
+) -> None:
+    """Decide each; with several, one that cannot be decided does not stop those after it."""
+    if not reason.strip():
+        raise UsageError("a decision needs a reason", "--reason TEXT")
+    queue = approval_queue(ctx)
+    if len(ids) == 1:
+        queue.expect(ids[0])  # before a passphrase is asked for
+    by = decider(ctx, queue.authority, who)
+    done: list[Approval | Grant] = []
+    failed: SBError | None = None
+    for item in ids:
+        try:
+            done.append(decide(queue, item, by))
+        except SBError as error:
+            if len(ids) == 1:
+                raise
+            note(f"{item}: {error.message}")
+            failed = error
+    if as_json:
+        output.emit_json({"items": [_as_dict(item, queue.now()) for item in done]})
+    else:
+        for decided in done:
+            output.line(_sentence(decided))
+    if failed is not None:
+        raise typer.Exit(failed.exit_code)
+
+
+def _as_dict(item: Approval | Grant, now: int) -> dict[str, Any]:
+    from sb.kernel.approvals.approval import Grant
+
+    return item.to_dict() if isinstance(item, Grant) else item.to_dict(now)
+
+
+def _sentence(item: Approval | Grant) -> str:
+    from sb.kernel.approvals.approval import Grant
+
+    if isinstance(item, Grant):
+        scope = f"run {item.run_id}" if item.run_id else "every run"
+        return f"{item.id} {item.state}: {item.tool_id} by {item.agent} in {scope}; sb approvals grants"
+    if item.state == "waiting":
+        return f"{item.id} has one approval of {item.needed}, by {item.decided_by}: {item.tool_id}"
+    return f"{item.id} {item.state} by {item.decided_by}: {item.tool_id} by {item.agent}"
+
+
+@app.command()
+def grants(
+    ctx: typer.Context,
+    everything: Annotated[bool, typer.Option("--all", help="Also those that ended.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List what was approved in advance, and how often that was used."""
+    queue = approval_queue(ctx)
+    found = queue.grants(active=not everything)
+    if as_json:
+        output.emit_json({"items": [grant.to_dict() for grant in found]})
+    elif found:
+        output.table(
+            ["grant", "state", "agent", "tool", "run", "arguments", "used", "left", "by"],
+            [_grant_row(grant, queue.now()) for grant in found],
+        )
+    else:
+        note("nothing is approved in advance")
+
+
+def _grant_row(grant: Grant, now: int) -> tuple[object, ...]:
+    args = ", ".join(f"{name}={pattern}" for name, pattern in grant.args.items()) or "any"
+    left = human_duration((grant.expires_at - now) / 1e6) if grant.state == "active" else "-"
+    run = grant.run_id or "every"
+    return (grant.id, grant.state, grant.agent, grant.tool_id, run, args, grant.uses, left, grant.made_by)
+
+
+@app.command()
+def watch(
+    ctx: typer.Context,
+    command: Annotated[
+        str,
+        typer.Option("--exec", metavar="CMD", help="Run this for each item, which it gets as JSON on stdin."),
+    ] = "",
+    once: Annotated[bool, typer.Option("--once", help="Say what waits now, and end.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, max=3600.0, help="Seconds between looks.")] = 1.0,
+    as_json: AsJson = False,
+) -> None:
+    """Say what waits, becomes overdue, is about to expire or was decided, as it happens."""
+    from sb.kernel.approvals.watching import Watcher
+
+    try:
+        arguments = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--exec: {error}") from None
+    queue = approval_queue(ctx)
+    watcher = Watcher(queue)
+    while True:
+        for notice in watcher.news():
+            said = notice.to_dict(queue.now())
+            if as_json:
+                output.emit_json_line(said)
+            else:
+                output.line(_notice_line(notice))
+            if arguments:
+                _run(arguments, json.dumps(said, ensure_ascii=False))
+        output.flush()
+        if once:
+            return
+        time.sleep(interval)
+
+
+def _notice_line(notice: Notice) -> str:
+    item = notice.approval
+    if notice.change == "decided":
+        by = f" by {item.decided_by}: {item.reason}" if item.decided_by else ""
+        return f"{item.state:<9} {item.id} {item.tool_id}{by}"
+    return f"{notice.change:<9} {item.id} {item.agent} wants {item.tool_id}"
+
+
+def _run(arguments: list[str], said: str) -> None:
+    """Hand one item to a notification command; without a shell, so that nothing in it is a command."""
+    try:
+        done = subprocess.run(
+            arguments, input=said, text=True, encoding="utf-8", timeout=COMMAND_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        note(f"warning: {arguments[0]}: {error}")
+        return
+    if done.returncode:
+        note(f"warning: {arguments[0]} ended with {done.returncode}")

@@ -1,0 +1,104 @@
+"""How does a request read to the person who has to decide about it?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sb.duration import human_duration
+from sb.kernel.approvals.approval import MICROSECONDS, OPEN, Approval
+from sb.sources import iso
+
+Section = tuple[str, list[str]]
+
+
+def description(approval: Approval, now: int) -> list[Section]:
+    """Headings, each with its lines; the most important first. Texts are as stored: show them through `plain`.
+
+    Args:
+        now: microseconds since the epoch.
+    """
+    request = approval.request
+    sections: list[Section] = [
+        ("request", [approval.id]),
+        ("state", [_state(approval, now)]),
+        ("tool", [_tool(approval, request)]),
+        ("arguments", _arguments(request.get("args"))),
+        (
+            "reasons",
+            [f"{why.get('reason', '')} ({why.get('rule', '')})" for why in _dicts(request, "reasons")],
+        ),
+        ("asked by", [_requester(approval, request)]),
+        ("run", [f"{approval.run_id}: {request.get('intent') or 'no intent given'}"]),
+        ("contract", [_contract(approval, request)]),
+        ("before", [str(line) for line in request.get("history", [])] or ["nothing in this run"]),
+        ("earlier requests", [_earlier(request)]),
+        ("asked at", [f"{_time(approval.requested_at)}, overdue from {_time(approval.due_at)}"]),
+        ("expires", [_expiry(approval, now)]),
+    ]
+    if approval.decided_at is not None:
+        decided = f"{approval.decided_by} at {_time(approval.decided_at)}: {approval.reason}"
+        sections.insert(2, ("decided by", [decided]))
+    return sections
+
+
+def _state(approval: Approval, now: int) -> str:
+    if approval.overdue(now):
+        waited = (
+            "the process that waited has ended" if now <= approval.due_at else "nobody has decided in time"
+        )
+        return f"{approval.state}, overdue: {waited}"
+    if approval.needed > 1:
+        return f"{approval.state}; {approval.needed} people have to approve"
+    return str(approval.state)
+
+
+def _tool(approval: Approval, request: dict[str, Any]) -> str:
+    about = f": {request['description']}" if request.get("description") else ""
+    return f"{approval.tool_id} ({approval.safety_class}){about}"
+
+
+def _arguments(args: Any) -> list[str]:
+    if not isinstance(args, dict):
+        return [json.dumps(args, ensure_ascii=False)]
+    return [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in args.items()] or ["none"]
+
+
+def _dicts(request: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    return [item for item in request.get(key, []) if isinstance(item, dict)]
+
+
+def _requester(approval: Approval, request: dict[str, Any]) -> str:
+    details = [f"agent {approval.agent}"]
+    details += [f"{word} {request[key]}" for key, word in _ABOUT if request.get(key)]
+    return ", ".join(details)
+
+
+_ABOUT = (("user_sid", "for user"), ("session_id", "session"), ("step", "step"))
+
+
+def _contract(approval: Approval, request: dict[str, Any]) -> str:
+    status = request.get("tool_contract_status", "unknown")
+    baseline = request.get("tool_contract_baseline")
+    against = f", against the approved baseline: {baseline}" if baseline else ""
+    return f"{approval.fingerprint}, since registration: {status}{against}"
+
+
+def _earlier(request: dict[str, Any]) -> str:
+    earlier = request.get("earlier")
+    if not isinstance(earlier, dict):
+        return "none of this agent for this tool"
+    return "of this agent for this tool: " + ", ".join(f"{count} {state}" for state, count in earlier.items())
+
+
+def _expiry(approval: Approval, now: int) -> str:
+    when = _time(approval.expires_at)
+    if approval.state not in OPEN:
+        return when
+    return (
+        f"{when}, in {human_duration((approval.expires_at - now) / MICROSECONDS)}; then it counts as denied"
+    )
+
+
+def _time(at: int) -> str:
+    return iso(at / MICROSECONDS)[:19] + "Z"

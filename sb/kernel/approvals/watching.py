@@ -1,0 +1,60 @@
+"""What has become of the queue since it was last looked at?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sb.kernel.approvals.approval import Approval, ApprovalState
+from sb.kernel.approvals.queue import ApprovalQueue
+
+EXPIRING_SHARE = 0.1  # of its time: a request with less than that left is expiring
+
+
+class Change(StrEnum):
+    WAITING = "waiting"
+    OVERDUE = "overdue"
+    EXPIRING = "expiring"
+    DECIDED = "decided"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One thing to tell a person about."""
+
+    change: Change
+    approval: Approval
+
+    def to_dict(self, now: int) -> dict[str, Any]:
+        return {"change": str(self.change), "approval": self.approval.to_dict(now)}
+
+
+@dataclass
+class Watcher:
+    """Compares the queue with what it was; every change of a request is told once."""
+
+    queue: ApprovalQueue
+    _told: dict[str, Change] = field(default_factory=dict)
+
+    def news(self) -> Iterator[Notice]:
+        """What changed since the last time; at first, everything that waits."""
+        now = self.queue.now()
+        waiting = {
+            approval.id: approval for approval in self.queue.page(states=[ApprovalState.WAITING], limit=0)
+        }
+        for approval in reversed(waiting.values()):
+            change = _standing(approval, now)
+            if self._told.get(approval.id) is not change:
+                self._told[approval.id] = change
+                yield Notice(change, approval)
+        for approval_id in self._told.keys() - waiting.keys():
+            del self._told[approval_id]
+            yield Notice(Change.DECIDED, self.queue.get(approval_id))
+
+
+def _standing(approval: Approval, now: int) -> Change:
+    if approval.expires_at - now < (approval.expires_at - approval.requested_at) * EXPIRING_SHARE:
+        return Change.EXPIRING
+    return Change.OVERDUE if approval.overdue(now) else Change.WAITING
