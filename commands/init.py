@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -40,9 +41,23 @@ def init(
         output.line(f"made {path}")
     if not made:
         output.line(f"nothing to do: {config.home.folder} is set up")
+    if not config.operators.file.exists():
+        _offer_enrolment(ctx)
     note(
         f"next: name the folders that agents may use (files.roots) in {config.home.config_file}, then `sb doctor`"
     )
+
+
+def _offer_enrolment(ctx: typer.Context) -> None:
+    """Enrol the person at the terminal, if there is one who wants it."""
+    from sb.commands.operator import enrol
+
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        note("Decisions of an operator are signed with a key; until somebody is enrolled they prove nothing.")
+        if typer.confirm("Enrol yourself now?", default=True):
+            enrol(ctx)
+            return
+    note("no operator is enrolled: sb operator init")
 
 
 def _write_new(path: Path, text: str) -> bool:

@@ -64,9 +64,33 @@ def approval_queue(ctx: typer.Context) -> Approvals:
 
 
 def decider(ctx: typer.Context, authority: Authority, name: str) -> Decider:
-    """Who decides."""
+    """Who decides here; a passphrase is asked for on the terminal.
+
+    Args:
+        name: "" for the only one that fits.
+    """
+    from sb.kernel.authority.enrolment import decider as find
+    from sb.kernel.authority.keys import KeyFolder
+
+    by = find(authority, KeyFolder(configuration(ctx, quietly=True).home.keys), name, ask_secret)
+    if not by.key_id:
+        note(
+            f"note: no operator is enrolled, so this is recorded as {by.name} and proves nothing: sb operator init"
+        )
+    return by
+
+
+def ask_secret(prompt: str) -> str:
+    """What a person types on the terminal, unseen; never from stdin, so that no program can answer."""
     import getpass
+    import os
 
-    from sb.kernel.authority.signing import Label
+    from sb.errors import DeniedError
 
-    return Label(name or f"local:{getpass.getuser()}")
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        raise DeniedError(
+            "a passphrase is needed, and there is no terminal to ask for it", "run this in a terminal"
+        ) from None
+    return getpass.getpass(prompt)

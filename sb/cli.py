@@ -31,6 +31,7 @@ COMMANDS = {
     "init": "Make the database and the configuration.",
     "kernel": "Look at the kernel's tools and run one.",
     "migrate": "Bring the database to this version's schema.",
+    "operator": "Say who may decide, and keep their keys.",
 }
 
 

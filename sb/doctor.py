@@ -9,8 +9,12 @@ from pathlib import Path
 
 from sb.config import Config
 from sb.errors import SBError
+from sb.kernel.approvals.approval import ApprovalState
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.authority.authority import Assurance
+from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.tooling.intents import Intents
-from sb.runtime import open_registry
+from sb.runtime import open_authority, open_registry
 from sb.state import EventLog
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
@@ -52,6 +56,8 @@ def examine(config: Config) -> list[Finding]:
     try:
         findings += _guarded("database", lambda: _database(config, database))
         findings += _guarded("log", lambda: _log(config, database))
+        findings += _guarded("operators", lambda: _operators(config, EventLog(database)))
+        findings += _guarded("approvals", lambda: _approvals(EventLog(database)))
     finally:
         database.close()
     return findings
@@ -158,3 +164,36 @@ def _log(config: Config, database: Database) -> Iterator[Finding]:
     if doubtful:
         calls = ", ".join(f"{intent.tool_id} ({intent.call_id})" for intent in doubtful[:3])
         yield Finding("in doubt", Status.WARN, f"{len(doubtful)} calls: {calls}", "sb audit show CALL")
+
+
+def _operators(config: Config, log: EventLog) -> Iterator[Finding]:
+    authority = open_authority(config, log)
+    level = authority.assurance(KeyFolder(config.home.keys))
+    status = Status.WARN if level is Assurance.NONE else Status.OK
+    hint = level.next_step if level is Assurance.NONE else ""
+    yield Finding("assurance", status, f"{level.name.lower()}: {level.meaning}", hint)
+    active = authority.roster().active()
+    if active:
+        names = ", ".join(operator.name for operator in active)
+        yield Finding("operators", Status.OK, f"{names}; next level: {level.next_step or 'none'}")
+        if not authority.recorded():
+            detail = (
+                "who is enrolled is not on this database's log, so a lost operators file would not be noticed"
+            )
+            yield Finding("operators", Status.WARN, detail, "sb operator init records it")
+    if len(active) < 2 and config.approvals.dual_control:
+        tools = ", ".join(config.approvals.dual_control)
+        yield Finding(
+            "operators", Status.WARN, f"{tools} need two operators: nobody can approve", "sb operator add"
+        )
+
+
+def _approvals(log: EventLog) -> Iterator[Finding]:
+    queue = ApprovalQueue(log)
+    now = queue.now()
+    waiting = queue.page(states=[ApprovalState.WAITING], limit=0)
+    overdue = sum(approval.overdue(now) for approval in waiting)
+    grants = len(queue.grants(active=True))
+    detail = f"{len(waiting)} wait for a person, {overdue} of them overdue; {grants} grants are in force"
+    hint = "sb approvals list" if overdue else ""
+    yield Finding("approvals", Status.WARN if overdue else Status.OK, detail, hint)

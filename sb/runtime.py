@@ -131,7 +131,7 @@ def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]
         config.http,
         config.shell,
         KeptStore(config.home.kept, config.files.keep_max_bytes),
-        [config.home.folder, *database_files(config.database)],
+        [config.home.folder, *database_files(config.database), config.operators.file],
     )
     failures = load_third_party(registry, config.tools)
     for name, agent in config.agents.items():
@@ -147,7 +147,12 @@ def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]
 
 def open_approvals(config: Config, log: EventLog) -> Approvals:
     """The queue of a log, for faces that only decide and never call a tool."""
-    return Approvals(log, Authority(None, log))
+    return Approvals(log, open_authority(config, log))
+
+
+def open_authority(config: Config, log: EventLog) -> Authority:
+    """Who may decide, as this home and this log know it."""
+    return Authority(config.operators.file, log)
 
 
 def _approval_settings(config: Config) -> ApprovalSettings:
@@ -181,6 +186,7 @@ def open_runtime(
             log,
             contract_enforcement=config.contract_enforcement,
             permissions={name: agent.permissions for name, agent in config.agents.items()},
+            authority=open_authority(config, log),
             approvals=_approval_settings(config),
             power=config.durability == "power",
             max_args_bytes=config.max_args_bytes,

@@ -93,6 +93,10 @@ class Home:
         return self.folder / "digest.key"
 
     @property
+    def keys(self) -> Path:
+        return self.folder / "keys"
+
+    @property
     def trusted(self) -> Path:
         return self.folder / "trusted.json"
 

@@ -125,6 +125,18 @@ class Approvals:
 
 
 @dataclass(frozen=True)
+class Operators:
+    """Who may decide."""
+
+    file: Path = setting(  # noqa: RUF009 (what it returns is a field)
+        Path("operators.json"),
+        kinds.path(),
+        "The file that pins the public keys of operators, relative to the configuration file. Where the user who runs "
+        "agents cannot write it and its folder, no process of that user can enrol itself.",
+    )
+
+
+@dataclass(frozen=True)
 class Audit:
     """The log."""
 
@@ -209,13 +221,15 @@ class Config:
     http: Http = field(default_factory=Http)
     shell: Shell = field(default_factory=Shell)
     approvals: Approvals = field(default_factory=Approvals)
+    operators: Operators = field(default_factory=Operators)
     audit: Audit = field(default_factory=Audit)
     telemetry: Telemetry = field(default_factory=Telemetry)
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "database", self.home.folder / self.database)  # the default is relative
+        object.__setattr__(self, "database", self.home.folder / self.database)  # the defaults are relative
+        object.__setattr__(self, "operators", Operators(self.home.folder / self.operators.file))
 
     def get(self, key: str) -> Any:
         """The value of a setting by its key; raises ConfigError for a key that is none."""

@@ -6,29 +6,26 @@ chain over it. So what counts is read from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
 from sb.errors import StoreCorrupt
 from sb.state import EVENT_COLUMNS, Event, EventLog, link_hash
-from sb.store import driver
 
 _ABOUT = f"""SELECT {EVENT_COLUMNS} FROM events
     WHERE call_id = ? AND substr(kind, 1, 7) <> 'kernel.' ORDER BY id"""
 
 
-def people_events(log: EventLog, execute: Callable[..., driver.Cursor], reference: str) -> list[Event]:
-    """The events that people's decisions about `reference` left, oldest first.
+def people_events(log: EventLog, reference: str) -> list[Event]:
+    """The committed events that people's decisions about `reference` left, oldest first.
 
     Args:
-        execute: of an open transaction or snapshot.
         reference: the id of an approval, grant or operator, or another name that they were recorded under.
 
     Raises:
         StoreCorrupt: one of them is not what was written.
     """
-    return [_sound(log, row) for row in execute(_ABOUT, (reference,)).fetchall()]
+    return [_sound(log, row) for row in log.database.query(_ABOUT, (reference,))]
 
 
 def _sound(log: EventLog, row: tuple[Any, ...]) -> Event:

@@ -125,7 +125,7 @@ class Approvals(ApprovalQueue):
         """Deny one waiting call; one person is enough. Raises like `approve`."""
         reason = self._reason(reason)
         with self.log.write(power=True) as write:
-            approval = self._open(write, approval_id, ApprovalState.WAITING)
+            approval = self._open(approval_id, ApprovalState.WAITING)
             self._record(write, APPROVAL_DENIED, "deny", approval, by, reason)
             return self._move(write, approval, ApprovalState.DENIED, by.name, reason)
 
@@ -135,7 +135,7 @@ class Approvals(ApprovalQueue):
         with self.log.write(power=True) as write:
             if reference.startswith("grant_"):
                 return self._revoke_grant(write, reference, by, reason)
-            approval = self._open(write, reference, ApprovalState.APPROVED)
+            approval = self._open(reference, ApprovalState.APPROVED)
             self._record(write, APPROVAL_REVOKED, "revoke", approval, by, reason)
             return self._move(write, approval, ApprovalState.REVOKED, by.name, reason)
 
@@ -149,8 +149,8 @@ class Approvals(ApprovalQueue):
             write.execute("UPDATE approvals SET state = 'expired' WHERE number = ?", (approval.number,))
 
     def _approve(self, write: LogWrite, approval_id: str, by: Decider, reason: str) -> Approval:
-        approval = self._open(write, approval_id, ApprovalState.WAITING)
-        before = approvers(self.log, self.authority, write.execute, approval)
+        approval = self._open(approval_id, ApprovalState.WAITING)
+        before = approvers(self.log, self.authority, approval)
         if by.name in before:
             raise DeniedError(f"{by.name} has approved {approval.id} already; a second person has to")
         if approval.needed > 1 and not self.authority.enrolled():
@@ -163,12 +163,9 @@ class Approvals(ApprovalQueue):
         state = ApprovalState.APPROVED if len(names) >= approval.needed else ApprovalState.WAITING
         return self._move(write, approval, state, ", ".join(names), reason)
 
-    def _open(self, write: LogWrite, approval_id: str, wanted: ApprovalState) -> Approval:
+    def _open(self, approval_id: str, wanted: ApprovalState) -> Approval:
         """The approval, if it is in this state and its time is not over."""
-        found = self.find(write.execute, approval_id)
-        if found is None:
-            raise NotFoundError(f"no approval {shown_id(approval_id)!r}", "sb approvals list shows them")
-        approval = found.at(self.now())
+        approval = self.get(approval_id)
         if approval.state is not wanted:
             raise _decided(approval)
         return approval

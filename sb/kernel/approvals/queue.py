@@ -16,7 +16,6 @@ from sb.kernel.approvals.approval import (
     approval_of,
     grant_of,
 )
-from sb.kernel.approvals.standing import Execute
 from sb.state import EventLog
 from sb.text import nearest, plain, shorten
 
@@ -84,11 +83,6 @@ class ApprovalQueue:
         recent = self.log.database.query("SELECT id FROM approvals ORDER BY number DESC LIMIT 200")
         near = nearest(approval_id, [row[0] for row in recent])
         raise NotFoundError(f"no approval {shown_id(approval_id)!r}{near}", "sb approvals list shows them")
-
-    def find(self, execute: Execute, approval_id: str) -> Approval | None:
-        """One approval as its row says, inside a transaction."""
-        row = execute(f"{SELECT_APPROVALS} WHERE a.id = ?", (approval_id,)).fetchone()
-        return None if row is None else approval_of(row)
 
     def grants(self, *, active: bool = False, limit: int = 0) -> list[Grant]:
         """Grants, newest first.

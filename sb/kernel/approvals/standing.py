@@ -6,7 +6,6 @@ to be what was written, to be about the same binding, and to carry the signature
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from sb.canonical import canonical_bytes, digest
@@ -25,7 +24,6 @@ from sb.kernel.approvals.approval import Approval, Grant
 from sb.kernel.authority.authority import Authority
 from sb.kernel.people_events import people_events
 from sb.state import Event, EventLog
-from sb.store import driver
 
 _ENDED = {
     APPROVAL_DENIED: "it was denied",
@@ -34,14 +32,13 @@ _ENDED = {
     APPROVAL_USED: "it was used already",
     GRANT_REVOKED: "it was revoked",
 }
-Execute = Callable[..., driver.Cursor]
 
 
 def binding_digest(binding: dict[str, Any]) -> str:
     return digest(canonical_bytes(binding))
 
 
-def approvers(log: EventLog, authority: Authority, execute: Execute, approval: Approval) -> tuple[str, ...]:
+def approvers(log: EventLog, authority: Authority, approval: Approval) -> tuple[str, ...]:
     """Who approved this call, each name once.
 
     Raises:
@@ -49,7 +46,7 @@ def approvers(log: EventLog, authority: Authority, execute: Execute, approval: A
         StoreCorrupt: an event about it was changed.
     """
     binding = approval.binding(log.database_id)
-    events = people_events(log, execute, approval.id)
+    events = people_events(log, approval.id)
     request = _first(events, APPROVAL_REQUESTED, binding)
     names = []
     for event in events:
@@ -66,10 +63,10 @@ def refuse_requester(name: str, agent: str, user_sid: str) -> None:
         raise DeniedError(f"{name} asked for it and cannot decide it", "somebody else has to")
 
 
-def confirm_grant(log: EventLog, authority: Authority, execute: Execute, grant: Grant) -> None:
+def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:
     """Pass if a person made this grant as it is now and it still counts; raises like `approvers`."""
     binding = grant.binding(log.database_id)
-    events = people_events(log, execute, grant.id)
+    events = people_events(log, grant.id)
     _first(events, GRANT_MADE, binding)
     refuse_requester(_signatory(authority, events[0], "grant", binding), grant.agent, "")
 

@@ -1,28 +1,165 @@
-"""Who may decide?"""
+"""Who may decide, and did one of them make this decision?"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from sb.errors import DeniedError
+from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.errors import DeniedError, NotFoundError, SBError
+from sb.kernel.authority.keys import KeyFolder
+from sb.kernel.authority.root_file import EnrolledOperator, RootFile, Roster
+from sb.kernel.authority.signing import signature_fits
+from sb.kernel.people_events import people_events
 from sb.state import EventLog
+
+OPERATORS = "operators"  # what the events about enrolment are found under
 
 
 class Unauthorised(DeniedError):
-    pass
+    """The decision is not one of somebody who may decide."""
+
+    kind = "unauthorised"
+
+
+class Assurance(IntEnum):
+    """How much a decision proves, from little to much."""
+
+    NONE = 0
+    SIGNED = 1
+    PASSPHRASE = 2
+    SEPARATE = 3
+
+    @property
+    def meaning(self) -> str:
+        return _MEANINGS[self]
+
+    @property
+    def next_step(self) -> str:
+        """How to reach the level above, "" at the top."""
+        return _NEXT[self]
+
+
+_MEANINGS = {
+    Assurance.NONE: "nobody is enrolled: decisions are unsigned, and any process that can write the database can decide",
+    Assurance.SIGNED: "decisions are signed, with a key that every process of this user can read",
+    Assurance.PASSPHRASE: "decisions are signed with keys under a passphrase; a process of this user could still "
+    "replace the operators file, which the log would show",
+    Assurance.SEPARATE: "decisions are signed, and this user can neither use the keys nor change who is enrolled",
+}
+_NEXT = {
+    Assurance.NONE: "sb operator init",
+    Assurance.SIGNED: "sb operator rotate gives the key a passphrase",
+    Assurance.PASSPHRASE: "run agents as another user, one who cannot write operators.file; docs/operators.md",
+    Assurance.SEPARATE: "",
+}
 
 
 class Authority:
-    def __init__(self, path: Path | None, log: EventLog | None = None) -> None:
-        self.path = path
+    """The operators of one home, as one log knows them.
 
-    def operators(self) -> list[Any]:
-        return []
+    Args:
+        path: the root file; None for an executor without a home, where nobody is enrolled.
+        log: where enrolment is recorded; a file that does not fit what it recorded is refused.
+    """
+
+    def __init__(self, path: Path | None, log: EventLog | None = None) -> None:
+        self.root_file = None if path is None else RootFile(path)
+        self.log = log
+
+    def roster(self) -> Roster:
+        """Everybody who was ever enrolled; raises Unauthorised when that cannot be relied on."""
+        try:
+            roster = Roster() if self.root_file is None else self.root_file.read()
+            recorded = self.recorded()
+        except SBError as error:
+            raise Unauthorised(error.message, 'docs/operators.md, "A lost key"') from error
+        if recorded:
+            self._compare(roster, recorded)
+        return roster
+
+    def _compare(self, roster: Roster, recorded: dict[str, Any]) -> None:
+        path = "the operators file" if self.root_file is None else str(self.root_file.path)
+        hint = 'put it back, or see docs/operators.md, "A lost key"'
+        if not roster.entries:
+            raise Unauthorised(f"{path} is gone, although the log says that operators are enrolled", hint)
+        count = int(recorded["entries"])
+        if roster.root != recorded["root"]:
+            raise Unauthorised(f"{path} is not the one on the log: it begins with another key", hint)
+        if len(roster.entries) < count or _head(roster.entries[count - 1]) != recorded["head"]:
+            raise Unauthorised(f"{path} is not the one on the log: entries are missing", hint)
+
+    def recorded(self) -> dict[str, Any]:
+        """What the log says last about the root file; {} if it never said anything."""
+        if self.log is None:
+            return {}
+        events = people_events(self.log, OPERATORS)
+        return dict(events[-1].payload or {}) if events else {}
+
+    def operators(self) -> list[EnrolledOperator]:
+        """Every key that was ever enrolled; raises like `roster`."""
+        return list(self.roster().operators)
 
     def enrolled(self) -> bool:
-        return False
+        """Whether anybody is; raises like `roster`."""
+        return bool(self.roster().entries)
 
     def verify(self, signed: Mapping[str, Any]) -> str:
-        return str(signed["statement"]["by"])
+        """The name of who made this statement.
+
+        Args:
+            signed: made by `signed_statement`.
+
+        Raises:
+            Unauthorised: nobody who may decide did. While nobody is enrolled an unsigned statement counts.
+        """
+        roster = self.roster()
+        try:
+            statement, signature = signed["statement"], signed["signature"]
+            name, key_id, at = str(statement["by"]), str(statement["key"]), str(statement["at"])
+            data = canonical_bytes(statement)
+        except (KeyError, TypeError, NotCanonical):
+            raise Unauthorised("the decision is damaged") from None
+        if not key_id:
+            if roster.entries:
+                raise Unauthorised(f"the decision of {name} is unsigned, although operators are enrolled")
+            return name
+        found = roster.with_key(key_id)
+        if found is None:
+            raise Unauthorised(f"the decision of {name} is signed with the unknown key {key_id}")
+        if found.state == "revoked" or (found.state == "rotated" and at > found.until):
+            raise Unauthorised(f"the decision of {name} is signed with the {found.state} key {key_id}")
+        if found.name != name or not signature_fits(found.public_key, data, str(signature)):
+            raise Unauthorised(f"the signature on the decision of {name} does not fit")
+        return name
+
+    def assurance(self, keys: KeyFolder) -> Assurance:
+        """How much decisions prove here; raises like `roster`.
+
+        Args:
+            keys: the private keys that lie in this home.
+        """
+        active = self.roster().active()
+        if not active or self.root_file is None:
+            return Assurance.NONE
+        here = {operator.key_id: operator for operator in active}
+        for name in keys.names():
+            try:
+                file = keys.read(name)
+            except (SBError, NotFoundError):
+                continue  # what cannot be read cannot sign
+            if not file.locked and any(operator.public_key == file.public_key for operator in here.values()):
+                return Assurance.SIGNED
+        return Assurance.SEPARATE if _out_of_reach(self.root_file.path) else Assurance.PASSPHRASE
+
+
+def _head(entry: dict[str, Any]) -> str:
+    return digest(canonical_bytes(entry))
+
+
+def _out_of_reach(path: Path) -> bool:
+    """Whether this process's user cannot replace the file."""
+    return os.geteuid() != 0 and not os.access(path, os.W_OK) and not os.access(path.parent, os.W_OK)

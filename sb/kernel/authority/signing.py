@@ -1,31 +1,101 @@
-"""Who decides, and what do they sign?"""
+"""Who decides, and what does a decision look like once it is signed?
+
+Ed25519 (RFC 8032) over the canonical form (RFC 8785) of a statement.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sb.canonical import canonical_bytes
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+PUBLIC_PREFIX = "ed25519:"
+
 
 class Decider(Protocol):
+    """Who decides: an operator with an unlocked key, or a label while nobody is enrolled.
+
+    Args:
+        key_id: "" for a label.
+    """
+
     @property
     def name(self) -> str: ...
+
     @property
     def key_id(self) -> str: ...
-    def sign(self, data: bytes) -> str: ...
+
+    def sign(self, data: bytes) -> str:
+        """A signature in base64; "" for a label."""
+        ...
 
 
+@dataclass(frozen=True)
 class Label:
-    key_id = ""
+    """A name that nothing proves."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name: str
+    key_id: str = ""
 
     def sign(self, data: bytes) -> str:
         return ""
 
 
+@dataclass(frozen=True)
+class Operator:
+    """A person whose key is unlocked, in memory only."""
+
+    name: str
+    public_key: str
+    private_key: Ed25519PrivateKey
+
+    @property
+    def key_id(self) -> str:
+        return key_id_of(self.public_key)
+
+    def sign(self, data: bytes) -> str:
+        return base64.b64encode(self.private_key.sign(data)).decode()
+
+
+def key_id_of(public_key: str) -> str:
+    """The first 16 hex digits of the SHA-256 of a public key."""
+    return sha256(public_key.encode()).hexdigest()[:16]
+
+
+def public_bytes(public_key: str) -> bytes:
+    """The 32 bytes of `ed25519:<base64>`; raises ValueError for any other text."""
+    try:
+        raw = base64.b64decode(public_key.removeprefix(PUBLIC_PREFIX), validate=True)
+    except binascii.Error:
+        raw = b""
+    if len(raw) != 32 or public_key != PUBLIC_PREFIX + base64.b64encode(raw).decode():
+        raise ValueError("not a public key: ed25519: and 32 bytes in base64")
+    return raw
+
+
+def signature_fits(public_key: str, data: bytes, signature: str) -> bool:
+    """Whether this key made this signature over `data`; False for whatever is not a signature at all."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        key = Ed25519PublicKey.from_public_bytes(public_bytes(public_key))
+        raw = base64.b64decode(signature, validate=True)
+        key.verify(raw, data)
+        return base64.b64encode(raw).decode() == signature  # one spelling only
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+
+
 def signed_statement(by: Decider, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts with who says them, and the signature over both."""
     statement = {**facts, "by": by.name, "key": by.key_id}
     return {"statement": statement, "signature": by.sign(canonical_bytes(statement))}

@@ -1,0 +1,248 @@
+"""`sb operator`: say who may decide, and keep their keys."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import ask_secret, configuration, decider
+
+from sb.errors import DeniedError, NotFoundError, SBError, UsageError
+
+if TYPE_CHECKING:
+    from sb.config import Config
+    from sb.kernel.authority.authority import Authority
+    from sb.kernel.authority.enrolment import Enrolment
+    from sb.kernel.authority.keys import KeyFolder
+    from sb.kernel.authority.root_file import EnrolledOperator
+
+app = typer.Typer(
+    help="Say who may decide, and keep their keys.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Reason = Annotated[str, typer.Option(help="Why; it is kept on the log.")]
+As = Annotated[str, typer.Option("--as", help="The operator who signs, where this home has several keys.")]
+NoPassphrase = Annotated[
+    bool,
+    typer.Option(
+        "--no-passphrase", help="Keep the key unencrypted: every process of this user can then sign."
+    ),
+]
+Name = Annotated[str, typer.Argument(help="Name of the person; by default made of the login name.")]
+
+
+class _Opened:
+    """The parts that these commands need."""
+
+    def __init__(self, ctx: typer.Context) -> None:
+        from sb.kernel.authority.keys import KeyFolder
+        from sb.runtime import open_authority, open_log
+
+        self.config: Config = configuration(ctx)
+        self.authority: Authority = open_authority(self.config, open_log(self.config))
+        self.keys: KeyFolder = KeyFolder(self.config.home.keys)
+
+    @property
+    def enrolment(self) -> Enrolment:
+        from sb.kernel.authority.enrolment import Enrolment
+
+        return Enrolment(self.authority, self.keys)
+
+
+@app.command()
+def init(
+    ctx: typer.Context,
+    name: Name = "",
+    no_passphrase: NoPassphrase = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Begin anew although operators are enrolled: the keys are lost.")
+    ] = False,
+    reason: Reason = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before replacing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Enrol the first operator; from then on only signed decisions count."""
+    from sb.kernel.authority.enrolment import login_name
+
+    if not replace:
+        enrol(ctx, name, no_passphrase=no_passphrase, as_json=as_json)
+        return
+    if not reason.strip():
+        raise UsageError("replacing the operators needs a reason", "--reason TEXT")
+    _confirm_replacement(yes)
+    opened, name = _Opened(ctx), name or login_name()
+    made, old = opened.enrolment.replace(name, _new_passphrase(name, no_passphrase), reason)
+    _report(made, as_json)
+    if old is not None:
+        note(f"the old file is {old}; nothing that was signed before counts any more")
+
+
+def enrol(ctx: typer.Context, name: str = "", *, no_passphrase: bool = False, as_json: bool = False) -> None:
+    """Make the first operator of this home."""
+    from sb.kernel.authority.enrolment import login_name
+
+    opened, name = _Opened(ctx), name or login_name()
+    if opened.authority.enrolled():
+        made = opened.enrolment.init(name, None)  # says who is enrolled, or only puts it on this log
+    else:
+        made = opened.enrolment.init(name, _new_passphrase(name, no_passphrase))
+    _report(made, as_json)
+
+
+def _confirm_replacement(yes: bool) -> None:
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("replacing the operators asks first, and there is no terminal", "pass --yes")
+    note("Every approval, grant and contract that was signed until now stops counting.")
+    if typer.prompt("type replace to go on") != "replace":
+        raise typer.Abort
+
+
+def _new_passphrase(name: str, declined: bool) -> str | None:
+    from sb.kernel.authority.keys import SHORTEST_PASSPHRASE
+
+    if declined:
+        return None
+    first = ask_secret(f"new passphrase for {name}'s key, at least {SHORTEST_PASSPHRASE} characters: ")
+    if len(first) < SHORTEST_PASSPHRASE:
+        raise UsageError(f"a passphrase has at least {SHORTEST_PASSPHRASE} characters")
+    if ask_secret("the same again: ") != first:
+        raise UsageError("the two differ", "try again")
+    return first
+
+
+def _report(operator: EnrolledOperator, as_json: bool) -> None:
+    if as_json:
+        output.emit_json(vars(operator))
+    else:
+        output.line(f"{operator.name} is {_WORDS.get(operator.state, operator.state)}: key {operator.key_id}")
+
+
+_WORDS = {"active": "an operator"}
+
+
+@app.command(name="list")
+def list_operators(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """List every key that was ever enrolled."""
+    opened = _Opened(ctx)
+    found = opened.authority.operators()
+    if as_json:
+        output.emit_json({"items": [vars(operator) for operator in found]})
+    elif found:
+        output.table(
+            ["operator", "key", "state", "since", "enrolled by"],
+            [(one.name, one.key_id, one.state, one.since[:19] + "Z", one.by) for one in found],
+        )
+    else:
+        note("no operator is enrolled, so decisions are unsigned: sb operator init")
+
+
+@app.command()
+def add(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name of the person.")],
+    public_key: Annotated[
+        str,
+        typer.Option(help="A key made elsewhere, as `sb operator whoami` prints it there; @FILE reads it."),
+    ] = "",
+    no_passphrase: NoPassphrase = False,
+    reason: Reason = "",
+    who: As = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let in one more operator, signed by one that there is."""
+    opened = _Opened(ctx)
+    by = _operator(ctx, opened, who)
+    passphrase = None if public_key else _new_passphrase(name, no_passphrase)
+    made = opened.enrolment.add(name, _text(public_key), by, reason, passphrase=passphrase)
+    _report(made, as_json)
+
+
+def _operator(ctx: typer.Context, opened: _Opened, who: str) -> Any:
+    if not opened.authority.enrolled():
+        raise DeniedError("no operator is enrolled who could sign this", "sb operator init")
+    return decider(ctx, opened.authority, who)
+
+
+def _text(value: str) -> str:
+    if not value.startswith("@"):
+        return value
+    try:
+        return Path(value[1:]).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {value[1:]}: {error}") from None
+
+
+@app.command()
+def revoke(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name of the person.")],
+    reason: Reason = "",
+    who: As = "",
+    as_json: AsJson = False,
+) -> None:
+    """Shut out an operator: nothing that this key ever signed counts any more."""
+    opened = _Opened(ctx)
+    _report(opened.enrolment.revoke(name, _operator(ctx, opened, who), reason), as_json)
+
+
+@app.command()
+def rotate(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="The operator; by default the only one with a key here.")] = "",
+    no_passphrase: NoPassphrase = False,
+    reason: Reason = "",
+    as_json: AsJson = False,
+) -> None:
+    """Give an operator a new key, signed by the old one; what the old one signed still counts."""
+    opened = _Opened(ctx)
+    by = _operator(ctx, opened, name)
+    _report(opened.enrolment.rotate(by, _new_passphrase(by.name, no_passphrase), reason), as_json)
+
+
+@app.command()
+def whoami(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """Say whose keys are in this home, and what decisions made here prove."""
+    opened = _Opened(ctx)
+    active = {operator.public_key for operator in opened.authority.roster().active()}
+    keys = [_key(opened.keys, name, active) for name in opened.keys.names()]
+    level = opened.authority.assurance(opened.keys)
+    if as_json:
+        output.emit_json({"keys": keys, "assurance": level.name.lower(), "meaning": level.meaning})
+        return
+    if keys:
+        output.table(
+            ["operator", "enrolled", "passphrase", "public key"],
+            [
+                (key["name"], *(_yes(key[what]) for what in ("enrolled", "locked")), key["public_key"])
+                for key in keys
+            ],
+        )
+    else:
+        note("this home has no operator's key")
+    output.line(f"assurance: {level.name.lower()}: {level.meaning}")
+
+
+def _yes(value: object) -> str:
+    return "yes" if value else "no"
+
+
+def _key(keys: KeyFolder, name: str, active: set[str]) -> dict[str, Any]:
+    try:
+        file = keys.read(name)
+    except (SBError, NotFoundError) as error:
+        return {"name": name, "enrolled": False, "locked": False, "public_key": f"({error.message})"}
+    return {
+        "name": name,
+        "enrolled": file.public_key in active,
+        "locked": file.locked,
+        "public_key": file.public_key,
+    }
