@@ -19,7 +19,7 @@ from sb.commands.session import configuration, event_log
 from sb.decisions.namespace import require
 from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
-from sb.kernel.log_pruning import prune
+from sb.kernel.log_pruning import prunable, prune
 from sb.kernel.log_verification import verify
 from sb.kernel.narrative import log_line
 from sb.sources import iso
@@ -170,7 +170,7 @@ def prune_log(
         raise UsageError("nothing says how old", "pass --older-than 90d, or set audit.retention_days")
     log = event_log(ctx)
     before = log.clock.now() - age
-    count = log.payloads_before(before)
+    count = prunable(log, before=before)
     if not dry_run and count and not yes:
         _confirm(f"remove the details of {count:,} events before {iso(before)}?")
     removed = count if dry_run else prune(log, before=before, reason=reason)

@@ -14,7 +14,7 @@ from sb.commands.session import configuration
 
 from sb.config import render_example
 from sb.errors import ConfigError
-from sb.store.database import open_database
+from sb.runtime import open_runtime
 
 app = typer.Typer(
     help="Make the database and the configuration.", add_completion=False, rich_markup_mode=None
@@ -33,7 +33,7 @@ def init(
         made.append(config.home.config_file)
     if not config.database.exists():
         made.append(config.database)
-    open_database(config.database).close()
+    open_runtime(config).close()
     if as_json:
         output.emit_json({"home": str(config.home.folder), "made": [str(path) for path in made]})
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.session import ask_secret, configuration, decider
+from sb.commands.session import ask_secret, baselines, configuration, decider
 
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sb.kernel.authority.enrolment import Enrolment
     from sb.kernel.authority.keys import KeyFolder
     from sb.kernel.authority.root_file import EnrolledOperator
+    from sb.kernel.authority.signing import Operator
 
 app = typer.Typer(
     help="Say who may decide, and keep their keys.",
@@ -85,15 +86,19 @@ def init(
 
 
 def enrol(ctx: typer.Context, name: str = "", *, no_passphrase: bool = False, as_json: bool = False) -> None:
-    """Make the first operator of this home."""
+    """Make the first operator of this home; what was approved until now is signed by them."""
     from sb.kernel.authority.enrolment import login_name
+    from sb.kernel.baselines.seeding import approved_contracts, carry_over
+    from sb.kernel.baselines.seen import KERNEL
 
     opened, name = _Opened(ctx), name or login_name()
-    if opened.authority.enrolled():
-        made = opened.enrolment.init(name, None)  # says who is enrolled, or only puts it on this log
-    else:
-        made = opened.enrolment.init(name, _new_passphrase(name, no_passphrase))
-    _report(made, as_json)
+    store, _ = baselines(ctx, KERNEL)
+    approved = approved_contracts(store)
+    passphrase = None if opened.authority.enrolled() else _new_passphrase(name, no_passphrase)
+    made = opened.enrolment.init(name, passphrase)  # or says who is enrolled already
+    if made is not None:
+        carry_over(store, approved, made)
+    _report(made or opened.authority.roster().active()[0], as_json)
 
 
 def _confirm_replacement(yes: bool) -> None:
@@ -119,14 +124,14 @@ def _new_passphrase(name: str, declined: bool) -> str | None:
     return first
 
 
-def _report(operator: EnrolledOperator, as_json: bool) -> None:
+def _report(operator: EnrolledOperator | Operator, as_json: bool) -> None:
+    state = getattr(operator, "state", "active")
     if as_json:
-        output.emit_json(vars(operator))
+        said = {"name": operator.name, "key_id": operator.key_id, "public_key": operator.public_key}
+        output.emit_json(said | {"state": state})
     else:
-        output.line(f"{operator.name} is {_WORDS.get(operator.state, operator.state)}: key {operator.key_id}")
-
-
-_WORDS = {"active": "an operator"}
+        word = "an operator" if state == "active" else state
+        output.line(f"{operator.name} is {word}: key {operator.key_id}")
 
 
 @app.command(name="list")

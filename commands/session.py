@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from sb.kernel.approvals.decisions import Approvals
     from sb.kernel.authority.authority import Authority
     from sb.kernel.authority.signing import Decider
+    from sb.kernel.baselines.store import ContractBaselineStore
+    from sb.kernel.tooling.registry import ToolRegistry
     from sb.runtime import Runtime
     from sb.state import EventLog
 
@@ -61,6 +63,20 @@ def approval_queue(ctx: typer.Context) -> Approvals:
 
     config = configuration(ctx)
     return open_approvals(config, open_log(config))
+
+
+def baselines(ctx: typer.Context, surface: str) -> tuple[ContractBaselineStore, ToolRegistry]:
+    """The approved contracts of a surface of the existing database, and the tools of this process."""
+    from sb.runtime import open_authority, open_baselines, open_log, open_registry
+
+    config = configuration(ctx)
+    log = open_log(config)
+    registry, failures = open_registry(config)
+    for failure in failures:
+        note(f"warning: tools of {failure.source} were not loaded: {failure.message}")
+    store = open_baselines(config, log, open_authority(config, log), surface)
+    store.seen.note_all(registry)
+    return store, registry
 
 
 def decider(ctx: typer.Context, authority: Authority, name: str) -> Decider:

@@ -32,6 +32,7 @@ COMMANDS = {
     "kernel": "Look at the kernel's tools and run one.",
     "migrate": "Bring the database to this version's schema.",
     "operator": "Say who may decide, and keep their keys.",
+    "runtime-guard": "See which tools have approved contracts, and approve them.",
 }
 
 
@@ -60,7 +61,7 @@ class LazyGroup(TyperGroup):
 
 def load(name: str) -> Any:
     """The real command or group of that name."""
-    command = typer.main.get_command(import_module(f"sb.commands.{name}").app)
+    command = typer.main.get_command(import_module(f"sb.commands.{name.replace('-', '_')}").app)
     command.name = name
     return command
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sb.config import Config, load_config
+from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolResult
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.runtime import Runtime, open_runtime
@@ -96,6 +97,11 @@ def _register_label_tool(runtime: Runtime) -> None:
             description="Print the address label of one order.",
             args_schema=[ToolArgSchema("order", "integer")],
         )
+    runtime.baselines.seen.note_all(runtime.registry)
+    spec = runtime.registry.get("shop.label")
+    if spec is not None:
+        contract = {spec.tool_id: spec.contract_fingerprint()}
+        runtime.baselines.approve(contract, Label("demo"), "the shop prints its labels with it")
 
 
 def _work(runtime: Runtime, ctx: RunContext) -> list[ToolResult]:

@@ -13,6 +13,7 @@ from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.authority import Assurance
 from sb.kernel.authority.keys import KeyFolder
+from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.tooling.intents import Intents
 from sb.runtime import open_authority, open_registry
 from sb.state import EventLog
@@ -57,6 +58,7 @@ def examine(config: Config) -> list[Finding]:
         findings += _guarded("database", lambda: _database(config, database))
         findings += _guarded("log", lambda: _log(config, database))
         findings += _guarded("operators", lambda: _operators(config, EventLog(database)))
+        findings += _guarded("baselines", lambda: _baselines(config, EventLog(database)))
         findings += _guarded("approvals", lambda: _approvals(EventLog(database)))
     finally:
         database.close()
@@ -197,3 +199,15 @@ def _approvals(log: EventLog) -> Iterator[Finding]:
     detail = f"{len(waiting)} wait for a person, {overdue} of them overdue; {grants} grants are in force"
     hint = "sb approvals list" if overdue else ""
     yield Finding("approvals", Status.WARN if overdue else Status.OK, detail, hint)
+
+
+def _baselines(config: Config, log: EventLog) -> Iterator[Finding]:
+    store = ContractBaselineStore(log, open_authority(config, log))
+    registry, _ = open_registry(config)
+    counts: dict[str, int] = {}
+    for entry in store.entries(registry):
+        counts[str(entry.status)] = counts.get(str(entry.status), 0) + 1
+    told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()) if count)
+    amiss = any(count for status, count in counts.items() if status != "approved")
+    hint = "sb runtime-guard mismatches" if amiss else ""
+    yield Finding("baselines", Status.WARN if amiss else Status.OK, f"contracts: {told or 'none'}", hint)

@@ -18,6 +18,9 @@ from sb.errors import ConfigError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
+from sb.kernel.baselines.seeding import seed_shipped
+from sb.kernel.baselines.seen import KERNEL
+from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
 from sb.kernel.memory import MemoryStore
 from sb.kernel.run_context import RunBudget, SafetyMode
@@ -48,6 +51,7 @@ class Runtime:
     log: EventLog
     registry: ToolRegistry
     executor: ToolExecutor
+    baselines: ContractBaselineStore
     load_failures: tuple[LoadFailure, ...] = ()
     orphans: int = field(default=0)
 
@@ -124,15 +128,7 @@ def _digest_key(path: Path) -> bytes:
 
 def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]]:
     """The shipped tools, those of others, and the agents of the configuration; needs no database."""
-    registry = ToolRegistry()
-    register_builtin(
-        registry,
-        config.files,
-        config.http,
-        config.shell,
-        KeptStore(config.home.kept, config.files.keep_max_bytes),
-        [config.home.folder, *database_files(config.database), config.operators.file],
-    )
+    registry = shipped_registry(config)
     failures = load_third_party(registry, config.tools)
     for name, agent in config.agents.items():
         registry.register_agent(
@@ -145,6 +141,20 @@ def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]
     return registry, tuple(failures)
 
 
+def shipped_registry(config: Config) -> ToolRegistry:
+    """The tools that come with this version, and no others."""
+    registry = ToolRegistry()
+    register_builtin(
+        registry,
+        config.files,
+        config.http,
+        config.shell,
+        KeptStore(config.home.kept, config.files.keep_max_bytes),
+        [config.home.folder, *database_files(config.database), config.operators.file],
+    )
+    return registry
+
+
 def open_approvals(config: Config, log: EventLog) -> Approvals:
     """The queue of a log, for faces that only decide and never call a tool."""
     return Approvals(log, open_authority(config, log))
@@ -153,6 +163,16 @@ def open_approvals(config: Config, log: EventLog) -> Approvals:
 def open_authority(config: Config, log: EventLog) -> Authority:
     """Who may decide, as this home and this log know it."""
     return Authority(config.operators.file, log)
+
+
+def open_baselines(
+    config: Config, log: EventLog, authority: Authority, surface: str = KERNEL
+) -> ContractBaselineStore:
+    """The approved contracts of a surface; in a new database those that this version ships are."""
+    store = ContractBaselineStore(log, authority, surface)
+    if surface == KERNEL:
+        seed_shipped(store, authority, shipped_registry(config))
+    return store
 
 
 def _approval_settings(config: Config) -> ApprovalSettings:
@@ -180,13 +200,16 @@ def open_runtime(
     try:
         log = _log(config, database, clock, ids, _digest_key(config.home.digest_key))
         registry, failures = open_registry(config)
+        authority = open_authority(config, log)
+        baselines = open_baselines(config, log, authority)
         executor = ToolExecutor(
             registry,
             ToolPolicy(SafetyMode(config.safety_mode)),
             log,
             contract_enforcement=config.contract_enforcement,
             permissions={name: agent.permissions for name, agent in config.agents.items()},
-            authority=open_authority(config, log),
+            contract_baseline_store=baselines,
+            authority=authority,
             approvals=_approval_settings(config),
             power=config.durability == "power",
             max_args_bytes=config.max_args_bytes,
@@ -199,4 +222,4 @@ def open_runtime(
     except BaseException:
         database.close()
         raise
-    return Runtime(config, database, log, registry, executor, failures, orphans)
+    return Runtime(config, database, log, registry, executor, baselines, failures, orphans)

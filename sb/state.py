@@ -392,14 +392,6 @@ class EventLog:
             return self.events(call_id=reference)
         return self.events(after=int(reference) - 1, limit=1)
 
-    def payloads_before(self, before: float) -> int:
-        """How many events older than `before` (seconds since the epoch) still have their payload."""
-        rows = self.database.query(
-            "SELECT count(*) FROM events WHERE id > ? AND id <= ? AND at < ? AND payload IS NOT NULL",
-            (self.first_id, self.first_id + SEQ_MASK, int(before * 1e6)),
-        )
-        return int(rows[0][0])
-
     def close(self) -> None:
         """Anchor what is not anchored yet, and close the database."""
         self.anchor_head()

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import settings
 
 from sb.cli import run
+from sb.kernel.authority.signing import Label
+from sb.runtime import Runtime
 from tests.fakes import CountingIds, FakeClock
 
 settings.register_profile("sb", deadline=None)  # a shared machine stalls now and then
@@ -37,6 +39,13 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("SB_HOME", str(folder))
     monkeypatch.setenv("NO_COLOR", "1")
     return folder
+
+
+def approve_tools(runtime: Runtime) -> None:
+    """Approve the contracts of the tools that a test registered itself."""
+    runtime.baselines.seen.note_all(runtime.registry)
+    live = {spec.tool_id: spec.contract_fingerprint() for spec in runtime.registry.list_all()}
+    runtime.baselines.approve(live, Label("tester"), "the test's own tools")
 
 
 class CommandLine:

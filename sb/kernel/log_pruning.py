@@ -8,6 +8,9 @@ from sb.state import SEQ_MASK, EventLog
 
 PRUNED = "audit.pruned"
 namespace.register(PRUNED, "Payloads of old events removed")
+# What still decides: who may decide, which contracts are approved, what is granted in advance.
+_IN_FORCE = (PRUNED, namespace.OPERATOR_CHANGED, namespace.BASELINE_CHANGED, namespace.GRANT_MADE)
+_PRUNABLE = "payload IS NOT NULL AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in _IN_FORCE))
 
 
 def prune(log: EventLog, *, before: float, reason: str) -> int:
@@ -28,9 +31,8 @@ def prune(log: EventLog, *, before: float, reason: str) -> int:
         if last is None:
             return 0
         removed = write.execute(
-            "UPDATE events SET salt = NULL, payload = NULL"
-            " WHERE id BETWEEN ? AND ? AND payload IS NOT NULL AND kind <> ?",
-            (log.first_id, last, PRUNED),
+            f"UPDATE events SET salt = NULL, payload = NULL WHERE id BETWEEN ? AND ? AND {_PRUNABLE}",
+            (log.first_id, last),
         ).rowcount
         write.execute("UPDATE steps SET result = NULL WHERE outcome_id <= ?", (last,))
         if removed:
@@ -39,6 +41,15 @@ def prune(log: EventLog, *, before: float, reason: str) -> int:
             )
     _empty_write_ahead_log(log)
     return int(removed)
+
+
+def prunable(log: EventLog, *, before: float) -> int:
+    """How many payloads `prune` would remove."""
+    rows = log.database.query(
+        f"SELECT count(*) FROM events WHERE id > ? AND id <= ? AND at < ? AND {_PRUNABLE}",
+        (log.first_id, log.first_id + SEQ_MASK, int(before * 1e6)),
+    )
+    return int(rows[0][0])
 
 
 def _empty_write_ahead_log(log: EventLog) -> None:

@@ -12,11 +12,13 @@ from sb.decisions.namespace import (
     APPROVAL_REQUESTED,
     APPROVAL_REVOKED,
     APPROVAL_USED,
+    BASELINE_CHANGED,
     BUDGET_EXCEEDED,
     GRANT_MADE,
     GRANT_REVOKED,
     MEMORY_GET,
     MEMORY_PUT,
+    OPERATOR_CHANGED,
     RUN_FINISHED,
     RUN_STARTED,
 )
@@ -64,6 +66,10 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"{payload.get('tier', '')} memory: {verb} {payload.get('key', '')}"
     if event.kind == PRUNED:
         return f"payloads up to row {payload.get('through')} removed: {payload.get('reason', '')}"
+    if event.kind == BASELINE_CHANGED:
+        return _approved_contracts(payload)
+    if event.kind == OPERATOR_CHANGED:
+        return f"operators: {payload.get('how')} {payload.get('name')} by {payload.get('by')}" + _why(payload)
     if event.kind.startswith(("approval.", "grant.")):
         return _decision_sentence(event, payload)
     if event.subject.tool_id:
@@ -81,6 +87,18 @@ def _decision_sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"{reference} is used: {agent} calls {tool}"
     by = payload.get("by", "somebody")
     return f"{reference} {by} {_DECIDED[event.kind]} {tool} by {agent}: {payload.get('reason', '')}"
+
+
+def _approved_contracts(payload: dict[str, Any]) -> str:
+    signed = payload.get("signed")
+    statement = signed.get("statement") if isinstance(signed, dict) else None
+    contracts = statement.get("contracts") if isinstance(statement, dict) else None
+    tools = ", ".join(contracts) if isinstance(contracts, dict) else "?"
+    return f"{payload.get('by')} approved the contracts of {shorten(tools, WIDEST_VALUE)}{_why(payload)}"
+
+
+def _why(payload: dict[str, Any]) -> str:
+    return f": {payload['reason']}" if payload.get("reason") else ""
 
 
 def _call_sentence(event: Event, payload: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from sb.errors import StoreCorrupt
 from sb.state import EVENT_COLUMNS, Event, EventLog, link_hash
 
-_ABOUT = f"""SELECT {EVENT_COLUMNS} FROM events
+ABOUT = f"""SELECT {EVENT_COLUMNS} FROM events
     WHERE call_id = ? AND substr(kind, 1, 7) <> 'kernel.' ORDER BY id"""
 
 
@@ -25,10 +25,11 @@ def people_events(log: EventLog, reference: str) -> list[Event]:
     Raises:
         StoreCorrupt: one of them is not what was written.
     """
-    return [_sound(log, row) for row in log.database.query(_ABOUT, (reference,))]
+    return [sound(log, row) for row in log.database.query(ABOUT, (reference,))]
 
 
-def _sound(log: EventLog, row: tuple[Any, ...]) -> Event:
+def sound(log: EventLog, row: tuple[Any, ...]) -> Event:
+    """The event of this row of ABOUT; raises StoreCorrupt when it is not what was written."""
     event = log.event(row)
     salt, body = row[11], row[12]
     if body is None:

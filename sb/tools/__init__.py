@@ -30,13 +30,14 @@ def register_builtin(
         kept: takes the former content of files that are changed.
         protected: files and folders that no tool is given even below a root: SB_HOME, and the database.
     """
+    from sb.kernel.tooling.registry import SHIPPED
     from sb.tools.files import register_files
     from sb.tools.http import register_http
     from sb.tools.roots import Roots
     from sb.tools.shell import register_shell
 
     roots = Roots(files.roots, protected)
-    with registry.source("sb"):
+    with registry.source(SHIPPED):
         register_files(registry, files, roots, kept)
         register_http(registry, http)
         register_shell(registry, shell, roots)

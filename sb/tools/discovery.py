@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sb.errors import ContractError
-from sb.kernel.tooling.registry import RegisteredTool, ToolRegistry
+from sb.kernel.tooling.registry import CONFIGURED, INSTALLED, RegisteredTool, ToolRegistry
 from sb.text import plain, shorten
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def load_third_party(registry: ToolRegistry, configured: Sequence[str]) -> list[
     except Exception as error:  # noqa: BLE001 - a broken installation of others must not stop ours
         failures.append(LoadFailure("entry points", _one_line(error)))
         sources = []
-    sources += [(f"config {name}", partial(_configured, name)) for name in configured]
+    sources += [(f"{CONFIGURED}{name}", partial(_configured, name)) for name in configured]
     for source, load in sources:
         message = _load_one(registry, source, load)
         if message:
@@ -60,7 +60,7 @@ def _installed() -> list[tuple[str, Callable[[], Any]]]:
     from importlib.metadata import entry_points  # takes tens of milliseconds
 
     found = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value))
-    return [(f"entry point {point.name} ({_distribution(point)})", point.load) for point in found]
+    return [(f"{INSTALLED}{point.name} ({_distribution(point)})", point.load) for point in found]
 
 
 def _distribution(point: EntryPoint) -> str:

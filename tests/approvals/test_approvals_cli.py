@@ -10,7 +10,7 @@ import pytest
 
 from sb.kernel import RunContext, SafetyClass, ToolResult
 from sb.runtime import open_runtime
-from tests.conftest import CommandLine
+from tests.conftest import CommandLine, approve_tools
 
 HOSTILE = "[@click=app.quit]x[/] \x1b]0;owned\x07 \x1b[31mred \u202eevil"
 
@@ -26,6 +26,7 @@ class Agent:
     ) -> ToolResult:
         with open_runtime() as runtime:
             runtime.registry.register_fn("bank.pay", "Pay", lambda to: f"paid {to}", tool)
+            approve_tools(runtime)
             ctx = RunContext.create("clerk", intent="pay the bills")
             ctx.run_id = self.run_id or ctx.run_id
             self.run_id = ctx.run_id

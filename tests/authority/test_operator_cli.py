@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from sb.kernel import RunContext, SafetyClass
-from sb.runtime import open_runtime
-from tests.conftest import CommandLine
+from sb.runtime import Runtime, open_runtime
+from tests.conftest import CommandLine, approve_tools
 
 
 @pytest.fixture
@@ -48,15 +48,22 @@ def in_terminal(*arguments: str, answers: dict[str, str]) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(status), seen
 
 
+def register(runtime: Runtime) -> None:
+    runtime.registry.register_fn("bank.pay", "Pay", lambda: "paid", SafetyClass.DESTRUCTIVE)
+
+
 def ask() -> str:
     with open_runtime() as runtime:
-        runtime.registry.register_fn("bank.pay", "Pay", lambda: "paid", SafetyClass.DESTRUCTIVE)
+        register(runtime)
         result = runtime.executor.execute(RunContext.create("clerk"), "bank.pay", {})
         return str(result.data["approval_id"])
 
 
 def test_a_passphrase_is_asked_for_on_the_terminal_and_decides(sb: CommandLine, ready: Path) -> None:
     phrase = "correct horse battery"
+    with open_runtime() as runtime:
+        register(runtime)
+        approve_tools(runtime)
     code, seen = in_terminal(
         "operator", "init", "ada", answers={"new passphrase": phrase, "the same again": phrase}
     )

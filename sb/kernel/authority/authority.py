@@ -70,6 +70,10 @@ class Authority:
         self.root_file = None if path is None else RootFile(path)
         self.log = log
 
+    def token(self) -> object:
+        """Something that differs once who may decide has changed; cheap to ask for."""
+        return None if self.root_file is None else self.root_file.state()
+
     def roster(self) -> Roster:
         """Everybody who was ever enrolled; raises Unauthorised when that cannot be relied on."""
         try:

@@ -15,7 +15,7 @@ from sb.errors import DeniedError, NotFoundError, UsageError
 from sb.kernel.authority.authority import OPERATORS, Authority, Unauthorised
 from sb.kernel.authority.keys import KeyFile, KeyFolder, checked_name, make_key, name_from
 from sb.kernel.authority.root_file import EnrolledOperator, RootFile, Roster, new_entry
-from sb.kernel.authority.signing import Decider, Label, key_id_of, public_bytes
+from sb.kernel.authority.signing import Decider, Label, Operator, key_id_of, public_bytes
 from sb.kernel.data_classification import redact_text
 from sb.sources import iso
 from sb.state import EventLog, Subject
@@ -40,23 +40,27 @@ class Enrolment:
         self._log: EventLog = authority.log
         self._keys = keys
 
-    def init(self, name: str, passphrase: str | None) -> EnrolledOperator:
+    def init(self, name: str, passphrase: str | None) -> Operator | None:
         """Make the first operator, with a key of this home.
 
         Args:
             passphrase: None keeps the key unencrypted.
 
+        Returns:
+            The operator, able to sign; None if the file names somebody already and was only put on this log.
+
         Raises:
-            UsageError: somebody is enrolled already.
+            UsageError: somebody is enrolled already, and this log knows.
         """
         checked_name(name)
         with self._file.locked():
             roster = self._authority.roster()
             if roster.entries:
-                return self._only_record(roster)
+                self._only_record(roster)
+                return None
             return self._begin(roster, name, passphrase, "enrolled")
 
-    def replace(self, name: str, passphrase: str | None, reason: str) -> tuple[EnrolledOperator, Path | None]:
+    def replace(self, name: str, passphrase: str | None, reason: str) -> tuple[Operator, Path | None]:
         """Begin anew, for when no valid key can be used any more: nothing that was signed before counts.
 
         Returns:
@@ -139,14 +143,14 @@ class Enrolment:
 
     def _begin(
         self, roster: Roster, name: str, passphrase: str | None, how: str, reason: str = ""
-    ) -> EnrolledOperator:
+    ) -> Operator:
         file, made = make_key(name, passphrase)
         self._keep(roster, file)
         at = iso(self._log.clock.now())
         roster = roster.extended(new_entry(roster, "root", name, made.public_key, at, made))
         self._file.write(roster)
         self._record(roster, how, reason)
-        return roster.operators[-1]
+        return made
 
     def _keep(self, roster: Roster, file: KeyFile) -> None:
         """Keep a fresh key, in place of one that nobody ever enrolled: an earlier attempt was cut short."""
@@ -156,7 +160,7 @@ class Enrolment:
                 raise UsageError(f"this home has a key of {file.name} already", "choose another name")
         self._keys.write(file)
 
-    def _only_record(self, roster: Roster) -> EnrolledOperator:
+    def _only_record(self, roster: Roster) -> None:
         """The file is there: put it on this log, unless it is."""
         if self._authority.recorded():
             known = ", ".join(one.name for one in roster.active())
@@ -164,7 +168,6 @@ class Enrolment:
                 f"operators are enrolled already: {known}", "sb operator add lets in another one"
             )
         self._record(roster, "recorded", "")
-        return roster.active()[0]
 
     def _signed_by(self, by: Decider) -> Roster:
         roster = self._authority.roster()

@@ -164,19 +164,25 @@ class RootFile:
         self._seen: tuple[int, int, int] | None = None
         self._roster = Roster()
 
+    def state(self) -> tuple[int, int, int] | None:
+        """What tells one version of the file from another; None without a file."""
+        try:
+            stat = self.path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise Damaged(f"cannot read {self.path}: {error.strerror}") from None
+        return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
     def read(self) -> Roster:
         """What it says; empty when there is none.
 
         Raises:
             Damaged: it cannot be read, or is not what operators signed.
         """
-        try:
-            stat = self.path.stat()
-        except FileNotFoundError:
+        seen = self.state()
+        if seen is None:
             return Roster()
-        except OSError as error:
-            raise Damaged(f"cannot read {self.path}: {error.strerror}") from None
-        seen = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
         if seen != self._seen:
             self._roster = self._verified()
             self._seen = seen

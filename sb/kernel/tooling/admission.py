@@ -13,6 +13,7 @@ from typing import Any
 
 from sb.canonical import NotCanonical, digest, freeze
 from sb.kernel.approvals.gate import ApprovalGate
+from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.tooling.arguments import problem_with, secrets_in
 from sb.kernel.tooling.call import Refused, ToolCall
@@ -40,6 +41,7 @@ class Admission:
         max_args_bytes: size limit of the arguments' canonical form.
         digest: of the canonical form.
         gate: finds what lets a call pass that a person has to agree to, or queues it.
+        baselines: the contracts that an operator approved; without it none is compared with what was approved.
         recorder: knows the named steps that need no second decision.
     """
 
@@ -47,6 +49,7 @@ class Admission:
     policy: ToolPolicy
     gate: ApprovalGate
     recorder: Recorder
+    baselines: ContractBaselineStore | None = None
     enforcement: ContractEnforcement = ContractEnforcement.OBSERVE
     permissions: Mapping[str, Collection[str]] = field(default_factory=dict)
     max_args_bytes: int = 1 << 20
@@ -121,6 +124,24 @@ class Admission:
         if changed and self.enforcement is ContractEnforcement.ENFORCE and tool.high_risk:
             reason = f"the contract of {call.tool_id} changed after it was registered"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "contract_changed")
+        if self.baselines is not None and compared:
+            self._check_baseline(call, self.baselines, current)
+
+    def _check_baseline(self, call: ToolCall, baselines: ContractBaselineStore, current: str) -> None:
+        status, detail = baselines.status(call.tool_id, current)
+        call.contract["tool_contract_baseline"] = str(status)
+        if status is BaselineStatus.CHANGED:
+            call.contract["tool_contract_baseline_fingerprint"] = detail
+        if self.enforcement is not ContractEnforcement.ENFORCE or not call.tool.high_risk:
+            return
+        if status is BaselineStatus.UNREADABLE:
+            reason = f"whether the contract of {call.tool_id} is approved cannot be told: {detail}"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "contract_unreadable")
+        if status is not BaselineStatus.APPROVED:
+            how = "is new" if status is BaselineStatus.NEW else "is not the approved one"
+            command = f"sb runtime-guard approve-contract {baselines.surface} {call.tool_id}"
+            reason = f"the contract of {call.tool_id} {how}; an operator can approve it: {command}"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, f"contract_{status}")
 
     def _check_policy(self, call: ToolCall) -> None:
         agent, spec = call.ctx.agent_name, call.spec

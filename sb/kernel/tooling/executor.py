@@ -16,6 +16,8 @@ from sb.errors import SBError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalGate, ApprovalSettings
 from sb.kernel.authority.authority import Authority
+from sb.kernel.baselines.seen import SeenContracts
+from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import ResultDetails, ToolErrorCode, ToolProvenance, ToolResult
 from sb.kernel.data_classification import redact, redact_text
 from sb.kernel.run_context import RunContext, SafetyMode
@@ -47,6 +49,8 @@ class ToolExecutor:
         event_log: defaults to a log in memory that lives as long as this executor.
         contract_enforcement: "off", "observe" (log a changed contract) or "enforce" (deny it where it has side
             effects).
+        contract_baseline_store: the contracts that an operator approved; under "enforce" a tool with side effects is
+            denied when its contract is new, changed or cannot be compared.
         permissions: agent name to what its configuration grants; without an entry nothing is granted.
         authority: says who may decide; by default nobody is enrolled, and decisions are unsigned.
         approvals: how long requests wait, and which tools need two people.
@@ -62,6 +66,7 @@ class ToolExecutor:
         event_log: Any = None,
         *,
         contract_enforcement: str = "observe",
+        contract_baseline_store: ContractBaselineStore | None = None,
         permissions: Mapping[str, Collection[str]] | None = None,
         authority: Authority | None = None,
         approvals: ApprovalSettings | None = None,
@@ -78,12 +83,14 @@ class ToolExecutor:
         self.event_log: EventLog = event_log or EventLog(clock=clock, ids=ids)
         self.approvals = Approvals(self.event_log, authority or Authority(None, self.event_log))
         self._gate = ApprovalGate(self.approvals, approvals)
-        self._recorder = Recorder(self.event_log, self._gate, power=power)
+        seen = contract_baseline_store.seen if contract_baseline_store else SeenContracts(self.event_log)
+        self._recorder = Recorder(self.event_log, self._gate, seen, power=power)
         self._admission = Admission(
             registry,
             self.policy,
             self._gate,
             self._recorder,
+            contract_baseline_store,
             ContractEnforcement(contract_enforcement),
             permissions or {},
             max_args_bytes,

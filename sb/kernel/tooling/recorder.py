@@ -13,6 +13,7 @@ from sb.decisions.namespace import (
     TOOL_POLICY_BLOCKED,
 )
 from sb.kernel.approvals.gate import ApprovalGate
+from sb.kernel.baselines.seen import SeenContracts
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance
 from sb.kernel.data_classification import redact_json, redact_text, scrub
 from sb.kernel.run_context import RunContext
@@ -72,13 +73,17 @@ class Recorder:
 
     Args:
         gate: where a person's decision is used up.
+        seen: keeps the contracts of the tools that are met.
         power: whether every intent survives power loss, not only those of destructive tools and of approved calls.
     """
 
-    def __init__(self, log: EventLog, gate: ApprovalGate, *, power: bool = False) -> None:
+    def __init__(
+        self, log: EventLog, gate: ApprovalGate, seen: SeenContracts, *, power: bool = False
+    ) -> None:
         self.log = log
         self.intents = Intents(log)
         self._gate = gate
+        self._seen = seen
         self._power = power
 
     def run_started(self, ctx: RunContext) -> None:
@@ -123,7 +128,12 @@ class Recorder:
         said = {"reason": scrub(refusal.reason, call.secrets), "args": call.shown_args()}
         with self.log.write() as write:
             self._announce(write, call.ctx)
+            self._meet(write, call)
             write.append(kind, said, call.subject, facts)
+
+    def _meet(self, write: LogWrite, call: ToolCall) -> None:
+        if call.contract:
+            self._seen.note(write, call.tool, call.fingerprint)
 
     def intent(self, call: ToolCall, deadline_s: float) -> int:
         """Commit that the call is about to run; returns the intent's id.
@@ -146,6 +156,7 @@ class Recorder:
             if call.step:
                 self.intents.refuse_known_step(write.execute, step)
             self._announce(write, call.ctx)
+            self._meet(write, call)
             if call.reasons:
                 self._gate.use(write, call)
             event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
@@ -196,6 +207,7 @@ class Recorder:
             facts["step_digest"] = kept.digest()
         with self.log.write() as write:
             self._announce(write, call.ctx)
+            self._meet(write, call)
             event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             if intent_id is not None:
                 self.intents.close(write, intent_id, state)

@@ -14,6 +14,9 @@ from sb.errors import ContractError
 from sb.kernel.contracts import AgentCapabilities, SafetyClass, ToolSpec
 
 ToolFunction = Callable[..., Any]
+SHIPPED = "sb"  # the source of the tools that come with this version
+INSTALLED = "entry point "  # what other sources that every process of a home loads begin with
+CONFIGURED = "config "
 IDEMPOTENCY_KEY = "idempotency_key"
 
 

@@ -1,0 +1,177 @@
+"""`sb runtime-guard`: see which tools have approved contracts, and approve them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import baselines, decider
+
+from sb.errors import ExitCode
+
+if TYPE_CHECKING:
+    from sb.kernel.baselines.compare import FieldChange
+    from sb.kernel.baselines.store import ContractEntry
+
+app = typer.Typer(
+    help="See which tools have approved contracts, and approve them.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Surface = Annotated[str, typer.Option(help="Where the tools come from.")]
+ApprovedBy = Annotated[
+    str, typer.Option(help="The operator who signs; a mere label while nobody is enrolled.")
+]
+Reason = Annotated[str, typer.Option(help="Why; it is kept with the approval.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal.")]
+SHORT = 19  # characters of a fingerprint in a table: sha256: and 12 digits
+
+
+@app.command()
+def tools(ctx: typer.Context, surface: Surface = "kernel", as_json: AsJson = False) -> None:
+    """List every tool that this or another process has met, and how its contract stands."""
+    store, registry = baselines(ctx, surface)
+    entries = store.entries(registry)
+    if as_json:
+        output.emit_json({"items": [entry.to_dict() for entry in entries]})
+    elif entries:
+        output.table(
+            ["tool", "status", "safety", "from", "contract", "approved by"],
+            [_row(entry) for entry in entries],
+        )
+    else:
+        note("no tool was met on this surface")
+
+
+def _row(entry: ContractEntry) -> tuple[object, ...]:
+    document = entry.live_document or entry.baseline_document
+    by = entry.baseline.by if entry.baseline else "-"
+    fingerprint = entry.live_fingerprint[:SHORT] or "-"
+    return (entry.tool_id, entry.status, document.get("safety_class", "?"), entry.source, fingerprint, by)
+
+
+@app.command()
+def mismatches(ctx: typer.Context, surface: Surface = "kernel", as_json: AsJson = False) -> None:
+    """List tools whose contract is new, changed or missing, field by field; exit 1 if there are any."""
+    store, registry = baselines(ctx, surface)
+    found = [entry for entry in store.entries(registry) if entry.status != "approved"]
+    if as_json:
+        output.emit_json({"items": [entry.to_dict() for entry in found]})
+    else:
+        for entry in found:
+            output.line(f"{entry.status}: {entry.tool_id}")
+            _print_changes(entry.changes)
+        note(
+            f"{len(found)} of the surface's contracts need a look" if found else "every contract is approved"
+        )
+    if found:
+        note(f"sb runtime-guard show {surface} TOOL; sb runtime-guard approve-contract {surface} TOOL")
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _print_changes(found: list[FieldChange]) -> None:
+    for change in found:
+        output.line(f"  {change.path}")
+        if change.before is not None:
+            output.line(f"    - {change.before}")
+        if change.after is not None:
+            output.line(f"    + {change.after}")
+
+
+@app.command()
+def show(
+    ctx: typer.Context,
+    surface: Annotated[str, typer.Argument(help="Where the tool comes from.")],
+    tool: Annotated[str, typer.Argument(help="The tool's id.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show one tool's contract, what changed since it was approved, and all its approvals."""
+    store, registry = baselines(ctx, surface)
+    entry, history = store.entry(tool, registry), store.history(tool)
+    if as_json:
+        output.emit_json(entry.to_dict() | {"history": [vars(baseline) for baseline in history]})
+        return
+    output.line(f"{entry.tool_id}: {entry.status}, from {entry.source or 'nowhere'}")
+    output.line(f"contract {entry.live_fingerprint or '(missing)'}")
+    for name, value in (entry.live_document or entry.baseline_document).items():
+        output.line(f"  {name}: {json.dumps(value, ensure_ascii=False)}")
+    if entry.changes:
+        output.line("changed since it was approved:")
+        _print_changes(entry.changes)
+    output.line("approvals:" if history else "never approved")
+    for baseline in history:
+        why = f": {baseline.reason}" if baseline.reason else ""
+        output.line(f"  {baseline.at[:19]}Z {baseline.fingerprint} by {baseline.by}{why}")
+
+
+@app.command()
+def snapshot(
+    ctx: typer.Context,
+    surface: Surface = "kernel",
+    approved_by: ApprovedBy = "",
+    reason: Reason = "",
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Approve the contract of every tool of the surface as it is now."""
+    store, registry = baselines(ctx, surface)
+    entries = [entry for entry in store.entries(registry) if entry.live_fingerprint]
+    changing = [entry for entry in entries if entry.status != "approved"]
+    if not as_json:
+        for entry in changing:
+            output.line(f"{entry.status}: {entry.tool_id}")
+            _print_changes(entry.changes)
+    _confirm(f"approve {len(entries)} contracts, {len(changing)} of them new or changed?", yes)
+    by = decider(ctx, store.authority, approved_by)
+    store.approve({entry.tool_id: entry.live_fingerprint for entry in entries}, by, reason)
+    if as_json:
+        items = [entry.to_dict() for entry in store.entries(registry)]
+        output.emit_json({"approved": len(entries), "items": items})
+    else:
+        output.line(
+            f"{len(entries)} contracts of surface {surface} are approved, {len(changing)} of them newly"
+        )
+
+
+@app.command(name="approve-contract")
+def approve_contract(
+    ctx: typer.Context,
+    surface: Annotated[str, typer.Argument(help="Where the tool comes from.")],
+    tool: Annotated[str, typer.Argument(help="The tool's id.")],
+    fingerprint: Annotated[
+        str, typer.Option(help="Approve this contract, such as an earlier one, in place of the live one.")
+    ] = "",
+    approved_by: ApprovedBy = "",
+    reason: Reason = "",
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Approve one tool's contract as it is now, or go back to an earlier one."""
+    store, registry = baselines(ctx, surface)
+    entry = store.entry(tool, registry)
+    wanted = fingerprint or entry.live_fingerprint or (entry.baseline.fingerprint if entry.baseline else "")
+    if not as_json:
+        output.line(f"{entry.tool_id}: {entry.status}, contract {wanted}")
+        if not fingerprint:
+            _print_changes(entry.changes)
+    _confirm("approve this contract?", yes)
+    by = decider(ctx, store.authority, approved_by)
+    store.approve({entry.tool_id: wanted}, by, reason)
+    if as_json:
+        output.emit_json(store.entry(tool, registry).to_dict())
+    else:
+        output.line(f"{entry.tool_id} is approved by {by.name}")
+        if fingerprint and fingerprint != entry.live_fingerprint:
+            note("the live contract is another one, so the tool stays denied until it has this one again")
+
+
+def _confirm(question: str, yes: bool) -> None:
+    """Ask a person who is there; a script has said what it wants by calling the command."""
+    if not yes and sys.stdin.isatty() and sys.stdout.isatty() and not typer.confirm(question):
+        raise typer.Abort

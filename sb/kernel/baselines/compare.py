@@ -1,0 +1,50 @@
+"""In which fields do two contract documents differ?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """One field; `before` or `after` is None where the document does not have it, else its JSON text.
+
+    Args:
+        path: names with dots; an argument is found by its name, as in `args_schema.path.type`.
+    """
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[FieldChange]:
+    """The fields that differ, in the order of their paths."""
+    old, new = dict(_fields("", before)), dict(_fields("", after))
+    return [
+        FieldChange(path, _text(old.get(path, _ABSENT)), _text(new.get(path, _ABSENT)))
+        for path in sorted(old.keys() | new.keys())
+        if old.get(path, _ABSENT) != new.get(path, _ABSENT)
+    ]
+
+
+def _fields(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Every leaf with its path; a list of named things counts as an object of them, any other list as a leaf."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) and "name" in item for item in value):
+        names = [str(item["name"]) for item in value]
+        yield f"{path}()", names  # their order is part of the contract
+        value = dict(zip(names, value, strict=True))
+    if isinstance(value, Mapping) and value:
+        for name, item in value.items():
+            yield from _fields(f"{path}.{name}" if path else str(name), item)
+    else:
+        yield path, value
+
+
+def _text(value: Any) -> str | None:
+    return None if value is _ABSENT else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,127 @@
+"""Which contracts did any process meet?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sb.canonical import canonical_bytes
+from sb.kernel.tooling.registry import RegisteredTool, ToolRegistry
+from sb.state import EventLog, LogWrite
+from sb.store import driver
+
+KERNEL = "kernel"
+SURFACES = (KERNEL,)
+LARGEST_DOCUMENT = 64 * 1024  # bytes; a larger contract cannot be shown, and so not approved
+
+
+@dataclass(frozen=True)
+class SeenContract:
+    """One contract as some process met it; times in microseconds since the epoch."""
+
+    surface: str
+    tool_id: str
+    fingerprint: str
+    document: dict[str, Any]
+    source: str
+    first_seen_at: int
+    last_seen_at: int
+
+
+_COLUMNS = "surface, tool_id, fingerprint, document, source, first_seen_at, last_seen_at"
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"damaged": text[:200]}
+    return document if isinstance(document, dict) else {"damaged": text[:200]}
+
+
+class SeenContracts:
+    """Keeps the whole contract of each tool that this process meets, once, in a transaction that is open anyway."""
+
+    def __init__(self, log: EventLog, surface: str = KERNEL) -> None:
+        self._log = log
+        self._surface = surface
+        self._kept: set[tuple[str, str]] = set()
+
+    def note(self, write: LogWrite, tool: RegisteredTool, fingerprint: str) -> None:
+        """Keep this tool's contract, of this fingerprint, unless this process did so before."""
+        key = (tool.spec.tool_id, fingerprint)
+        if key in self._kept:
+            return
+        self._kept.add(key)
+        write.undo.append(lambda: self._kept.discard(key))
+        self._keep(write.execute, tool)
+
+    def note_all(self, registry: ToolRegistry) -> None:
+        """Keep the contract of every registered tool, in one transaction."""
+        with self._log.database.write() as execute:
+            for tool_id in registry.list_ids():
+                tool = registry.tool(tool_id)
+                if tool is not None:
+                    self._keep(execute, tool)
+
+    def _keep(self, execute: Callable[..., driver.Cursor], tool: RegisteredTool) -> None:
+        document = canonical_bytes(tool.spec.contract_document())
+        if len(document) > LARGEST_DOCUMENT:
+            return
+        now = int(self._log.clock.now() * 1e6)
+        execute(
+            f"INSERT INTO contracts_seen ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET last_seen_at = excluded.last_seen_at",
+            (
+                self._surface,
+                tool.spec.tool_id,
+                tool.current_fingerprint(),
+                document.decode(),
+                tool.source,
+                now,
+                now,
+            ),
+        )
+
+    def newest(self) -> list[SeenContract]:
+        """The contract of each tool that was met last, by tool id."""
+        rows = self._log.database.query(
+            f"SELECT {_COLUMNS} FROM contracts_seen WHERE surface = ? ORDER BY tool_id, last_seen_at, rowid",
+            (self._surface,),
+        )
+        return list({row[1]: self._seen(row) for row in rows}.values())
+
+    def live(self, registry: ToolRegistry | None) -> dict[str, SeenContract]:
+        """The contract of each tool as it is now, by tool id; nothing is written.
+
+        Args:
+            registry: the tools of this process, which knows them best.
+        """
+        found = {contract.tool_id: contract for contract in self.newest()}
+        for tool_id in registry.list_ids() if registry else ():
+            tool = registry.tool(tool_id) if registry else None
+            if tool is None:
+                continue
+            fingerprint = tool.current_fingerprint()
+            met = found.get(tool_id)
+            if met is None or met.fingerprint != fingerprint:
+                now = int(self._log.clock.now() * 1e6)
+                document = tool.spec.contract_document()
+                found[tool_id] = SeenContract(
+                    self._surface, tool_id, fingerprint, document, tool.source, now, now
+                )
+        return found
+
+    def find(self, tool_id: str, fingerprint: str) -> SeenContract | None:
+        """One contract by its fingerprint."""
+        rows = self._log.database.query(
+            f"SELECT {_COLUMNS} FROM contracts_seen WHERE surface = ? AND tool_id = ? AND fingerprint = ?",
+            (self._surface, tool_id, fingerprint),
+        )
+        return self._seen(rows[0]) if rows else None
+
+    @staticmethod
+    def _seen(row: tuple[Any, ...]) -> SeenContract:
+        return SeenContract(row[0], row[1], row[2], _document(row[3]), *row[4:])

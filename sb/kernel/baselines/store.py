@@ -1,0 +1,269 @@
+"""Which contracts has an operator approved, and does a tool still have its own?
+
+Said by the log alone: each approval is one signed event over tool ids and fingerprints. What they add up to is kept
+in memory and read again when the log has a newer one, or when who may decide has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sb.decisions.namespace import BASELINE_CHANGED
+from sb.errors import NotFoundError, SBError, StoreCorrupt, UsageError
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.signing import Decider, signed_statement
+from sb.kernel.baselines.compare import FieldChange, changes
+from sb.kernel.baselines.seen import KERNEL, SURFACES, SeenContracts
+from sb.kernel.data_classification import redact_text
+from sb.kernel.people_events import ABOUT, sound
+from sb.kernel.tooling.registry import CONFIGURED, INSTALLED, SHIPPED, ToolRegistry
+from sb.sources import iso
+from sb.state import EventLog, Subject
+from sb.text import nearest, plain, shorten
+
+_NEWEST = "SELECT max(id) FROM events WHERE call_id = ? AND substr(kind, 1, 7) <> 'kernel.'"
+
+
+class BaselineStatus(StrEnum):
+    """How a tool's contract stands to what was approved."""
+
+    APPROVED = "approved"
+    NEW = "new"
+    CHANGED = "changed"
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """One approval of one contract; `at` in ISO 8601."""
+
+    tool_id: str
+    fingerprint: str
+    by: str
+    at: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ContractEntry:
+    """One tool of a surface.
+
+    Args:
+        live_fingerprint, live_document: as it is now; "" and {} for one that is missing.
+        baseline: what was approved last, if anything was and still counts.
+        baseline_document: {} if nothing was.
+        source: who registered the tool. first_seen_at: microseconds since the epoch, of the live contract.
+    """
+
+    surface: str
+    tool_id: str
+    status: BaselineStatus
+    live_fingerprint: str
+    live_document: dict[str, Any]
+    baseline: Baseline | None
+    baseline_document: dict[str, Any]
+    source: str
+    first_seen_at: int | None
+
+    @property
+    def changes(self) -> list[FieldChange]:
+        """From the approved contract to the live one."""
+        both = self.baseline is not None and bool(self.live_document)
+        return changes(self.baseline_document, self.live_document) if both else []
+
+    def to_dict(self) -> dict[str, Any]:
+        return vars(self) | {
+            "status": str(self.status),
+            "baseline": None if self.baseline is None else vars(self.baseline),
+            "first_seen_at": None if self.first_seen_at is None else iso(self.first_seen_at / 1e6),
+            "changes": [vars(change) for change in self.changes],
+        }
+
+
+@dataclass
+class _Known:
+    """What the log's approvals add up to.
+
+    Args:
+        newest: the last event taken in. unreadable: tools whose last approval does not count, and why.
+        broken: why any older approval may have been superseded by one that cannot be read.
+    """
+
+    newest: int = 0
+    token: object = None
+    approved: dict[str, list[Baseline]] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    broken: str = ""
+
+
+class ContractBaselineStore:
+    """The approved contracts of one surface, for the executor to compare with and for operators to change.
+
+    Args:
+        authority: by default nobody is enrolled, and approvals are unsigned.
+        surface: where the tools come from.
+
+    Raises:
+        UsageError: there is no such surface.
+    """
+
+    def __init__(self, log: EventLog, authority: Authority | None = None, surface: str = KERNEL) -> None:
+        if surface not in SURFACES:
+            shown = plain(shorten(surface, 40), one_line=True)
+            raise UsageError(
+                f"no surface {shown!r}{nearest(surface, SURFACES)}", "one of " + ", ".join(SURFACES)
+            )
+        self._log = log
+        self.authority = authority or Authority(None, log)
+        self.surface = surface
+        self.seen = SeenContracts(log, surface)
+        self._reference = f"contracts/{surface}"
+        self._known = _Known()
+
+    def status(self, tool_id: str, fingerprint: str) -> tuple[BaselineStatus, str]:
+        """How this contract stands, and the approved fingerprint or the reason why that cannot be told."""
+        try:
+            known = self._current()
+        except SBError as error:
+            return BaselineStatus.UNREADABLE, error.message
+        if tool_id in known.unreadable:
+            return BaselineStatus.UNREADABLE, known.unreadable[tool_id]
+        history = known.approved.get(tool_id)
+        if not history:
+            return (BaselineStatus.UNREADABLE, known.broken) if known.broken else (BaselineStatus.NEW, "")
+        same = history[-1].fingerprint == fingerprint
+        return (BaselineStatus.APPROVED if same else BaselineStatus.CHANGED), history[-1].fingerprint
+
+    def entries(self, registry: ToolRegistry | None = None) -> list[ContractEntry]:
+        """Every tool of the surface, by id: those of `registry`, those that other processes met, those approved."""
+        known = self._current()
+        live = self.seen.live(registry)
+        gone = {
+            tool_id
+            for tool_id, contract in live.items()
+            if registry is not None and tool_id not in registry and _loaded_everywhere(contract.source)
+        }
+        found = []
+        for tool_id in sorted(live.keys() | known.approved.keys()):
+            history = known.approved.get(tool_id)
+            baseline = history[-1] if history else None
+            contract = None if tool_id in gone else live.get(tool_id)
+            if contract is None and baseline is None:
+                continue
+            approved = baseline and self.seen.find(tool_id, baseline.fingerprint)
+            found.append(
+                ContractEntry(
+                    self.surface,
+                    tool_id,
+                    self.status(tool_id, contract.fingerprint)[0] if contract else BaselineStatus.MISSING,
+                    contract.fingerprint if contract else "",
+                    contract.document if contract else {},
+                    baseline,
+                    approved.document if approved else {},
+                    contract.source if contract else live[tool_id].source if tool_id in live else "",
+                    contract.first_seen_at if contract else None,
+                )
+            )
+        return found
+
+    def entry(self, tool_id: str, registry: ToolRegistry | None = None) -> ContractEntry:
+        """One tool of the surface; raises NotFoundError."""
+        entries = {entry.tool_id: entry for entry in self.entries(registry)}
+        if tool_id not in entries:
+            shown = plain(shorten(tool_id, 60), one_line=True)
+            near = nearest(tool_id, entries)
+            raise NotFoundError(
+                f"no tool {shown!r} was met on surface {self.surface}{near}", "sb runtime-guard tools"
+            )
+        return entries[tool_id]
+
+    def history(self, tool_id: str) -> list[Baseline]:
+        """Every approval of this tool's contracts that counts, oldest first."""
+        return list(self._current().approved.get(tool_id, []))
+
+    def approve(self, contracts: Mapping[str, str], by: Decider, reason: str = "") -> None:
+        """Make these the approved contracts, in one signed decision.
+
+        Args:
+            contracts: tool id to the fingerprint that the person was shown.
+
+        Raises:
+            NotFoundError: a contract that nobody has met.
+            Unauthorised: this person may not decide.
+        """
+        for tool_id, fingerprint in contracts.items():
+            if self.seen.find(tool_id, fingerprint) is None:
+                raise NotFoundError(
+                    f"no contract {plain(shorten(fingerprint, 80), one_line=True)!r} of {tool_id} was ever met",
+                    "sb runtime-guard show lists them",
+                )
+        statement = {
+            "action": "approve_contracts",
+            "database": self._log.database_id,
+            "surface": self.surface,
+            "contracts": dict(contracts),
+            "reason": redact_text(plain(reason, one_line=True).strip()),
+            "at": iso(self._log.clock.now()),
+        }
+        signed = signed_statement(by, statement)
+        self.authority.verify(signed)
+        said = {"by": by.name, "reason": reason}
+        with self._log.write(power=True) as write:
+            write.append(BASELINE_CHANGED, said, Subject(call_id=self._reference), {"signed": signed})
+
+    def is_empty(self) -> bool:
+        """Whether nothing was ever approved."""
+        return self._newest() == 0
+
+    def _newest(self) -> int:
+        return int(self._log.database.query(_NEWEST, (self._reference,))[0][0] or 0)
+
+    def _current(self) -> _Known:
+        newest, token = self._newest(), self.authority.token()
+        known = self._known
+        if (known.newest, known.token) != (newest, token):
+            if token != known.token or newest < known.newest:
+                known = _Known(token=token)
+            self._take_in(known)
+            self._known = known
+        return known
+
+    def _take_in(self, known: _Known) -> None:
+        for row in self._log.database.query(ABOUT, (self._reference,)):
+            if row[0] <= known.newest:
+                continue
+            known.newest = row[0]
+            try:
+                payload = sound(self._log, row).payload or {}
+                signed = payload["signed"]
+                statement = signed["statement"]
+                contracts = dict(statement["contracts"])
+                if statement["database"] != self._log.database_id or statement["surface"] != self.surface:
+                    raise StoreCorrupt("an approval of contracts is of another database or surface")
+            except (SBError, KeyError, TypeError, ValueError) as error:
+                known.broken = f"an approval of contracts on the log cannot be read: {error}"
+                known.approved.clear()  # it may have replaced any of them
+                continue
+            self._count(known, signed, contracts)
+
+    def _count(self, known: _Known, signed: dict[str, Any], contracts: dict[str, str]) -> None:
+        statement = signed["statement"]
+        try:
+            name = self.authority.verify(signed)
+        except SBError as error:
+            for tool_id in contracts:
+                known.unreadable[tool_id] = error.message
+            return
+        for tool_id, fingerprint in contracts.items():
+            baseline = Baseline(tool_id, fingerprint, name, str(statement["at"]), str(statement["reason"]))
+            known.approved.setdefault(tool_id, []).append(baseline)
+            known.unreadable.pop(tool_id, None)
+
+
+def _loaded_everywhere(source: str) -> bool:
+    """Whether every process of a home loads such tools; of those that a program registers itself none can say."""
+    return source == SHIPPED or source.startswith((INSTALLED, CONFIGURED))
