@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from sb.commands import output
+from sb.commands.arguments import choice, read_arguments
 from sb.commands.diagnostics import note
+from sb.commands.kernel_policy import app as policy_app
 from sb.commands.session import configuration, runtime
 
 from sb.errors import ExitCode, UsageError
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult, ToolSpec
 from sb.kernel.run_context import RunContext, SafetyMode
-from sb.text import nearest, plain
 
 app = typer.Typer(
     help="Look at the kernel's tools and run one.",
@@ -24,6 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+app.add_typer(policy_app, name="policy")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -86,7 +86,7 @@ def tools(
         note(f"warning: tools of {failure.source} were not loaded: {failure.message}")
     wanted = registry.list_all()
     if safety:
-        ceiling = _choice("--safety", safety, SafetyClass)
+        ceiling = choice("--safety", safety, SafetyClass)
         wanted = [spec for spec in wanted if spec in registry.filter_by_safety(ceiling)]
     if agent:
         wanted = [spec for spec in wanted if spec in registry.filter_for_agent(agent)]
@@ -128,14 +128,14 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run one tool through the kernel and print what it gave."""
-    arguments = _arguments(args)
+    arguments = read_arguments(args)
     if run_id and not re.fullmatch(r"run_[0-9a-f]{16}", run_id):
         raise UsageError(f"--run: {run_id!r} is not a run", "sb audit tail shows them")
     if step and not run_id:
         raise UsageError("--step alone does nothing: each command is a run of its own", "pass --run too")
     if not agent:
         raise UsageError("--agent must not be empty: every call is somebody's")
-    safety_mode = _choice("--mode", mode, SafetyMode)
+    safety_mode = choice("--mode", mode, SafetyMode)
     with runtime(ctx) as opened:
         if opened.config.agents and agent not in opened.config.agents:
             note(f"note: agent {agent} is not in the configuration: only tool allowlists and policy bind it")
@@ -171,42 +171,3 @@ def _exit_code(result: ToolResult) -> int:
 def _result(result: ToolResult, context: RunContext) -> dict[str, Any]:
     provenance = None if result.provenance is None else vars(result.provenance)
     return {"run_id": context.run_id, **vars(result), "provenance": provenance}
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    source = "--args"
-    if text == "-":
-        source, text = "stdin", _stdin()
-    elif text.startswith("@"):
-        source = text[1:]
-        try:
-            text = Path(source).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read {source}: {error}") from None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"{source} is not JSON: {error}", """an object, such as --args '{"path": "notes.md"}'"""
-        ) from None
-    if not isinstance(value, dict):
-        raise UsageError(f"{source} must be a JSON object, not {type(value).__name__}")
-    return value
-
-
-def _stdin() -> str:
-    if sys.stdin is None:
-        raise UsageError("stdin is closed", "pass the arguments themselves, or @FILE")
-    try:
-        return sys.stdin.read()
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read stdin: {error}") from None
-
-
-def _choice(option: str, text: str, kind: type[Any]) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        known = [str(value) for value in kind]
-        message = f"{option}: no {plain(text, one_line=True)!r}{nearest(text, known)}"
-        raise UsageError(message, "one of " + ", ".join(known)) from None

@@ -23,6 +23,7 @@ from sb.kernel.baselines.seen import KERNEL
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
 from sb.kernel.memory import MemoryStore
+from sb.kernel.policy.rules import WrittenPolicy
 from sb.kernel.run_context import RunBudget, SafetyMode
 from sb.kernel.telemetry import Telemetry
 from sb.kernel.tooling.executor import ToolExecutor
@@ -175,6 +176,11 @@ def open_baselines(
     return store
 
 
+def open_policy(config: Config) -> ToolPolicy:
+    """The policy of a configuration."""
+    return ToolPolicy(SafetyMode(config.safety_mode), rules=WrittenPolicy(config.policy))
+
+
 def _approval_settings(config: Config) -> ApprovalSettings:
     limits = config.approvals
     return ApprovalSettings(
@@ -204,7 +210,7 @@ def open_runtime(
         baselines = open_baselines(config, log, authority)
         executor = ToolExecutor(
             registry,
-            ToolPolicy(SafetyMode(config.safety_mode)),
+            open_policy(config),
             log,
             contract_enforcement=config.contract_enforcement,
             permissions={name: agent.permissions for name, agent in config.agents.items()},

@@ -11,11 +11,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sb.config import kinds
+from sb.config import kinds, rules
 from sb.config.home import Home
 from sb.config.hosts import HostPattern
 from sb.config.kinds import AgentSettings
 from sb.config.narrowing import inner_folder, only_off, same, shared, shared_hosts, smaller, stricter
+from sb.config.rules import PolicyRule
 from sb.config.setting import Setting, groups_of, setting, settings_of
 from sb.errors import ConfigError
 from sb.text import nearest
@@ -216,6 +217,14 @@ class Config:
         kinds.listing(kinds.function()),
         "Functions that register tools of your own, as module:function. Their code runs inside `sb`.",
         example='["my_tools:register"]',
+    )
+    policy: tuple[PolicyRule, ...] = setting(
+        (),
+        rules.policy(),
+        "Rules about calls, in any order: deny beats approve (a person has to agree), approve beats allow. As soon as "
+        "one rule allows, what no rule names is denied. Patterns of tools, agents, classes and arguments; "
+        "docs/policy.md.",
+        example="[{deny: http.*, args: {url: '*internal*'}, reason: internal hosts are off limits}]",
     )
     files: Files = field(default_factory=Files)
     http: Http = field(default_factory=Http)

@@ -13,6 +13,8 @@ from sb.config.document import SHOWN, Entry, Problem, Report, Scalar, Table, des
 from sb.config.home import Home
 from sb.config.kinds import Reading
 from sb.config.model import BY_KEY, GROUPS
+from sb.config.rules import PolicyRule
+from sb.errors import ConfigError
 from sb.text import human_bytes, nearest, shorten
 
 MAX_BYTES = 1 << 20
@@ -114,6 +116,20 @@ def _unknown(entry: Entry, prefix: str, reading: Reading) -> None:
         group, _, name = elsewhere[0].partition(".")
         hint = f"write {group}: and, indented on the next line, {name}:"
     reading.wrong(entry, shorten(prefix + entry.key, SHOWN), f"unknown key{nearest(entry.key, here)}", hint)
+
+
+def read_rules(path: Path, env: Mapping[str, str]) -> tuple[PolicyRule, ...]:
+    """The `policy:` of a file, to try before it counts; raises ConfigError."""
+    report = Report(str(path))
+    data = read_bytes(path, report)
+    if data is None:
+        raise ConfigError(f"no file {path}")
+    found = read_settings(data, Reading(report, path.absolute().parent, env)).get("policy")
+    report.require_none()
+    if found is None:
+        raise ConfigError(f"{path} has no policy", "write rules under policy:")
+    rules: tuple[PolicyRule, ...] = found.value
+    return rules
 
 
 def check(path: Path, env: Mapping[str, str]) -> tuple[Problem, ...]:

@@ -181,7 +181,8 @@ class Admission:
 
     def _check_approval(self, call: ToolCall) -> None:
         if call.policy is not None and call.policy.action is PolicyAction.REQUIRE_APPROVAL:
-            call.reasons = [{"rule": call.policy.rule, "reason": call.policy.reason}]
+            reasons = call.policy.reasons or ((call.policy.rule, call.policy.reason),)
+            call.reasons = [{"rule": rule, "reason": reason} for rule, reason in reasons]
         if call.reasons:
             self.recorder.refuse_known_step(call)
             self.gate.require(call)

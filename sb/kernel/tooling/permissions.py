@@ -12,6 +12,7 @@ from typing import Any
 
 from sb.canonical import canonical_bytes, digest
 from sb.kernel.contracts import SafetyClass, ToolSpec
+from sb.kernel.policy.rules import APPROVE, DENY, NOT_ALLOWED, WrittenPolicy
 from sb.kernel.run_context import SafetyMode
 
 
@@ -23,11 +24,16 @@ class PolicyAction(StrEnum):
 
 @dataclass(frozen=True)
 class PolicyDecision:
-    """A verdict; `rule` names what decided it, `reason` says it to a person."""
+    """A verdict; `rule` names what decided it, `reason` says it to a person.
+
+    Args:
+        reasons: (rule, reason) of everything for which a person has to agree.
+    """
 
     action: PolicyAction
     reason: str = ""
     rule: str = ""
+    reasons: tuple[tuple[str, str], ...] = ()
 
 
 _ALLOWED = PolicyDecision(PolicyAction.ALLOW, rule="default")
@@ -43,6 +49,7 @@ class ToolPolicy:
         mode: NORMAL allows all classes (DESTRUCTIVE with approval), SAFE and STRICT only READ_ONLY.
         blocked_tools: never allowed, also when they are in `allowed_tools`.
         allowed_tools: if given, only these are allowed; an empty set allows none.
+        rules: what people wrote; they make it stricter, never more permissive.
     """
 
     def __init__(
@@ -50,21 +57,29 @@ class ToolPolicy:
         mode: SafetyMode = SafetyMode.NORMAL,
         blocked_tools: Collection[str] | None = None,
         allowed_tools: Collection[str] | None = None,
+        *,
+        rules: WrittenPolicy | None = None,
     ) -> None:
         self.mode = SafetyMode(mode)
         self.blocked_tools = frozenset(blocked_tools or ())
         self.allowed_tools = None if allowed_tools is None else frozenset(allowed_tools)
+        self.rules = rules
         self._stricter: dict[SafetyMode, ToolPolicy] = {}
         allowed = None if self.allowed_tools is None else sorted(self.allowed_tools)
-        self.version = digest(canonical_bytes([str(self.mode), sorted(self.blocked_tools), allowed]))[:16]
+        parts = [str(self.mode), sorted(self.blocked_tools), allowed]
+        if rules is not None and rules.rules:
+            parts.append(rules.version)
+        self.version = digest(canonical_bytes(parts))[:16]
 
     @classmethod
     def normal(
         cls,
         blocked_tools: Collection[str] | None = None,
         allowed_tools: Collection[str] | None = None,
+        *,
+        rules: WrittenPolicy | None = None,
     ) -> ToolPolicy:
-        return cls(SafetyMode.NORMAL, blocked_tools, allowed_tools)
+        return cls(SafetyMode.NORMAL, blocked_tools, allowed_tools, rules=rules)
 
     @classmethod
     def safe_mode(cls) -> ToolPolicy:
@@ -80,7 +95,9 @@ class ToolPolicy:
             return self
         found = self._stricter.get(mode)
         if found is None:
-            found = self._stricter[mode] = ToolPolicy(mode, self.blocked_tools, self.allowed_tools)
+            found = self._stricter[mode] = ToolPolicy(
+                mode, self.blocked_tools, self.allowed_tools, rules=self.rules
+            )
         return found
 
     def evaluate(self, spec: ToolSpec, agent_name: str, args: dict[str, Any]) -> PolicyDecision:
@@ -96,12 +113,36 @@ class ToolPolicy:
             reason = f"agent {agent_name} is not on the allowlist of {tool_id}"
             return PolicyDecision(PolicyAction.DENY, reason, "allowlisted_agents")
         safety_class = spec.effective_class
-        if safety_class is SafetyClass.READ_ONLY:
-            return _ALLOWED
-        if self.mode is not SafetyMode.NORMAL:
+        if safety_class is not SafetyClass.READ_ONLY and self.mode is not SafetyMode.NORMAL:
             reason = f"{tool_id} is {safety_class}: {self.mode} mode allows only read_only"
             return PolicyDecision(PolicyAction.DENY, reason, f"{self.mode}_mode")
-        if safety_class is SafetyClass.DESTRUCTIVE:
-            reason = f"{tool_id} is destructive: a person has to approve each call"
-            return PolicyDecision(PolicyAction.REQUIRE_APPROVAL, reason, "destructive")
+        if self.rules is not None and self.rules.rules:
+            return self._written(self.rules, spec, agent_name, args)
+        return _decided(_destructive(spec))
+
+    def _written(
+        self, rules: WrittenPolicy, spec: ToolSpec, agent_name: str, args: dict[str, Any]
+    ) -> PolicyDecision:
+        verdict = rules.decide(spec.tool_id, agent_name, spec.effective_class, args)
+        if verdict.effect == DENY:
+            rule = verdict.hits[0].rule if verdict.hits else NOT_ALLOWED
+            reason = (
+                verdict.hits[0].reason if verdict.hits else f"no rule of the policy allows {spec.tool_id}"
+            )
+            return PolicyDecision(PolicyAction.DENY, reason, rule)
+        asked = tuple((hit.rule, hit.reason) for hit in verdict.hits if hit.effect == APPROVE)
+        return _decided((*_destructive(spec), *asked))
+
+
+def _destructive(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
+    if spec.effective_class is not SafetyClass.DESTRUCTIVE:
+        return ()
+    return (("destructive", f"{spec.tool_id} is destructive: a person has to approve each call"),)
+
+
+def _decided(reasons: tuple[tuple[str, str], ...]) -> PolicyDecision:
+    """Allowed, unless there are reasons for which a person has to agree."""
+    if not reasons:
         return _ALLOWED
+    rule, reason = reasons[0]
+    return PolicyDecision(PolicyAction.REQUIRE_APPROVAL, reason, rule, reasons)

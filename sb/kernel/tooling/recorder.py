@@ -20,14 +20,10 @@ from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, loggable
 from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.intents import Intents, IntentState, KeptStep, KnownStep, step_of
+from sb.kernel.tooling.permissions import PolicyAction
 from sb.state import EventLog, LogWrite, Subject
 
 _BLOCKED_BY_POLICY = {
-    "blocked_tools",
-    "allowed_tools",
-    "allowlisted_agents",
-    "safe_mode",
-    "strict_mode",
     "capabilities",
     "requires_permission",
     "requires_approval",
@@ -116,7 +112,8 @@ class Recorder:
         if refusal.code is ToolErrorCode.BUDGET_EXCEEDED:
             kind = BUDGET_EXCEEDED
         else:
-            kind = TOOL_POLICY_BLOCKED if refusal.rule in _BLOCKED_BY_POLICY else TOOL_DISPATCH
+            denied = call.policy is not None and call.policy.action is PolicyAction.DENY
+            kind = TOOL_POLICY_BLOCKED if denied or refusal.rule in _BLOCKED_BY_POLICY else TOOL_DISPATCH
         facts = {
             "phase": "refused",
             "code": str(refusal.code),

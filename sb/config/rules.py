@@ -1,0 +1,117 @@
+"""What does a rule of the `policy:` setting look like, and how is it read?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from sb.config.document import Entry, Listing, Node, Table, describe
+from sb.config.kinds import CEILINGS, Kind, Reading, choice, listing, text
+from sb.text import nearest
+
+EFFECTS = ("deny", "approve", "allow")
+_PATTERN = text("a pattern, such as files.* (in quotes where it begins with *)")
+
+
+@dataclass(frozen=True)
+class PolicyRule:
+    """One rule as it was written.
+
+    Args:
+        effect: one of EFFECTS.
+        tools, agents: patterns, of which one has to fit; no agents means every agent.
+        classes: safety classes; none means every class.
+        args: argument name to patterns; each named argument has to fit one of its own.
+        name: as reports call it.
+        reason: said to the agent and the operator, or "".
+    """
+
+    effect: str
+    tools: tuple[str, ...]
+    agents: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    args: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    name: str = ""
+    reason: str = ""
+
+
+def _patterns() -> Kind[tuple[str, ...]]:
+    many = listing(_PATTERN)
+
+    def parse(node: Node, key: str, reading: Reading) -> tuple[str, ...] | None:
+        if not isinstance(node, Listing):
+            one = _PATTERN.parse(node, key, reading)
+            return None if one is None else (one,)
+        found = many.parse(node, key, reading)
+        if found == () and not node.items:
+            reading.wrong(
+                node, key, "is an empty list, which fits nothing", "remove the key to mean everything"
+            )
+            return None
+        return found
+
+    return Kind("a pattern or a list of them", parse)
+
+
+def _arguments(node: Node, key: str, reading: Reading) -> Mapping[str, tuple[str, ...]] | None:
+    if not isinstance(node, Table):
+        reading.wrong(node, key, f"must be a mapping of arguments to patterns, not {describe(node)}")
+        return None
+    found = {}
+    for entry in node.entries:
+        patterns = _patterns().parse(entry.value, f"{key}.{entry.key}", reading)
+        if patterns is not None:
+            found[entry.key] = patterns
+    return MappingProxyType(found)
+
+
+_KEYS: Mapping[str, Kind[Any]] = {
+    **dict.fromkeys(EFFECTS, _patterns()),
+    "agents": _patterns(),
+    "classes": listing(choice(*CEILINGS)),
+    "args": Kind("a mapping of arguments to patterns", _arguments),
+    "name": text("a name"),
+    "reason": text("a reason"),
+}
+
+
+def policy() -> Kind[tuple[PolicyRule, ...]]:
+    """Rules in any order."""
+
+    def parse(node: Node, key: str, reading: Reading) -> tuple[PolicyRule, ...] | None:
+        if not isinstance(node, Listing):
+            reading.wrong(node, key, f"must be a list of rules, not {describe(node)}", "- deny: shell.*")
+            return None
+        rules = [_rule(item, f"{key}[{number}]", reading) for number, item in enumerate(node.items, 1)]
+        return tuple(rule for rule in rules if rule is not None)
+
+    return Kind("a list of rules", parse)
+
+
+def _rule(node: Node, key: str, reading: Reading) -> PolicyRule | None:
+    if not isinstance(node, Table):
+        reading.wrong(node, key, f"must be a rule, not {describe(node)}", "- deny: shell.*")
+        return None
+    given: dict[str, Any] = {}
+    for entry in node.entries:
+        kind = _KEYS.get(entry.key)
+        if kind is None:
+            reading.wrong(entry, f"{key}.{entry.key}", f"unknown key{nearest(entry.key, _KEYS)}")
+        elif entry.key == "classes" and isinstance(entry.value, Listing) and not entry.value.items:
+            reading.wrong(entry, f"{key}.classes", "is an empty list, which fits nothing")
+        elif (value := kind.parse(entry.value, f"{key}.{entry.key}", reading)) is not None:
+            given[entry.key] = value
+    written = [effect for effect in EFFECTS if any(entry.key == effect for entry in node.entries)]
+    if len(written) != 1:
+        has = " and ".join(written) or "none of them"
+        reading.wrong(_place(node), key, f"has {has}: a rule has one of {', '.join(EFFECTS)}")
+        return None
+    tools = given.pop(written[0], ())
+    given.setdefault("name", key)
+    return PolicyRule(written[0], tools, **given)
+
+
+def _place(node: Table) -> Node | Entry:
+    return node.entries[0] if node.entries else node

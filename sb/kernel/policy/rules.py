@@ -1,0 +1,147 @@
+"""What do the written rules say about one call?
+
+Deny beats approve, approve beats allow, in whatever order they were written. As soon as one rule allows, a call that
+no rule allows or sends to a person is denied. What does not depend on arguments is decided once for each tool, agent
+and safety class and looked up afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sb.canonical import canonical_bytes, digest
+from sb.config.rules import PolicyRule
+from sb.kernel.contracts import SafetyClass
+from sb.kernel.policy.patterns import matches, permits, touches
+
+DENY, APPROVE, ALLOW = "deny", "approve", "allow"
+NOT_ALLOWED = "policy.default"
+MOST_KEPT = 10_000  # combinations of tool, agent and class that are kept
+
+
+class Hit(NamedTuple):
+    """A rule that fits the call."""
+
+    rule: str
+    effect: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the rules say together.
+
+    Args:
+        effect: deny, approve or allow.
+        hits: the rules that made it so, in the order in which they were written.
+    """
+
+    effect: str
+    hits: tuple[Hit, ...] = ()
+
+
+class _Known(NamedTuple):
+    """What is known without the arguments: the verdict, and the rules that still depend on them."""
+
+    verdict: Verdict
+    open_rules: tuple[PolicyRule, ...]
+
+
+class WrittenPolicy:
+    """Compiled rules; safe to use from several threads.
+
+    Args:
+        rules: in any order.
+    """
+
+    def __init__(self, rules: Sequence[PolicyRule] = ()) -> None:
+        self.rules = tuple(rules)
+        self._allows = any(rule.effect == ALLOW for rule in self.rules)
+        self._known: dict[tuple[str, str, SafetyClass], _Known] = {}
+        self.version = digest(canonical_bytes([_plain(rule) for rule in self.rules]))[:16]
+
+    def decide(self, tool_id: str, agent: str, safety_class: SafetyClass, args: dict[str, Any]) -> Verdict:
+        """The verdict on one call.
+
+        Args:
+            args: plain JSON.
+        """
+        known = self._look_up(tool_id, agent, safety_class)
+        if not known.open_rules:
+            return known.verdict
+        hits = [_hit(rule) for rule in known.open_rules if fits_arguments(rule, args)]
+        return self._verdict([*known.verdict.hits, *hits]) if hits else known.verdict
+
+    def conditional(self, tool_id: str, agent: str, safety_class: SafetyClass) -> tuple[PolicyRule, ...]:
+        """The rules about this tool, agent and class that depend on the arguments."""
+        return self._look_up(tool_id, agent, safety_class).open_rules
+
+    def _look_up(self, tool_id: str, agent: str, safety_class: SafetyClass) -> _Known:
+        key = (tool_id, agent, safety_class)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= MOST_KEPT:
+                self._known.clear()
+            known = self._known[key] = self._work_out(tool_id, agent, safety_class)
+        return known
+
+    def _work_out(self, tool_id: str, agent: str, safety_class: SafetyClass) -> _Known:
+        about = [rule for rule in self.rules if fits_call(rule, tool_id, agent, safety_class)]
+        verdict = self._verdict([_hit(rule) for rule in about if not rule.args])
+        if verdict.effect == DENY and verdict.hits:
+            return _Known(verdict, ())
+        return _Known(verdict, tuple(rule for rule in about if rule.args))
+
+    def _verdict(self, hits: list[Hit]) -> Verdict:
+        for effect in (DENY, APPROVE, ALLOW):
+            found = tuple(hit for hit in hits if hit.effect == effect)
+            if found:
+                # Lesser hits are kept too: a conditional rule may still beat this one.
+                return Verdict(effect, tuple(sorted(hits, key=lambda hit: hit.effect != effect)))
+        return Verdict(DENY if self._allows else ALLOW)
+
+
+def fits_call(rule: PolicyRule, tool_id: str, agent: str, safety_class: SafetyClass) -> bool:
+    """Whether the rule is about this tool, agent and class, whatever the arguments."""
+    return (
+        any(matches(pattern, tool_id) for pattern in rule.tools)
+        and (not rule.agents or any(matches(pattern, agent) for pattern in rule.agents))
+        and (not rule.classes or safety_class in rule.classes)
+    )
+
+
+def fits_arguments(rule: PolicyRule, args: dict[str, Any]) -> bool:
+    """Whether each argument that the rule names is there and fits one of its patterns."""
+    fits = permits if rule.effect == ALLOW else touches
+    return all(
+        name in args and any(fits(pattern, args[name]) for pattern in patterns)
+        for name, patterns in rule.args.items()
+    )
+
+
+def _hit(rule: PolicyRule) -> Hit:
+    return Hit(rule.name, rule.effect, rule.reason or in_words(rule))
+
+
+def in_words(rule: PolicyRule) -> str:
+    """The rule as a sentence."""
+    verb = {DENY: "is denied", APPROVE: "needs a person", ALLOW: "is allowed"}[rule.effect]
+    about = " or ".join(rule.tools)
+    classes = f", if {' or '.join(rule.classes)}," if rule.classes else ""
+    agents = f" by {' or '.join(rule.agents)}" if rule.agents else ""
+    where = " and ".join(f"{name} like {' or '.join(patterns)}" for name, patterns in rule.args.items())
+    return f"{about}{classes}{agents} {verb}" + (f" where {where}" if where else "")
+
+
+def _plain(rule: PolicyRule) -> dict[str, Any]:
+    return {
+        "effect": rule.effect,
+        "tools": list(rule.tools),
+        "agents": list(rule.agents),
+        "classes": list(rule.classes),
+        "args": {name: list(patterns) for name, patterns in rule.args.items()},
+        "name": rule.name,
+        "reason": rule.reason,
+    }
