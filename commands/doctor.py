@@ -9,8 +9,9 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration
 
-from sb.doctor import Status, examine
+from sb.doctor import examine
 from sb.errors import ExitCode
+from sb.kernel.assurance import Status
 
 app = typer.Typer(
     help="Say what is in use and what is enforced, and check the database.",

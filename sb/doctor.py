@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from sb.config import Config
@@ -14,8 +12,8 @@ from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.authority import Assurance
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.tooling.intents import Intents
 from sb.runtime import open_authority, open_registry
+from sb.kernel.assurance import Finding, Status, calls_in_doubt, enforcement, log_standing
 from sb.state import EventLog
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
@@ -26,25 +24,9 @@ from sb.text import human_bytes, nearest
 _COUNTED = ("events", "intents", "steps", "memory")
 
 
-class Status(StrEnum):
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of `sb doctor`; `hint` says what to do when the status is not ok."""
-
-    name: str
-    status: Status
-    detail: str
-    hint: str = ""
-
-
 def examine(config: Config) -> list[Finding]:
     """Every finding; nothing is written or repaired, and one check that fails does not stop the others."""
-    findings = [*_driver(), *_configuration(config), *_enforcement(config), *_tools(config)]
+    findings = [*_driver(), *_configuration(config), *enforcement(config), *_tools(config)]
     if not config.database.is_file():
         missing = Finding(
             "database", Status.FAIL, f"no database at {config.database}", "make one with `sb init`"
@@ -88,21 +70,6 @@ def _configuration(config: Config) -> Iterator[Finding]:
     yield Finding("configuration", Status.OK, str(source) if source.exists() else f"defaults (no {source})")
     for line in config.notes:
         yield Finding("configuration", Status.WARN, line)
-
-
-def _enforcement(config: Config) -> Iterator[Finding]:
-    words = {
-        "off": (Status.FAIL, "contracts that changed are not noticed"),
-        "observe": (Status.WARN, "contracts that changed are logged and still run"),
-        "enforce": (Status.OK, "contracts that changed are denied where they have side effects"),
-    }
-    status, meaning = words[config.contract_enforcement]
-    hint = "" if status is Status.OK else "set contract_enforcement: enforce"
-    yield Finding("contracts", status, meaning, hint)
-    destructive = "need a person" if config.safety_mode == "normal" else "are denied"
-    yield Finding("policy", Status.OK, f"{config.safety_mode} mode; destructive calls {destructive}")
-    known = ", ".join(sorted(config.agents)) or "none"
-    yield Finding("agents", Status.OK, f"{known}; any other is bound by tool allowlists and policy only")
 
 
 def _tools(config: Config) -> Iterator[Finding]:
@@ -153,19 +120,8 @@ def _kept(folder: Path) -> str:
 
 def _log(config: Config, database: Database) -> Iterator[Finding]:
     log = EventLog(database, anchor=Anchor(config.home.anchors))
-    head = log.head()
-    anchored = log.anchored()
-    newest = anchored.newest.seq if anchored.newest else 0
-    if newest > head.seq or anchored.unreadable or anchored.replaced:
-        yield Finding("log", Status.FAIL, "it does not fit its anchor", "sb audit verify")
-    else:
-        yield Finding(
-            "log", Status.OK, f"{head.seq:,} rows, anchored up to {newest:,}; sb audit verify checks all"
-        )
-    doubtful = Intents(log).in_doubt()
-    if doubtful:
-        calls = ", ".join(f"{intent.tool_id} ({intent.call_id})" for intent in doubtful[:3])
-        yield Finding("in doubt", Status.WARN, f"{len(doubtful)} calls: {calls}", "sb audit show CALL")
+    yield log_standing(log)
+    yield from calls_in_doubt(log)
 
 
 def _operators(config: Config, log: EventLog) -> Iterator[Finding]:

@@ -1,0 +1,71 @@
+"""What is enforced, what is not, and does the record still hold?
+
+One answer for `sb doctor` and for the console.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sb.config import Config
+from sb.kernel.tooling.intents import Intents
+from sb.state import EventLog
+
+
+class Status(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line; `hint` says what to do when the status is not ok."""
+
+    name: str
+    status: Status
+    detail: str
+    hint: str = ""
+
+
+def enforcement(config: Config) -> list[Finding]:
+    """What binds the agents, as it is configured."""
+    words = {
+        "off": (Status.FAIL, "contracts that changed are not noticed"),
+        "observe": (Status.WARN, "contracts that changed are logged and still run"),
+        "enforce": (Status.OK, "contracts that changed are denied where they have side effects"),
+    }
+    status, meaning = words[config.contract_enforcement]
+    hint = "" if status is Status.OK else "set contract_enforcement: enforce"
+    destructive = "need a person" if config.safety_mode == "normal" else "are denied"
+    known = ", ".join(sorted(config.agents)) or "none"
+    return [
+        Finding("contracts", status, meaning, hint),
+        Finding("policy", Status.OK, f"{config.safety_mode} mode; destructive calls {destructive}"),
+        Finding("agents", Status.OK, f"{known}; any other is bound by tool allowlists and policy only"),
+    ]
+
+
+def log_standing(log: EventLog) -> Finding:
+    """Whether the log reaches as far as it is anchored; quick, without walking the chain.
+
+    Raises:
+        StoreError: database or anchor file cannot be read.
+    """
+    head = log.head()
+    anchored = log.anchored()
+    newest = anchored.newest.seq if anchored.newest else 0
+    if newest > head.seq or anchored.unreadable or anchored.replaced:
+        return Finding("log", Status.FAIL, "it does not fit its anchor", "sb audit verify")
+    detail = f"{head.seq:,} rows, anchored up to {newest:,}; sb audit verify checks all"
+    return Finding("log", Status.OK, detail)
+
+
+def calls_in_doubt(log: EventLog) -> list[Finding]:
+    """One line on the calls of which nobody knows whether they happened, if there are any."""
+    doubtful = Intents(log).in_doubt()
+    if not doubtful:
+        return []
+    calls = ", ".join(f"{intent.tool_id} ({intent.call_id})" for intent in doubtful[:3])
+    return [Finding("in doubt", Status.WARN, f"{len(doubtful)} calls: {calls}", "sb audit show CALL")]

@@ -1,0 +1,88 @@
+"""Which events fit what a person typed, newest first?
+
+There is no index for this, on purpose: each one would cost every call of every agent a page write. The log is looked
+through from its end in growing steps instead, so that the newest hits come at once and the count later.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sb.state import EVENT_COLUMNS, Event, EventLog
+
+FIELDS = {"kind": "kind", "agent": "agent", "tool": "tool_id", "run": "run_id", "call": "call_id"}
+FIRST_STEP = 2_000  # rows of the log
+LONGEST_STEP = 20_000
+_SEARCHED = " || ' ' || ".join([*FIELDS.values(), "coalesce(payload, '')"])
+
+
+@dataclass(frozen=True)
+class LogFilter:
+    """What has to be in an event: texts in certain columns, and words anywhere, payload included. ASCII case is
+    ignored, as SQLite does it."""
+
+    terms: tuple[tuple[str, str], ...] = ()
+    words: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> LogFilter:
+        """From words and `field:text` terms; the fields are those of FIELDS, and any other colon is part of a word."""
+        terms: list[tuple[str, str]] = []
+        words: list[str] = []
+        for word in text.split():
+            field, _, wanted = word.partition(":")
+            if field in FIELDS and wanted:
+                terms.append((field, wanted))
+            else:
+                words.append(word)
+        return cls(tuple(terms), tuple(words))
+
+    def __bool__(self) -> bool:
+        return bool(self.terms or self.words)
+
+    def condition(self) -> tuple[str, tuple[str, ...]]:
+        """The SQL condition and its parameters."""
+        clauses = [f"{FIELDS[field]} LIKE ? ESCAPE '\\'" for field, _ in self.terms]
+        clauses += [f"{_SEARCHED} LIKE ? ESCAPE '\\'" for _ in self.words]
+        texts = [text for _, text in self.terms] + list(self.words)
+        return " AND ".join(clauses) or "1", tuple(f"%{_literal(text)}%" for text in texts)
+
+
+def _literal(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step found.
+
+    Args:
+        seqs: of the events that fit, newest first; all of them are older than those of the step before.
+        done_to: every row from here to the newest was looked at.
+    """
+
+    seqs: array[int]
+    done_to: int
+
+
+def search(log: EventLog, wanted: LogFilter, *, newest: int, after: int = 0) -> Iterator[Step]:
+    """Look through the rows `after` < seq <= `newest`, from the newest on; each step is one short query."""
+    condition, parameters = wanted.condition()
+    sql = f"SELECT id FROM events WHERE id > ? AND id <= ? AND {condition} ORDER BY id DESC"
+    high, step = newest, FIRST_STEP
+    while high > after:
+        low = max(after, high - step)
+        rows = log.database.query(sql, (log.first_id + low, log.first_id + high, *parameters))
+        yield Step(array("q", (row[0] - log.first_id for row in rows)), low + 1)
+        high, step = low, min(step * 2, LONGEST_STEP)
+
+
+def events_at(log: EventLog, seqs: Sequence[int]) -> dict[int, Event]:
+    """The events with these numbers; one that is missing in the log is missing here. For a screenful, not for all."""
+    marks = ", ".join("?" * len(seqs))
+    rows = log.database.query(
+        f"SELECT {EVENT_COLUMNS} FROM events WHERE id IN ({marks})", tuple(log.first_id + seq for seq in seqs)
+    )
+    return {event.seq: event for event in map(log.event, rows)}
