@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from sb.screens.actions import key_table
 
 from sb.cli import COMMANDS, app, load
 from sb.config import render_example, render_table
@@ -48,7 +49,10 @@ def files() -> dict[Path, str]:
     text = between.sub(
         lambda match: match[1] + render_table() + match[2], settings.read_text(encoding="utf-8")
     )
+    console = ROOT / "docs" / "console.md"
+    keys = re.compile(r"(<!-- keys: [^>]*-->\n).*?(<!-- /keys -->)", re.DOTALL)
     return {
+        console: keys.sub(lambda match: match[1] + key_table() + match[2], console.read_text("utf-8")),
         ROOT / "docs" / "cli-reference.md": cli_reference(),
         ROOT / "config.example.yaml": render_example(),
         settings: text,

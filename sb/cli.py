@@ -26,6 +26,7 @@ COMMANDS = {
     "audit": "Read, verify, export and prune the log of what happened.",
     "backup": "Copy the database while it is in use.",
     "config": "Show and check the configuration, trust a project's file.",
+    "console": "Watch agents work, and decide, in a full-screen console.",
     "demo": "Watch an agent work under the kernel, in a fresh temporary folder.",
     "doctor": "Say what is in use and what is enforced, and check the database.",
     "init": "Make the database and the configuration.",

@@ -9,11 +9,11 @@ from sb.config import Config
 from sb.errors import SBError
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.assurance import Finding, Status, calls_in_doubt, enforcement, log_standing
 from sb.kernel.authority.authority import Assurance
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.runtime import open_authority, open_registry
-from sb.kernel.assurance import Finding, Status, calls_in_doubt, enforcement, log_standing
 from sb.state import EventLog
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor

@@ -1,0 +1,121 @@
+"""What can a person do on which screen, and with which key?
+
+One declaration an action: footer, help, palette, key table and bindings all read it here. A screen or widget has the
+handler `action_<id>`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+SECTIONS = {"home": "Home", "runs": "Runs", "audit": "Audit"}  # in the order of their keys
+EVERYWHERE, LISTS, RECORDS, ASKING = "everywhere", "lists", "records", "asking"
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing to do.
+
+    Args:
+        id: the Textual action, so that it names its handler.
+        keys: as Textual names them, with commas between them.
+        label: one or two words, for the footer.
+        help: what it does, in a sentence.
+        on: screens, or parts of screens, on which it is there.
+        writes: whether it changes something; `--read-only` takes it away.
+        footer: whether the footer shows it.
+    """
+
+    id: str
+    keys: str
+    label: str
+    help: str
+    on: tuple[str, ...]
+    writes: bool = False
+    footer: bool = False
+
+    @property
+    def shown_keys(self) -> str:
+        """As people read them."""
+        return " ".join(_SHOWN.get(key, key) for key in self.keys.split(","))
+
+
+_SHOWN = {
+    "question_mark": "?",
+    "slash": "/",
+    "colon": ":",
+    "escape": "esc",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "ctrl+p": "ctrl+p",
+}
+MOVING = (LISTS, RECORDS)
+
+ACTIONS = (
+    Action("palette", "colon,ctrl+p", "palette", "Find any action or record by typing.", (EVERYWHERE,)),
+    Action("help", "question_mark", "help", "Show what can be done here.", (EVERYWHERE,), footer=True),
+    Action("refresh", "r", "refresh", "Read everything on screen again.", (EVERYWHERE,)),
+    Action("pause", "p", "pause", "Stop following what is written, or go on.", (EVERYWHERE,)),
+    Action("theme", "T", "theme", "Change between dark and light.", (EVERYWHERE,)),
+    Action("back", "escape", "back", "Clear the filter, leave a record, or go back to Home.", (EVERYWHERE,)),
+    Action("quit", "q", "quit", "Leave the console.", (EVERYWHERE,), footer=True),
+    *(
+        Action(f"go('{name}')", str(number), f"go to {title}", f"Show {title}.", (EVERYWHERE,))
+        for number, (name, title) in enumerate(SECTIONS.items(), 1)
+    ),
+    Action("line_down", "j,down", "down", "Move one line down.", MOVING),
+    Action("line_up", "k,up", "up", "Move one line up.", MOVING),
+    Action("page_down", "pagedown,ctrl+f", "page down", "Move one page down.", MOVING),
+    Action("page_up", "pageup,ctrl+b", "page up", "Move one page up.", MOVING),
+    Action("first", "g,home", "first", "Go to the first line.", MOVING),
+    Action("last", "G,end", "last", "Go to the last line.", MOVING),
+    Action("open", "enter", "open", "Open what the cursor is on.", (LISTS,), footer=True),
+    Action("copy", "y", "copy", "Copy the id, or the record, to the clipboard.", MOVING),
+    Action("unfold", "z", "unfold", "Show long values in full, or folded.", (RECORDS,), footer=True),
+    Action("filter", "slash", "filter", "Show only what mentions the words typed.", ("audit",), footer=True),
+    Action(
+        "verify",
+        "v",
+        "verify",
+        "Walk the whole log and compare it with its anchors.",
+        ("audit",),
+        footer=True,
+    ),
+    Action("confirm", "y", "yes", "Do it.", (ASKING,), footer=True),
+    Action("cancel", "n,escape", "no", "Leave it.", (ASKING,), footer=True),
+)
+
+
+def actions(*parts: str) -> list[Action]:
+    """Those of a screen's parts, part by part."""
+    found = (action for part in parts for action in ACTIONS if part in action.on)
+    return list({action.id: action for action in found}.values())
+
+
+def bindings(*parts: str) -> list[Any]:
+    """The same as Textual wants them."""
+    from textual.binding import Binding
+
+    return [
+        Binding(
+            action.keys,
+            action.id,
+            action.label,
+            tooltip=action.help,
+            show=action.footer,
+            id=f"{part}.{action.id}",
+        )
+        for part in parts
+        for action in actions(part)
+    ]
+
+
+def key_table() -> str:
+    """Every key as a Markdown table, for docs/console.md."""
+    lines = ["| key | where | what |", "| --- | --- | --- |"]
+    for action in ACTIONS:
+        keys = " ".join(f"`{key}`" for key in action.shown_keys.split())
+        note = " (not with `--read-only`)" if action.writes else ""
+        lines.append(f"| {keys} | {', '.join(action.on)} | {action.help}{note} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,242 @@
+"""The console itself: which screens are there, what they read from, and what is said of all of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from sb.screens.actions import ACTIONS, EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
+from sb.screens.audit import AuditScreen
+from sb.screens.dialogs import HelpScreen
+from sb.screens.home import HomeScreen
+from sb.screens.palette import ConsoleCommands
+from sb.screens.record import RecordScreen
+from sb.screens.runs import RunsScreen
+from sb.screens.section import Section
+from sb.screens.state.document import Field
+from sb.screens.state.events import record_document
+from sb.screens.state.records import Look, Records
+from textual import on
+from textual.app import App
+from textual.message import Message
+from textual.worker import get_current_worker
+
+from sb.duration import human_duration
+from sb.sources import iso
+from sb.text import plain
+
+LOOK_EVERY_S = 0.5
+STALE_AFTER_S = 3.0
+SECTION_SCREENS: tuple[type[Section], ...] = (HomeScreen, RunsScreen, AuditScreen)
+
+
+class ConsoleApp(App[None]):
+    """The operator console.
+
+    Args:
+        records: what is shown; closed by whoever made it.
+        read_only: nothing can be decided or changed.
+        look_every_s: seconds between looks for what is new.
+    """
+
+    TITLE = "SecondBrain"
+    ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar[set[Any]] = {ConsoleCommands}
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    MODES: ClassVar[dict[str, Any]] = {screen.name_: screen for screen in SECTION_SCREENS}
+    DEFAULT_MODE = next(iter(SECTIONS))
+    BINDINGS = bindings(EVERYWHERE)
+
+    class Looked(Message):
+        """The database was looked at."""
+
+        def __init__(self, look: Look) -> None:
+            super().__init__()
+            self.look = look
+
+    def __init__(
+        self, records: Records, *, read_only: bool = False, look_every_s: float = LOOK_EVERY_S
+    ) -> None:
+        super().__init__()
+        self.records = records
+        self.read_only = read_only
+        self.paused = False
+        self.trouble = ""
+        self._look_every_s = look_every_s
+        self._leaving = threading.Event()
+        self._version: tuple[int, int] | None = None
+        self._stale = False
+        self._read_at = records.clock.monotonic()
+
+    def on_mount(self) -> None:
+        self.set_interval(1.0, self._show_status)
+        self.call_after_refresh(self._start_looking)
+
+    def _start_looking(self) -> None:
+        self.run_worker(self._keep_looking, group="look", thread=True, exit_on_error=False)
+
+    def _keep_looking(self) -> None:
+        worker = get_current_worker()
+        while not worker.is_cancelled:
+            self.post_message(self.Looked(self.records.look()))
+            if self._leaving.wait(self._look_every_s):
+                return
+
+    def on_unmount(self) -> None:
+        self._leaving.set()
+
+    @property
+    def section(self) -> Section | None:
+        """The screen in view, below any dialog."""
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Section)), None)
+
+    @on(Looked)
+    def _looked(self, message: Looked) -> None:
+        look, section = message.look, self.section
+        if look.version is None:
+            self.read_failed(look.trouble)
+            return
+        before, self._version = self._version, look.version
+        if before is not None and before[0] != look.version[0]:
+            for screen in self._all_sections():
+                screen.start_over()
+        changed = before not in (None, look.version)
+        if self.paused or section is None:
+            return
+        if changed or self._stale:
+            section.refresh_records()
+        else:
+            self.read_succeeded()
+
+    def _all_sections(self) -> list[Section]:
+        stacks = self._screen_stacks.values()
+        return [screen for stack in stacks for screen in stack if isinstance(screen, Section)]
+
+    def read_succeeded(self) -> None:
+        """What is on screen is what is on record."""
+        self._read_at = self.records.clock.monotonic()
+        self._stale = False
+        if self.trouble:
+            self.trouble = ""
+            self._show_status()
+
+    def read_failed(self, trouble: str) -> None:
+        """Keep what is on screen, say why it is old, and read again as soon as that is possible."""
+        self._stale = True
+        self.trouble = f"{trouble}; trying again"
+        self._show_status()
+
+    def _show_status(self) -> None:
+        if self.section is not None:
+            self.section.show_status()
+
+    def standing(self) -> str:
+        """How far what is on screen can be relied on."""
+        age = self.records.clock.monotonic() - self._read_at
+        words = ["READ-ONLY"] if self.read_only else []
+        if self.paused:
+            words.append(f"PAUSED {human_duration(age)}")
+        else:
+            words.append("live" if age < STALE_AFTER_S else f"{human_duration(age)} old")
+        return " · ".join(words)
+
+    def time_of_day(self) -> str:
+        """Now, UTC."""
+        return iso(self.records.clock.now())[11:19]
+
+    def allows(self, action: Action) -> bool:
+        """Whether it can be done in this console at all."""
+        return not (action.writes and self.read_only)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        known = next((declared for declared in ACTIONS if declared.id == action), None)
+        return known is None or self.allows(known)
+
+    def go(self, name: str) -> None:
+        """Show a section."""
+        self.switch_mode(name)
+
+    def action_go(self, name: str) -> None:
+        self.go(name)
+
+    def open_record(self, reference: str | int) -> None:
+        """Show a call, or a row of the log, in full."""
+        shown = f"row {reference}" if isinstance(reference, int) else reference
+        self.push_screen(RecordScreen(shown, lambda log: record_document(log, reference)))
+
+    def open_fields(self, reference: str, fields: Sequence[Field]) -> None:
+        """Show what is known already."""
+        self.push_screen(RecordScreen(reference, lambda log: fields))
+
+    def open_reference(self, reference: str) -> None:
+        """Show what a person named by its id."""
+        if reference.isdecimal():
+            self.open_record(int(reference))
+        elif reference.startswith("run_"):
+            self.search_log(f"run:{reference}")
+        else:
+            self.open_record(reference)
+
+    def search_log(self, text: str) -> None:
+        """Show the log, filtered."""
+        self.go("audit")
+        self.call_after_refresh(lambda: self._audit(lambda screen: screen.ask(text)))
+
+    def _audit(self, use: Callable[[AuditScreen], None]) -> None:
+        if isinstance(self.section, AuditScreen):
+            use(self.section)
+
+    def commands(self) -> list[tuple[str, str, Callable[[], object]]]:
+        """What the palette lists: text, help and what to call."""
+        section = self.section
+        if section is None:
+            return []
+        listed: list[tuple[str, str, Callable[[], object]]] = []
+        for action in self.available():
+            if action.on == MOVING:
+                continue
+            text = (
+                f"{section.heading.lower()}: {action.label}" if section.name_ in action.on else action.label
+            )
+            listed.append((text, action.help, partial(self.run_declared, action)))
+        return listed
+
+    def available(self) -> list[Action]:
+        """What can be done on the screen in view."""
+        section = self.section
+        parts = section.parts if section else ()
+        return [action for action in actions(*parts, EVERYWHERE) if self.allows(action)]
+
+    async def run_declared(self, action: Action) -> None:
+        """Do what an action's key would do, where the focus is."""
+        await self.run_action(action.id, self.focused or self.section)
+
+    def action_palette(self) -> None:
+        self.action_command_palette()
+
+    def action_help(self) -> None:
+        title = self.section.heading if self.section else self.TITLE
+        self.push_screen(HelpScreen(title, self.available()))
+
+    def action_refresh(self) -> None:
+        if self.section is not None:
+            self.section.refresh_records()
+
+    def action_pause(self) -> None:
+        self.paused = not self.paused
+        self._show_status()
+        if not self.paused:
+            self.action_refresh()
+
+    def action_theme(self) -> None:
+        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+
+    async def action_back(self) -> None:
+        if self.section is not None:
+            self.section.action_back()
+
+    def say(self, text: str) -> None:
+        """A short confirmation."""
+        self.notify(plain(text), timeout=3, markup=False)

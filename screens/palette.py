@@ -1,0 +1,39 @@
+"""What can be done or opened by typing its name?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+from sb.screens.reading import safe
+from sb.screens.section import Section
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+_RECORD = re.compile(r"(call|run|appr|grant)_[0-9a-z]{4,}|\d{1,12}")
+
+
+class ConsoleCommands(Provider):
+    """The actions that can be taken now, the screens, and any record by its id."""
+
+    async def discover(self) -> Hits:
+        for text, help_text, command in self._commands():
+            yield DiscoveryHit(safe(text), command, text=text, help=help_text)
+
+    async def search(self, query: str) -> Hits:
+        section = self.screen
+        if isinstance(section, Section):
+            reference, app = query.strip(), section.console_app
+            if _RECORD.fullmatch(reference):
+                text = f"open {reference}"
+                yield Hit(1.0, safe(text), partial(app.open_reference, reference), text=text)
+            text = f"search the log for {reference}"
+            yield Hit(0.1, safe(text, one_line=True), partial(app.search_log, reference), text=text)
+        matcher = self.matcher(query)
+        for text, help_text, command in self._commands():
+            score = matcher.match(text)
+            if score > 0:
+                yield Hit(score, matcher.highlight(text), command, text=text, help=help_text)
+
+    def _commands(self) -> list[tuple[str, str, Callable[[], object]]]:
+        return self.screen.console_app.commands() if isinstance(self.screen, Section) else []

@@ -1,0 +1,51 @@
+"""One call, event, request or contract in full, over the screen that it was opened from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from sb.screens.actions import RECORDS, SECTIONS
+from sb.screens.document_view import DocumentView
+from sb.screens.section import Section
+from sb.screens.state.document import Field
+from textual.widget import Widget
+
+from sb.state import EventLog
+
+
+class RecordScreen(Section):
+    """A record, read again when something was written.
+
+    Args:
+        reference: how it is called.
+        load: reads it.
+    """
+
+    name_ = "record"
+    parts = (RECORDS,)
+
+    def __init__(self, reference: str, load: Callable[[EventLog], Sequence[Field]]) -> None:
+        super().__init__()
+        self.reference = reference
+        self._load = load
+        self._shown = False
+
+    def body(self) -> Iterable[Widget]:
+        yield DocumentView(id="record")
+
+    def on_mount(self) -> None:
+        self.heading = SECTIONS[self.app.current_mode]
+
+    def refresh_records(self) -> None:
+        self.read("record", lambda: self._load(self.records.log()), self._show)
+
+    def _show(self, fields: Sequence[Field]) -> None:
+        self.query_one(DocumentView).show(fields, same_record=self._shown)
+        self._shown = True
+        self.show_status()
+
+    def summary(self) -> str:
+        return f"· {self.reference}"
+
+    def action_back(self) -> None:
+        self.app.pop_screen()

@@ -1,0 +1,96 @@
+"""What do all screens have in common?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from sb.screens.actions import EVERYWHERE, SECTIONS, actions
+from sb.screens.chrome import KeyLine, SectionLine, StatusLine, TroubleLine
+from sb.screens.reading import Reading, trouble_of
+from sb.screens.state.records import Records
+from textual.app import ComposeResult
+from textual.events import Resize
+from textual.screen import Screen
+from textual.widget import Widget
+
+if TYPE_CHECKING:
+    from sb.screens.app import ConsoleApp
+
+SPLIT_CSS = """
+Section .split { layout: vertical; height: 1fr; }
+Section.-wide .split { layout: horizontal; }
+Section .split > * { height: 1fr; width: 1fr; }
+Section .split > .second { border-top: solid $panel; }
+Section .split > .second:focus { border-top: solid $primary; }
+Section.-wide .split > .second { border-top: none; border-left: solid $panel; }
+Section.-wide .split > .second:focus { border-left: solid $primary; }
+"""
+
+
+class Section(Reading, Screen[None]):
+    """A screen between the line of sections and the line of keys.
+
+    It reads when it comes into view and whenever something was written while it is in view.
+    """
+
+    name_: ClassVar[str]
+    parts: ClassVar[tuple[str, ...]]  # whose actions can be taken here
+    heading: str
+    AUTO_FOCUS = "RowList, DocumentView"
+    DEFAULT_CSS = SPLIT_CSS
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+
+    def compose(self) -> ComposeResult:
+        yield SectionLine(list(SECTIONS.values()), SECTIONS[self.app.current_mode])
+        yield StatusLine()
+        yield from self.body()
+        yield TroubleLine()
+        shown = actions(*self.parts, EVERYWHERE)
+        yield KeyLine([action for action in shown if action.footer and self.console_app.allows(action)])
+
+    def body(self) -> Iterable[Widget]:
+        """What is between the lines."""
+        raise NotImplementedError
+
+    def refresh_records(self) -> None:
+        """Read what is on screen again."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """What is on screen, for the status line."""
+        raise NotImplementedError
+
+    def start_over(self) -> None:
+        """Another database is at the path: no number of a row means anything any more."""
+
+    @property
+    def console_app(self) -> ConsoleApp:
+        return cast("ConsoleApp", self.app)
+
+    @property
+    def records(self) -> Records:
+        return self.console_app.records
+
+    def on_screen_resume(self) -> None:
+        self.call_after_refresh(self.refresh_records)
+
+    def on_resize(self, event: Resize) -> None:
+        self.show_status()
+
+    def show_status(self) -> None:
+        """Write the status and trouble lines anew."""
+        if self.is_mounted and self.is_current:
+            app = self.console_app
+            self.query_one(StatusLine).say(f"{self.heading} {self.summary()}", app.standing())
+            self.query_one(TroubleLine).say(app.trouble)
+
+    def succeeded(self) -> None:
+        self.console_app.read_succeeded()
+
+    def failed(self, error: BaseException) -> None:
+        self.console_app.read_failed(trouble_of(error))
+
+    def action_back(self) -> None:
+        """Go back to Home; screens that have something to leave first do that."""
+        self.console_app.go("home")

@@ -1,0 +1,1 @@
+"""What do the screens show? Plain classes that know nothing of a terminal."""

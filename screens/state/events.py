@@ -1,0 +1,143 @@
+"""How do events of the log read in a list, and one of them in full?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sb.screens.state.document import Field, fields_of
+from sb.screens.state.listing import Column, Row
+
+from sb.decisions.namespace import meaning
+from sb.errors import NotFoundError
+from sb.kernel.log_search import events_at
+from sb.kernel.narrative import describe
+from sb.sources import iso
+from sb.state import Event, EventLog
+
+EVENT_COLUMNS = (Column("row", 8), Column("at (UTC)", 14), Column("run", 20, wide_only=True), Column("what"))
+TIMELINE_COLUMNS = (Column("row", 8), Column("at (UTC)", 14), Column("what happened"))
+_CONTRACT = "tool_contract_"
+_CALL_FIELDS = {
+    "state": "state",
+    "code": "error code",
+    "error": "error",
+    "reason": "reason",
+    "rule": "rule",
+    "safety_class": "safety class",
+    "approval_id": "approval",
+    "grant_id": "grant",
+    "step": "step",
+    "latency_ms": "took (ms)",
+    "retries": "retries",
+    "policy_version": "policy",
+}
+
+
+def moment(at: int) -> str:
+    """Month, day and time of microseconds since the epoch, UTC."""
+    return iso(at / 1e6)[5:19].replace("T", " ")
+
+
+def event_row(event: Event) -> Row:
+    """One line about an event."""
+    cells = (str(event.seq), moment(event.at), event.subject.run_id or "-", describe(event))
+    return Row(cells, _tone(event))
+
+
+def timeline_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
+    """The same without the run."""
+    rows = event_rows(log, seqs)
+    return {seq: Row((*row.cells[:2], row.cells[3]), row.tone) for seq, row in rows.items()}
+
+
+def event_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
+    """Lines for these rows of the log; one that is gone says so."""
+    found = events_at(log, seqs)
+    return {
+        seq: event_row(found[seq])
+        if seq in found
+        else Row((str(seq), "", "", "MISSING from the log: v verifies it"), "error")
+        for seq in seqs
+    }
+
+
+def _tone(event: Event) -> str:
+    payload = event.payload
+    if payload is None or payload.get("phase") in ("intent", "replayed"):
+        return "muted"
+    if (
+        "in_doubt" in (payload.get("phase"), payload.get("state"))
+        or payload.get("rule") == "requires_approval"
+    ):
+        return "warn"
+    return "error" if payload.get("code") else ""
+
+
+def event_document(event: Event) -> list[Field]:
+    """One event in full."""
+    subject = {name: value for name, value in event.subject._asdict().items() if value}
+    fields = [Field(describe(event)), Field("row", str(event.seq)), Field("at", iso(event.at / 1e6))]
+    fields += [Field("kind", f"{event.kind}: {_meaning(event.kind)}"), *fields_of(subject)]
+    fields.append(Field("what it says" if event.payload else "what it said was pruned"))
+    fields += fields_of(event.payload or {})
+    fields.append(Field("its link in the chain"))
+    chain = {"payload_digest": event.payload_digest, "prev": event.prev, "hash": event.hash}
+    return fields + fields_of(chain)
+
+
+def _meaning(kind: str) -> str:
+    try:
+        return meaning(kind)
+    except NotFoundError:
+        return "not a key of this version"
+
+
+def call_document(events: Sequence[Event]) -> list[Field]:
+    """Everything about one call, from its events, oldest first."""
+    last = events[-1]
+    said: dict[str, Any] = {}
+    for event in events:
+        said |= event.payload or {}
+    subject = last.subject
+    fields = [Field(describe(last)), Field("call", subject.call_id), Field("run", subject.run_id)]
+    fields += [Field("tool", subject.tool_id), Field("agent", subject.agent)]
+    fields += fields_of({label: said[key] for key, label in _CALL_FIELDS.items() if key in said})
+    fields.append(Field("arguments, redacted"))
+    args = said.get("args")
+    fields += fields_of(args) if isinstance(args, dict) else [Field("args", str(args))] if args else []
+    if "result" in said:
+        fields += [Field("result, redacted"), *fields_of({"result": said["result"]})]
+    contract = {
+        key.removeprefix(_CONTRACT): value for key, value in said.items() if key.startswith(_CONTRACT)
+    }
+    fields += [Field("contract"), *fields_of(contract)]
+    for event in events:
+        fields += [Field(f"row {event.seq}"), *event_document(event)[1:]]
+    return fields
+
+
+def record_document(log: EventLog, reference: str | int) -> list[Field]:
+    """The call (call_…), or the event with that number, in full.
+
+    Raises:
+        NotFoundError: nothing of that name is on record.
+    """
+    if isinstance(reference, int):
+        event = events_at(log, [reference]).get(reference)
+        if event is None:
+            raise NotFoundError(f"no row {reference} in the log")
+        return document_of(log, event)
+    events = list(log.events(call_id=reference))
+    if not events:
+        raise NotFoundError(f"nothing on record for {reference}")
+    return call_document(events)
+
+
+def document_of(log: EventLog, event: Event) -> list[Field]:
+    """The call that an event is about, if it is about one; else the event."""
+    subject = event.subject
+    if subject.call_id.startswith("call_"):
+        found = log.events(run_id=subject.run_id, call_id=subject.call_id)
+        return call_document(list(found) or [event])
+    return event_document(event)

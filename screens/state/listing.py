@@ -1,0 +1,123 @@
+"""Which row is the cursor on, and which rows have to be fetched?
+
+A list knows the keys of everything that fits and keeps the rows around what is on screen, so that a hundred thousand
+rows cost eight bytes each. The cursor belongs to a key: rows that slide in above it do not move it to another record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sb.text import plain
+
+MOST_ROWS = 1_000  # kept; the oldest are dropped
+LONGEST_CELL = 1_000  # characters that are looked at, whatever the width
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a list.
+
+    Args:
+        width: in cells; 0 for what is left.
+        wide_only: shown from WIDE columns of terminal on.
+    """
+
+    title: str
+    width: int = 0
+    wide_only: bool = False
+
+
+WIDE = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a list; its texts cannot command a terminal.
+
+    Args:
+        tone: what kind of line it is: "", "ok", "warn", "error", "muted" or "heading"; said in its words too.
+    """
+
+    cells: tuple[str, ...]
+    tone: str = ""
+
+    def __post_init__(self) -> None:
+        cleaned = tuple(plain(str(cell)[:LONGEST_CELL], one_line=True) for cell in self.cells)
+        object.__setattr__(self, "cells", cleaned)
+
+
+class Listing:
+    """Keys, the rows that are known of them, the cursor and the marks."""
+
+    def __init__(self) -> None:
+        self.keys: Sequence[int] = ()
+        self.marked: set[int] = set()
+        self.index = 0
+        self._rows: dict[int, Row] = {}
+
+    @property
+    def current(self) -> int | None:
+        """The key under the cursor."""
+        return self.keys[self.index] if self.index < len(self.keys) else None
+
+    def show(self, keys: Sequence[int]) -> int:
+        """Replace the keys; returns by how many lines the record under the cursor has moved."""
+        before, current = self.index, self.current
+        self.keys = keys
+        try:
+            self.index = self.index if current is None else keys.index(current)
+        except ValueError:
+            self.index = min(self.index, max(len(keys) - 1, 0))
+        self.marked.intersection_update(keys if self.marked else ())
+        return self.index - before
+
+    def put(self, rows: Mapping[int, Row]) -> None:
+        """Remember fetched rows."""
+        for key in rows:
+            self._rows.pop(key, None)
+        self._rows.update(rows)
+        while len(self._rows) > MOST_ROWS:
+            del self._rows[next(iter(self._rows))]
+
+    def forget(self) -> None:
+        """Nothing that was fetched holds any more."""
+        self._rows.clear()
+        self.keys, self.index = (), 0
+        self.marked.clear()
+
+    def row(self, index: int) -> Row | None:
+        """The row at a place, if it was fetched."""
+        return self._rows.get(self.keys[index])
+
+    def around(self, first: int, count: int) -> list[int]:
+        """The keys of the lines from `first` on, and of as many before and after them."""
+        return list(self.keys[max(first - count, 0) : first + 2 * count])
+
+    def missing(self, first: int, count: int) -> bool:
+        """Whether a line from `first` on has not been fetched."""
+        return any(key not in self._rows for key in self.keys[max(first, 0) : first + count])
+
+    def move_to(self, index: int) -> bool:
+        """Put the cursor on the nearest line that is not a heading; returns whether it moved."""
+        last = len(self.keys) - 1
+        target = min(max(index, 0), last)
+        step = 1 if target >= self.index else -1
+        for direction in (step, -step):
+            place = target
+            while 0 <= place <= last and self._is_heading(place):
+                place += direction
+            if 0 <= place <= last:
+                moved, self.index = place != self.index, place
+                return moved
+        return False
+
+    def _is_heading(self, index: int) -> bool:
+        row = self.row(index)
+        return row is not None and row.tone == "heading"
+
+    def mark(self) -> None:
+        """Mark the record under the cursor, or take its mark away."""
+        if self.current is not None:
+            self.marked ^= {self.current}

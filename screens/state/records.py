@@ -1,0 +1,89 @@
+"""What does the console read from, and is it still there?
+
+Each use has a connection of its own, so that a long search does not hold up the rows on screen. Everything here may
+block and is called from worker threads only.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+
+from sb.config import Config
+from sb.errors import SBError
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.state import EventLog
+from sb.store.anchor import Anchor
+from sb.store.database import open_database
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look at the database gave.
+
+    Args:
+        version: differs from the last one when something was written; None when nothing could be read.
+        trouble: why it could not be read, or "".
+    """
+
+    version: tuple[int, int] | None
+    trouble: str = ""
+
+
+class Records:
+    """The database of one configuration, opened when it is needed and again when it was replaced.
+
+    Args:
+        config: names the database and its anchors; the file need not exist yet.
+    """
+
+    def __init__(self, config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS) -> None:
+        self.config = config
+        self.clock = clock
+        self.ids = ids
+        self._lock = threading.Lock()
+        self._logs: dict[str, EventLog] = {}
+        self._file: tuple[int, int] | None = None
+        self._generation = 0
+
+    def log(self, use: str = "rows") -> EventLog:
+        """The log, over this use's own connection.
+
+        Raises:
+            StoreError: there is no database, or it cannot be used.
+        """
+        with self._lock:
+            if use not in self._logs:
+                database = open_database(self.config.database, create=False, clock=self.clock, ids=self.ids)
+                anchor = Anchor(self.config.home.anchors)
+                self._logs[use] = EventLog(database, anchor=anchor, clock=self.clock, ids=self.ids)
+            return self._logs[use]
+
+    @property
+    def generation(self) -> int:
+        """Counts the databases that were at this path: numbers of rows mean something within one only."""
+        return self._generation
+
+    def look(self) -> Look:
+        """Whether anything was written since the last look, by anybody; cheap."""
+        try:
+            found = os.stat(self.config.database)
+        except OSError as error:
+            return Look(None, f"no database at {self.config.database} ({error.strerror})")
+        file = (found.st_dev, found.st_ino)
+        if self._file not in (None, file):
+            self.close()
+            self._generation += 1
+        self._file = file
+        try:
+            version = self.log("look").database.query("PRAGMA data_version")[0][0]
+        except SBError as error:
+            return Look(None, error.message)
+        return Look((self._generation, int(version)))
+
+    def close(self) -> None:
+        """Close every connection; the next use opens it again."""
+        with self._lock:
+            while self._logs:
+                self._logs.popitem()[1].database.close()

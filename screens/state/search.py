@@ -1,0 +1,61 @@
+"""Which rows of the log fit the filter so far?"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sb.kernel.log_search import LogFilter, search
+from sb.state import EventLog
+
+
+@dataclass(frozen=True)
+class Found:
+    """How far a look has come.
+
+    Args:
+        keys: numbers of all rows that are known to fit, newest first.
+        total: rows of the log when the look began.
+        complete: whether all of them were looked at.
+    """
+
+    keys: Sequence[int]
+    total: int
+    complete: bool
+
+
+class LogSearch:
+    """One filter over the log, followed as the log grows.
+
+    Args:
+        text: as it was typed; "" for everything.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+        self.found = Found((), 0, False)
+        self._wanted = LogFilter.parse(text)
+
+    def look(self, log: EventLog) -> Iterator[Found]:
+        """Look at what was written since the last complete look; called in a worker, changes nothing."""
+        newest = log.head().seq
+        if not self._wanted:
+            yield Found(range(newest, 0, -1), newest, True)
+            return
+        before = self.found if self.found.complete else Found((), 0, False)
+        fresh: array[int] = array("q")
+        known = array("q", before.keys)
+        for step in search(log, self._wanted, newest=newest, after=before.total):
+            fresh.extend(step.seqs)
+            yield Found(fresh + known, newest, step.done_to == before.total + 1)
+        if newest <= before.total:
+            yield Found(known, newest, True)
+
+    def summary(self) -> str:
+        """37 of 12,408 events, as far as that is known."""
+        found = self.found
+        if not self.text:
+            return f"{found.total:,} events"
+        more = "" if found.complete else "+"
+        return f"{len(found.keys):,}{more} of {found.total:,} · filter: {self.text}"
