@@ -211,7 +211,10 @@ class ConsoleApp(App[None]):
 
     async def run_declared(self, action: Action) -> None:
         """Do what an action's key would do, where the focus is."""
-        await self.run_action(action.id, self.focused or self.section)
+        handler = f"action_{action.id.partition('(')[0]}"
+        nodes = [*(self.focused.ancestors_with_self if self.focused else ()), self.section, self]
+        namespace = next(node for node in nodes if node is not None and hasattr(node, handler))
+        await self.run_action(action.id, namespace)
 
     def action_palette(self) -> None:
         self.action_command_palette()

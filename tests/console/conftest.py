@@ -1,0 +1,145 @@
+"""A console over a database that a test fills, with a clock and ids of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sb.screens.app import ConsoleApp
+from sb.screens.state.records import Records
+from textual.pilot import Pilot
+
+from sb.kernel import RunBudget, RunContext, SafetyClass
+from sb.runtime import Runtime, current_config, open_runtime
+from tests.fakes import CountingIds, FakeClock
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+HOSTILE = (
+    "see [/etc/passwd]",
+    "[@click=app.quit]x[/]",
+    "\x1b[31mred\x1b]0;title\x07\x1b]52;c;eA==\x07",
+    "\u202eevil\u2066 \x9b2J \x00\x07",
+    "x" * 1_000_000,
+)
+Script = Callable[[Pilot[None]], Awaitable[None]]
+
+
+class Console:
+    """Runs a script against the console, in an event loop of its own."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+        self.app: ConsoleApp
+
+    def __call__(
+        self,
+        script: Script,
+        size: tuple[int, int] = (80, 24),
+        *,
+        read_only: bool = False,
+        every_s: float = 0.02,
+    ) -> None:
+        self.app = ConsoleApp(self.records, read_only=read_only, look_every_s=every_s)
+
+        async def run() -> None:
+            async with self.app.run_test(size=size) as pilot:
+                await self.settle(pilot)
+                await script(pilot)
+
+        asyncio.run(run())
+
+    async def settle(self, pilot: Pilot[None]) -> None:
+        """Wait until everything that was asked for has been read and painted."""
+        await self.until(pilot, lambda: not self._reading())
+
+    def _reading(self) -> bool:
+        return any(worker.group != "look" for worker in self.app.workers)
+
+    async def until(self, pilot: Pilot[None], holds: Callable[[], bool]) -> None:
+        """Wait until it holds, and what that causes has been painted."""
+        for _ in range(400):
+            await pilot.pause()
+            if holds():
+                await pilot.pause()
+                if not self._reading():
+                    return
+            await asyncio.sleep(0.005)
+        raise AssertionError("it did not come to that:\n" + self.text())
+
+    async def press(self, pilot: Pilot[None], *keys: str) -> None:
+        await pilot.press(*keys)
+        await self.settle(pilot)
+
+    def text(self) -> str:
+        """What is on screen, line by line."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join(strip.text.rstrip() for strip in strips)
+
+    def snapshot(self, name: str) -> None:
+        """Compare with the stored text; WRITE_SNAPSHOTS=1 stores it."""
+        path = SNAPSHOTS / f"{name}.txt"
+        shown = self.text() + "\n"
+        if os.environ.get("WRITE_SNAPSHOTS"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(shown, encoding="utf-8")
+        assert shown == path.read_text(encoding="utf-8"), f"{path.name}: WRITE_SNAPSHOTS=1 stores it anew"
+
+
+class Agents:
+    """Calls tools, as processes beside the console would."""
+
+    def __init__(self, runtime: Runtime, clock: FakeClock, ids: CountingIds) -> None:
+        self.runtime = runtime
+        self.clock = clock
+        self.ids = ids
+        register = runtime.registry.register_fn
+        register("bank.look", "Look", lambda account: {"balance": 12}, SafetyClass.READ_ONLY)
+        register("notes.append", "Append", lambda text: {"length": len(text)}, SafetyClass.LOCAL_WRITE)
+        register("bank.pay", "Pay", lambda to: f"paid {to}", SafetyClass.DESTRUCTIVE)
+        register("bank.hang", "Hang", _hang, SafetyClass.LOCAL_WRITE)
+
+    def work(self, count: int = 3, *, agent: str = "clerk", text: str = "hello") -> str:
+        """One run of so many calls; returns its id."""
+        ctx = RunContext.create(
+            agent,
+            intent="keep the books",
+            budget=RunBudget(max_tool_calls=10**6, max_latency_ms=10**9),
+            clock=self.clock,
+            ids=self.ids,
+        )
+        with self.runtime.executor.run(ctx):
+            for number in range(count):
+                self.clock.time += 1
+                tool, args = ("notes.append", {"text": f"{text} {number}"})
+                if number % 2:
+                    tool, args = ("bank.look", {"account": f"DE-{number}"})
+                self.runtime.executor.execute(ctx, tool, args)
+        return ctx.run_id
+
+    def call(self, tool: str, args: dict[str, object], *, agent: str = "clerk", intent: str = "") -> None:
+        """One call in a run of its own."""
+        ctx = RunContext.create(agent, intent=intent, clock=self.clock, ids=self.ids)
+        self.runtime.executor.execute(ctx, tool, args)
+
+
+def _hang(text: str) -> None:
+    raise TimeoutError(text)
+
+
+@pytest.fixture
+def agents(home: Path, clock: FakeClock, ids: CountingIds) -> Iterator[Agents]:
+    home.mkdir(mode=0o700)
+    (home / "digest.key").write_bytes(b"k" * 32)
+    (home / "config.yaml").write_text("database: brain.db\nfiles: {roots: []}\n", encoding="utf-8")
+    with open_runtime(clock=clock, ids=ids) as runtime:
+        yield Agents(runtime, clock, ids)
+
+
+@pytest.fixture
+def console(agents: Agents, clock: FakeClock, ids: CountingIds) -> Iterator[Console]:
+    records = Records(current_config(), clock=clock, ids=ids)
+    yield Console(records)
+    records.close()
