@@ -1,0 +1,84 @@
+"""How is the console shown in a browser of this machine?"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sb.errors import UsageError
+
+if TYPE_CHECKING:
+    from sb.kernel.authority.signing import Decider
+
+TEXTUAL_SERVE = "1.1.3"  # our checks wrap its parts; the extra `web` in pyproject.toml pins the same
+_ADDRESSES = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1"}
+
+
+def serve(
+    command: list[str],
+    *,
+    home: Path,
+    decider: Decider | None,
+    announce: Callable[[str], None],
+    host: str = "127.0.0.1",
+    port: int = 0,
+) -> None:
+    """Serve a Textual app to one browser on this machine, a process for each tab, until ctrl-c.
+
+    Args:
+        command: starts the app. No shell reads it, and everybody on this machine can: no secrets.
+        home: SB_HOME.
+        decider: signs for the apps, which ask through SOCKET_VARIABLE of sb.screens.signing_agent; None to
+            start them with --read-only.
+        announce: called with the one-time address as soon as it works, and later with a line for each sign-in,
+            and with what a failed app wrote.
+        port: 0 for a free one.
+
+    Raises:
+        UsageError: the host is not this machine alone, the port cannot be had, or textual-serve is missing.
+    """
+    import asyncio
+
+    if host not in _ADDRESSES:
+        raise UsageError(f"{host} is not a loopback address", f"use one of {', '.join(_ADDRESSES)}")
+    _check_textual_serve()
+    from sb.screens.signing_agent import SigningAgent
+    from sb.screens.web_server import ConsoleServer
+
+    with ExitStack() as open_things:
+        listener = open_things.enter_context(_listen(_ADDRESSES[host], port))
+        signing_socket = None
+        if decider is None:
+            command = [*command, "--read-only"]
+        else:
+            signing_socket = open_things.enter_context(SigningAgent(decider, home)).path
+        asyncio.run(ConsoleServer(command, listener, signing_socket, announce).run())
+
+
+def _check_textual_serve() -> None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        found = version("textual-serve")
+    except PackageNotFoundError:
+        found = "not installed"
+    if found != TEXTUAL_SERVE:
+        raise UsageError(
+            f"the console in a browser needs textual-serve {TEXTUAL_SERVE} ({found})",
+            "pip install 'secondbrain-sb[web]'",
+        )
+
+
+def _listen(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        return socket.create_server((address, port), family=family)
+    except OverflowError:
+        raise UsageError(f"{port} is not a port", "ports go from 1 to 65535; 0 takes a free one") from None
+    except OSError as error:
+        reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
+        raise UsageError(f"port {port} of {address} {reason}", "choose another; 0 takes a free one") from None

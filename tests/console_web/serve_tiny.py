@@ -1,0 +1,29 @@
+"""Serves a command as `sb console --web` does: `serve_tiny [--key] -- command`; says on stdout what is announced."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from sb.screens.web import serve
+
+from sb.kernel.authority.keys import make_key
+
+
+def main() -> None:
+    options, command = sys.argv[1 : sys.argv.index("--")], sys.argv[sys.argv.index("--") + 1 :]
+    decider = None
+    if "--key" in options:
+        decider = make_key("ada", None)[1]
+        print(decider.public_key, flush=True)
+    serve(
+        command,
+        home=Path(os.environ["SB_HOME"]),
+        decider=decider,
+        announce=lambda text: print(text, flush=True),
+    )
+
+
+if __name__ == "__main__":
+    main()
