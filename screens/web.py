@@ -74,11 +74,11 @@ def _check_textual_serve() -> None:
 
 
 def _listen(address: str, port: int) -> socket.socket:
+    if not 0 <= port <= 65_535:
+        raise UsageError(f"{port} is not a port", "ports go from 1 to 65535; 0 takes a free one")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         return socket.create_server((address, port), family=family)
-    except OverflowError:
-        raise UsageError(f"{port} is not a port", "ports go from 1 to 65535; 0 takes a free one") from None
     except OSError as error:
         reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
         raise UsageError(f"port {port} of {address} {reason}", "choose another; 0 takes a free one") from None

@@ -1,4 +1,4 @@
-"""Serves a command as `sb console --web` does: `serve_tiny [--key] -- command`; says on stdout what is announced."""
+"""Serves a command as `sb console --web` does: `serve_tiny [--key] [--host H] -- command`; says on stdout what is announced."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def main() -> None:
         command,
         home=Path(os.environ["SB_HOME"]),
         decider=decider,
+        host=options[options.index("--host") + 1] if "--host" in options else "127.0.0.1",
         announce=lambda text: print(text, flush=True),
     )
 
