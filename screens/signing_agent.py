@@ -1,8 +1,8 @@
 """How does a console in a browser tab sign decisions with a key that only its parent process holds?
 
-The process that serves the tabs holds the unlocked key and listens on a socket in a folder of its own. It signs
-for its own child processes and for nobody else, and the key itself never leaves it. A request is one line: what to
-sign, as hex, or nothing to ask who signs. The answer is one line of JSON.
+The process that serves the tabs holds the unlocked key and listens on a socket in a folder of its own. It
+signs for its own child processes and for nobody else, and the key itself never leaves it. A request is one
+line: what to sign, as hex, or nothing to ask who signs. The answer is one line of JSON.
 """
 
 from __future__ import annotations

@@ -30,11 +30,12 @@ def serve(
     """Serve a Textual app to one browser on this machine, a process for each tab, until ctrl-c.
 
     Args:
-        command: starts the app. No shell reads it, and everybody on this machine can: no secrets.
+        command: starts the app. No shell reads it, and everybody on this machine can: no secrets. Python is
+            best given -P, or `-m` would import what lies in the current folder.
         home: SB_HOME.
         decider: signs for the apps, which ask through SOCKET_VARIABLE of sb.screens.signing_agent; None to
             start them with --read-only.
-        announce: called with the one-time address as soon as it works, and later with a line for each sign-in,
+        announce: called with the one-time address as soon as it works, later with a line for each sign-in,
             and with what a failed app wrote.
         port: 0 for a free one.
 

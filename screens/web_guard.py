@@ -2,10 +2,11 @@
 
 Those of the one browser that opened the announced address, from pages of this server only. What others try:
 
-- another website asks our port, under its own name (DNS rebinding) or across origins: Host, Origin, Sec-Fetch-Site;
+- another website asks our port, under its own name (DNS rebinding) or across origins: we compare Host, Origin
+  and Sec-Fetch-Site;
 - another user of this machine asks our port, which is open to all of them: the token, then the cookie;
-- another server on this host lures the browser to its port, where a cookie goes as well, since cookies know no
-  ports: ours is bound to a path that only this server and the browser know.
+- another server on this host lures the browser to its port. Cookies know no ports, so ours would go there
+  too: it is bound to a path that only this server and the browser know.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _HEADERS = {
     ),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "clipboard-read=()",  # the widget would hand the clipboard to the process on request
+    "Permissions-Policy": "clipboard-read=()",  # the widget hands the clipboard to an app that asks
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -90,8 +91,8 @@ class Guard:
             self._announce("The address was opened again and refused: it works once.")
             return page(
                 403,
-                "This address was used already: it works once. To get a new one, stop the server with ctrl-c and"
-                " start it again. If it was not you who used it, do so now.",
+                "This address was used already: it works once. To get a new one, stop the server with ctrl-c"
+                " and start it again. If it was not you who used it, do so now.",
             )
         self._used = True
         self._announce("A browser has signed in.")

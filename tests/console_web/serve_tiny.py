@@ -1,4 +1,4 @@
-"""Serves a command as `sb console --web` does: `serve_tiny [--key] [--host H] -- command`; says on stdout what is announced."""
+"""Serves a command as `sb console --web` does: serve_tiny [--key] [--host H] -- command"""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def test_the_version_that_was_checked_is_the_one_that_is_installed_with_us() -> 
 
 
 def test_importing_the_server_loads_neither_aiohttp_nor_textual() -> None:
-    script = "import sys, sb.screens.web; print([m for m in ('aiohttp', 'textual', 'textual_serve', 'asyncio') if m in sys.modules])"
+    heavy = ("aiohttp", "textual", "textual_serve", "asyncio")
+    script = f"import sys, sb.screens.web; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
