@@ -7,6 +7,7 @@ hash before it. Payloads are separate rows that pruning may remove. Algorithm an
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
@@ -221,6 +222,7 @@ class EventLog:
         self._unanchored = 0
         self._memory_head: Head | None = None
         self.database_id = self._database_id()
+        self._place = os.path.realpath(self.database.path)
         self._keyed = blake2b(key=digest_key or self.database_id.encode(), digest_size=32)
         self.genesis = genesis(self.database_id, stream)
         self.first_id = self._stream_number() << STREAM_BITS
@@ -303,7 +305,7 @@ class EventLog:
         if not durable:
             self.database.sync()
         anchored = AnchoredHead(head.seq, head.hash, iso(self.clock.now()))
-        self.anchor.write(self.database_id, self.database.path, self.stream, anchored)
+        self.anchor.write(self.database_id, self._place, self.stream, anchored)
         self._unanchored = 0
 
     def write(self, *, power: bool = False) -> LogWrite:

@@ -59,9 +59,9 @@ class Anchor:
         A failure is logged and not raised: the rows are committed, and verification says that the anchor is behind.
 
         Args:
-            database: the database's path.
+            database: the database's path, without symbolic links.
         """
-        place = {"database": database_id, "path": os.path.realpath(database), "stream": stream}
+        place = {"database": database_id, "path": database, "stream": stream}
         line = json.dumps({**place, **vars(head)})
         try:
             fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from sb.decisions.namespace import BUDGET_EXCEEDED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
@@ -10,8 +11,9 @@ from sb.kernel.narrative import describe
 from sb.kernel.tooling.call import ToolCall
 
 LAST_CALLS = 5
+_LATEST = 100  # requests that are looked at
 _CALLS = (TOOL_DISPATCH, TOOL_POLICY_BLOCKED, BUDGET_EXCEEDED)
-_HISTORY_ROWS = 40  # of the run, newest first, among which the last calls are looked for
+_HISTORY_ROWS = 12  # of the run, newest first, among which the last calls are looked for
 
 
 def background(queue: ApprovalQueue, call: ToolCall) -> dict[str, Any]:
@@ -35,18 +37,17 @@ def background(queue: ApprovalQueue, call: ToolCall) -> dict[str, Any]:
 def _history(queue: ApprovalQueue, run_id: str) -> list[str]:
     """The last calls of this run, oldest first, one line each."""
     events = queue.log.events(run_id=run_id, newest_first=True, limit=_HISTORY_ROWS)
-    lines = [
-        describe(event)
-        for event in events
-        if event.kind in _CALLS and (event.payload or {}).get("phase") != "intent"
-    ]
-    return lines[:LAST_CALLS][::-1]
+    calls = (
+        event for event in events if event.kind in _CALLS and (event.payload or {}).get("phase") != "intent"
+    )
+    return [describe(event) for event in islice(calls, LAST_CALLS)][::-1]
 
 
 def _earlier(queue: ApprovalQueue, agent: str, tool_id: str) -> dict[str, int]:
-    """How earlier requests of this agent for this tool ended."""
+    """How those of the latest requests ended that were this agent's for this tool."""
     rows = queue.log.database.query(
-        "SELECT state, count(*) FROM approvals WHERE agent = ? AND tool_id = ? GROUP BY state",
-        (agent, tool_id),
+        "SELECT state, count(*) FROM (SELECT agent, tool_id, state FROM approvals ORDER BY number DESC LIMIT ?)"
+        " WHERE agent = ? AND tool_id = ? GROUP BY state",
+        (_LATEST, agent, tool_id),
     )
     return dict(rows)

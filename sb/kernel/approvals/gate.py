@@ -151,7 +151,9 @@ class ApprovalGate:
         rule = "approval_denied" if found.state is ApprovalState.DENIED else "approval_refused"
         raise Refused(ToolErrorCode.PERMISSION_DENIED, f"{found.id} is {found.state}{by}{why}", rule)
 
-    def _waiting(self, approval_id: str, expires_at: int, call: ToolCall) -> Refused:
+    def _waiting(
+        self, approval_id: str, expires_at: int, call: ToolCall, opens: Approval | None = None
+    ) -> Refused:
         reasons = "; ".join(reason["reason"] for reason in call.reasons)
         data = {
             "approval_id": approval_id,
@@ -159,7 +161,7 @@ class ApprovalGate:
             "expires_at": iso(expires_at / MICROSECONDS),
         }
         message = f"{reasons} ({approval_id} waits for a decision)"
-        return Refused(ToolErrorCode.PERMISSION_DENIED, message, "requires_approval", data)
+        return Refused(ToolErrorCode.PERMISSION_DENIED, message, "requires_approval", data, opens)
 
     def _grant_for(self, call: ToolCall) -> Grant | None:
         """A grant that covers the call and that a person really made."""
@@ -186,7 +188,7 @@ class ApprovalGate:
         return 2 if any(matches(pattern, call.tool_id) for pattern in self._settings.dual_control) else 1
 
     def _queue(self, call: ToolCall) -> None:
-        """Put the call before a person; always raises Refused."""
+        """Refuse the call, and make the request that goes before a person with that."""
         shown = background(self.approvals, call)
         now = self.approvals.now()
         approval = Approval(
@@ -210,12 +212,11 @@ class ApprovalGate:
             reason="",
             request=shown,
         )
-        with self._log.write() as write:
-            self.approvals.expire(write)
-            self._insert(write, approval, call)
-        raise self._waiting(approval.id, approval.expires_at, call)
+        raise self._waiting(approval.id, approval.expires_at, call, opens=approval)
 
-    def _insert(self, write: LogWrite, approval: Approval, call: ToolCall) -> None:
+    def open(self, write: LogWrite, approval: Approval, call: ToolCall) -> None:
+        """Put the request into the queue, in the transaction of the refusal."""
+        self.approvals.expire(write)
         facts = {
             "binding": approval.binding(self._log.database_id),
             "asked_by": call.call_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from sb.kernel.approvals.approval import Approval
 from sb.kernel.contracts import ToolErrorCode, ToolSpec
 from sb.kernel.data_classification import redact_text, scrub
 from sb.kernel.run_context import RunContext
@@ -27,16 +28,23 @@ class Refused(Exception):
         reason: one line, without argument values.
         rule: what decided it, for the log.
         data: facts for the agent, such as the reasons for which a person has to decide.
+        opens: the request that goes into the queue when the refusal is recorded.
     """
 
     def __init__(
-        self, code: ToolErrorCode, reason: str, rule: str, data: dict[str, Any] | None = None
+        self,
+        code: ToolErrorCode,
+        reason: str,
+        rule: str,
+        data: dict[str, Any] | None = None,
+        opens: Approval | None = None,
     ) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason
         self.rule = rule
         self.data = data
+        self.opens = opens
 
 
 @dataclass(slots=True)

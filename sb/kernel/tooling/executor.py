@@ -200,7 +200,7 @@ class ToolExecutor:
             return self._replay(call, known)
         except Refused as refusal:
             result = self._refuse(call, refusal)
-            if wait_s <= 0 or refusal.rule != "requires_approval":
+            if wait_s <= 0 or refusal.rule != "requires_approval" or result.data is None:
                 return result
             waiting = str(result.data["approval_id"])
             if not self._gate.wait(waiting, wait_s):
@@ -227,6 +227,7 @@ class ToolExecutor:
             self._recorder.refused(call, refusal)
         except (SBError, driver.Error) as error:
             message += f" (and this could not be recorded: {error})"
+            return _error(call, refusal.code, message)
         return _error(call, refusal.code, message, data=refusal.data)
 
     def _run_recorded(

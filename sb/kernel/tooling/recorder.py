@@ -108,7 +108,7 @@ class Recorder:
         write.undo.append(lambda: announced.discard(self.log.database_id))
 
     def refused(self, call: ToolCall, refusal: Refused) -> None:
-        """Record a call that did not run."""
+        """Record a call that did not run, and queue the request that it may have become."""
         if refusal.code is ToolErrorCode.BUDGET_EXCEEDED:
             kind = BUDGET_EXCEEDED
         else:
@@ -126,6 +126,8 @@ class Recorder:
         with self.log.write() as write:
             self._announce(write, call.ctx)
             self._meet(write, call)
+            if refusal.opens is not None:
+                self._gate.open(write, refusal.opens, call)
             write.append(kind, said, call.subject, facts)
 
     def _meet(self, write: LogWrite, call: ToolCall) -> None:

@@ -26,7 +26,7 @@ CREATE TABLE approvals (
 ) STRICT;
 
 CREATE INDEX approvals_open ON approvals (expires_at) WHERE state IN ('waiting', 'approved');
-CREATE INDEX approvals_by_call ON approvals (agent, tool_id, args_digest, fingerprint);
+CREATE INDEX approvals_by_call ON approvals (args_digest);
 
 CREATE TRIGGER approvals_move_forward BEFORE UPDATE OF state ON approvals
 WHEN OLD.state IN ('denied', 'revoked', 'expired', 'used')

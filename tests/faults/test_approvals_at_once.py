@@ -1,0 +1,71 @@
+"""Many processes use the same approvals at the same moments: each approval runs one call, and the log says which."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+from sb.decisions.namespace import APPROVAL_USED
+from sb.kernel import RunBudget, RunContext, SafetyClass, ToolExecutor, ToolRegistry
+from sb.kernel.approvals.approval import ApprovalState
+from sb.kernel.authority.signing import Label
+from sb.kernel.log_verification import verify
+from sb.state import EventLog
+from sb.store.database import open_database
+
+PROCESSES = 8
+
+
+def executor(folder: Path) -> ToolExecutor:
+    registry = ToolRegistry()
+
+    def pay(number: int) -> int:
+        fd = os.open(folder / "paid", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(fd, f"{number}\n".encode())
+        os.close(fd)
+        return number
+
+    registry.register_fn("bank.pay", "Pay", pay, SafetyClass.DESTRUCTIVE)
+    return ToolExecutor(registry, event_log=EventLog(open_database(folder / "brain.db")))
+
+
+def context() -> RunContext:
+    return RunContext.create("clerk", budget=RunBudget(max_tool_calls=10**6, max_latency_ms=10**9))
+
+
+def use_all(folder: Path, count: int) -> None:
+    """What each process does: wait for the start, then make every call, naming its approval."""
+    ready = executor(folder)
+    ids = (folder / "ids").read_text().split()
+    (folder / f"ready-{os.getpid()}").touch()
+    while not (folder / "go").exists():
+        pass
+    ctx = context()
+    for number in range(count):
+        ready.execute(ctx, "bank.pay", {"number": number}, approval_id=ids[number])
+
+
+def test_each_approval_is_used_exactly_once(tmp_path: Path) -> None:
+    count = 500
+    asking = executor(tmp_path)
+    ctx = context()
+    ids = [asking.execute(ctx, "bank.pay", {"number": number}).data["approval_id"] for number in range(count)]
+    for approval_id in ids:
+        asking.approvals.approve(approval_id, Label("ada"), "the bill is right")
+    (tmp_path / "ids").write_text(" ".join(ids))
+    program = "import sys; from tests.faults.test_approvals_at_once import *; use_all(Path(sys.argv[1]), 500)"
+    words = [sys.executable, "-c", program, str(tmp_path)]
+    started = [subprocess.Popen(words, cwd=Path(__file__).parents[2]) for _ in range(PROCESSES)]
+    while len(list(tmp_path.glob("ready-*"))) < PROCESSES:
+        assert all(process.poll() is None for process in started)
+    (tmp_path / "go").touch()
+    assert [process.wait(240) for process in started] == [0] * PROCESSES
+    paid = Counter((tmp_path / "paid").read_text().split())
+    assert paid == Counter(str(number) for number in range(count))
+    assert asking.approvals.count(states=[ApprovalState.USED]) == count
+    used = Counter(event.subject.call_id for event in asking.event_log.events(kind=APPROVAL_USED))
+    assert used == Counter(ids)
+    assert verify(asking.event_log).ok
