@@ -21,6 +21,9 @@ app = typer.Typer(
 def console(
     ctx: typer.Context,
     read_only: Annotated[bool, typer.Option("--read-only", help="Show everything, decide nothing.")] = False,
+    operator: Annotated[
+        str, typer.Option("--as", help="The operator who decides, where this home has several keys.")
+    ] = "",
 ) -> None:
     """Watch agents work, and decide, in a full-screen console."""
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):  # it draws on stderr
@@ -31,6 +34,6 @@ def console(
 
     records = Records(config)
     try:
-        ConsoleApp(records, read_only=read_only).run()
+        ConsoleApp(records, read_only=read_only, operator=operator).run()
     finally:
         records.close()

@@ -11,7 +11,7 @@ from sb.commands.session import configuration
 
 from sb.doctor import examine
 from sb.errors import ExitCode
-from sb.kernel.assurance import Status
+from sb.kernel.findings import Status
 
 app = typer.Typer(
     help="Say what is in use and what is enforced, and check the database.",

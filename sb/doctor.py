@@ -9,10 +9,8 @@ from sb.config import Config
 from sb.errors import SBError
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
-from sb.kernel.assurance import Finding, Status, calls_in_doubt, enforcement, log_standing
-from sb.kernel.authority.authority import Assurance
-from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.baselines.store import ContractBaselineStore
+from sb.kernel.findings import Finding, Status, calls_in_doubt, enforcement, log_standing, operators
 from sb.runtime import open_authority, open_registry
 from sb.state import EventLog
 from sb.store import driver, migrate
@@ -39,7 +37,9 @@ def examine(config: Config) -> list[Finding]:
     try:
         findings += _guarded("database", lambda: _database(config, database))
         findings += _guarded("log", lambda: _log(config, database))
-        findings += _guarded("operators", lambda: _operators(config, EventLog(database)))
+        findings += _guarded(
+            "operators", lambda: operators(config, open_authority(config, EventLog(database)))
+        )
         findings += _guarded("baselines", lambda: _baselines(config, EventLog(database)))
         findings += _guarded("approvals", lambda: _approvals(EventLog(database)))
     finally:
@@ -122,28 +122,6 @@ def _log(config: Config, database: Database) -> Iterator[Finding]:
     log = EventLog(database, anchor=Anchor(config.home.anchors))
     yield log_standing(log)
     yield from calls_in_doubt(log)
-
-
-def _operators(config: Config, log: EventLog) -> Iterator[Finding]:
-    authority = open_authority(config, log)
-    level = authority.assurance(KeyFolder(config.home.keys))
-    status = Status.WARN if level is Assurance.NONE else Status.OK
-    hint = level.next_step if level is Assurance.NONE else ""
-    yield Finding("assurance", status, f"{level.name.lower()}: {level.meaning}", hint)
-    active = authority.roster().active()
-    if active:
-        names = ", ".join(operator.name for operator in active)
-        yield Finding("operators", Status.OK, f"{names}; next level: {level.next_step or 'none'}")
-        if not authority.recorded():
-            detail = (
-                "who is enrolled is not on this database's log, so a lost operators file would not be noticed"
-            )
-            yield Finding("operators", Status.WARN, detail, "sb operator init records it")
-    if len(active) < 2 and config.approvals.dual_control:
-        tools = ", ".join(config.approvals.dual_control)
-        yield Finding(
-            "operators", Status.WARN, f"{tools} need two operators: nobody can approve", "sb operator add"
-        )
 
 
 def _approvals(log: EventLog) -> Iterator[Finding]:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-SECTIONS = {"home": "Home", "runs": "Runs", "audit": "Audit"}  # in the order of their keys
+# In the order of their keys.
+SECTIONS = {
+    "home": "Home",
+    "approvals": "Approvals",
+    "contracts": "Contracts",
+    "runs": "Runs",
+    "audit": "Audit",
+}
 EVERYWHERE, LISTS, RECORDS, ASKING = "everywhere", "lists", "records", "asking"
 
 
@@ -58,7 +65,13 @@ ACTIONS = (
     Action("refresh", "r", "refresh", "Read everything on screen again.", (EVERYWHERE,)),
     Action("pause", "p", "pause", "Stop following what is written, or go on.", (EVERYWHERE,)),
     Action("theme", "T", "theme", "Change between dark and light.", (EVERYWHERE,)),
-    Action("back", "escape", "back", "Clear the filter, leave a record, or go back to Home.", (EVERYWHERE,)),
+    Action(
+        "back",
+        "escape",
+        "back",
+        "Clear the filter or the marks, leave a record, or go to Home.",
+        (EVERYWHERE,),
+    ),
     Action("quit", "q", "quit", "Leave the console.", (EVERYWHERE,), footer=True),
     *(
         Action(f"go('{name}')", str(number), f"go to {title}", f"Show {title}.", (EVERYWHERE,))
@@ -71,9 +84,59 @@ ACTIONS = (
     Action("first", "g,home", "first", "Go to the first line.", MOVING),
     Action("last", "G,end", "last", "Go to the last line.", MOVING),
     Action("open", "enter", "open", "Open what the cursor is on.", (LISTS,), footer=True),
-    Action("copy", "y", "copy", "Copy the id, or the record, to the clipboard.", MOVING),
-    Action("unfold", "z", "unfold", "Show long values in full, or folded.", (RECORDS,), footer=True),
-    Action("filter", "slash", "filter", "Show only what mentions the words typed.", ("audit",), footer=True),
+    Action("copy", "y", "copy", "Copy the line, or the record, to the clipboard.", MOVING),
+    Action("unfold", "z", "unfold", "Show long values in full, or folded.", (RECORDS,)),
+    Action(
+        "approve",
+        "a",
+        "approve",
+        "Approve what is marked, or what the cursor is on.",
+        ("approvals", "contracts"),
+        writes=True,
+        footer=True,
+    ),
+    Action(
+        "deny",
+        "d",
+        "deny",
+        "Deny what is marked, or what the cursor is on.",
+        ("approvals",),
+        writes=True,
+        footer=True,
+    ),
+    Action(
+        "revoke",
+        "x",
+        "revoke",
+        "Take back what was approved and not used yet, or a grant.",
+        ("approvals", "grants"),
+        writes=True,
+        footer=True,
+    ),
+    Action(
+        "mark",
+        "space",
+        "mark",
+        "Mark the line, to decide several at once.",
+        ("approvals", "contracts"),
+        writes=True,
+    ),
+    Action(
+        "filter",
+        "slash",
+        "filter",
+        "Show only what mentions the words typed.",
+        ("audit", "approvals"),
+        footer=True,
+    ),
+    Action(
+        "view",
+        "f",
+        "state",
+        "Show requests in the next state: open, waiting, approved and so on.",
+        ("approvals",),
+    ),
+    Action("grants", "t", "grants", "Show what was approved in advance.", ("approvals",)),
     Action(
         "verify",
         "v",

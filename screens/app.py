@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
 from sb.screens.actions import ACTIONS, EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
+from sb.screens.approvals import ApprovalsScreen
 from sb.screens.audit import AuditScreen
+from sb.screens.contracts import ContractsScreen
 from sb.screens.dialogs import HelpScreen
 from sb.screens.home import HomeScreen
 from sb.screens.palette import ConsoleCommands
 from sb.screens.record import RecordScreen
 from sb.screens.runs import RunsScreen
 from sb.screens.section import Section
-from sb.screens.state.document import Field
+from sb.screens.state.document import Document
 from sb.screens.state.events import record_document
+from sb.screens.state.home import Target
 from sb.screens.state.records import Look, Records
+from sb.screens.state.signer import Signer
 from textual import on
 from textual.app import App
 from textual.message import Message
@@ -29,7 +33,13 @@ from sb.text import plain
 
 LOOK_EVERY_S = 0.5
 STALE_AFTER_S = 3.0
-SECTION_SCREENS: tuple[type[Section], ...] = (HomeScreen, RunsScreen, AuditScreen)
+SECTION_SCREENS: tuple[type[Section], ...] = (
+    HomeScreen,
+    ApprovalsScreen,
+    ContractsScreen,
+    RunsScreen,
+    AuditScreen,
+)
 
 
 class ConsoleApp(App[None]):
@@ -38,6 +48,7 @@ class ConsoleApp(App[None]):
     Args:
         records: what is shown; closed by whoever made it.
         read_only: nothing can be decided or changed.
+        operator: who decides, where this home has several keys.
         look_every_s: seconds between looks for what is new.
     """
 
@@ -57,21 +68,28 @@ class ConsoleApp(App[None]):
             self.look = look
 
     def __init__(
-        self, records: Records, *, read_only: bool = False, look_every_s: float = LOOK_EVERY_S
+        self,
+        records: Records,
+        *,
+        read_only: bool = False,
+        operator: str = "",
+        look_every_s: float = LOOK_EVERY_S,
     ) -> None:
         super().__init__()
         self.records = records
         self.read_only = read_only
         self.paused = False
         self.trouble = ""
+        self.signer = Signer(records, operator)
+        self._operators = ""
         self._look_every_s = look_every_s
-        self._leaving = threading.Event()
+        self.leaving = threading.Event()
         self._version: tuple[int, int] | None = None
         self._stale = False
         self._read_at = records.clock.monotonic()
 
     def on_mount(self) -> None:
-        self.set_interval(1.0, self._show_status)
+        self.set_interval(1.0, self._tick)
         self.call_after_refresh(self._start_looking)
 
     def _start_looking(self) -> None:
@@ -81,11 +99,11 @@ class ConsoleApp(App[None]):
         worker = get_current_worker()
         while not worker.is_cancelled:
             self.post_message(self.Looked(self.records.look()))
-            if self._leaving.wait(self._look_every_s):
+            if self.leaving.wait(self._look_every_s):
                 return
 
     def on_unmount(self) -> None:
-        self._leaving.set()
+        self.leaving.set()
 
     @property
     def section(self) -> Section | None:
@@ -98,6 +116,7 @@ class ConsoleApp(App[None]):
         if look.version is None:
             self.read_failed(look.trouble)
             return
+        self._operators = look.operators
         before, self._version = self._version, look.version
         if before is not None and before[0] != look.version[0]:
             for screen in self._all_sections():
@@ -128,6 +147,12 @@ class ConsoleApp(App[None]):
         self.trouble = f"{trouble}; trying again"
         self._show_status()
 
+    def _tick(self) -> None:
+        if self.section is not None:
+            self.section.show_status()
+            if self.section.is_current and not self.paused:
+                self.section.tick()
+
     def _show_status(self) -> None:
         if self.section is not None:
             self.section.show_status()
@@ -136,6 +161,8 @@ class ConsoleApp(App[None]):
         """How far what is on screen can be relied on."""
         age = self.records.clock.monotonic() - self._read_at
         words = ["READ-ONLY"] if self.read_only else []
+        if self._operators:
+            words.append(self._operators)
         if self.paused:
             words.append(f"PAUSED {human_duration(age)}")
         else:
@@ -166,7 +193,7 @@ class ConsoleApp(App[None]):
         shown = f"row {reference}" if isinstance(reference, int) else reference
         self.push_screen(RecordScreen(shown, lambda log: record_document(log, reference)))
 
-    def open_fields(self, reference: str, fields: Sequence[Field]) -> None:
+    def open_fields(self, reference: str, fields: Document) -> None:
         """Show what is known already."""
         self.push_screen(RecordScreen(reference, lambda log: fields))
 
@@ -176,13 +203,35 @@ class ConsoleApp(App[None]):
             self.open_record(int(reference))
         elif reference.startswith("run_"):
             self.search_log(f"run:{reference}")
+        elif reference.startswith("apr_"):
+            self._find_on("approvals", reference)
         else:
             self.open_record(reference)
+
+    def open_target(self, target: Target) -> None:
+        """Go where a line of Home leads."""
+        if isinstance(target.record, str) and target.section in ("approvals", "contracts"):
+            self._find_on(target.section, target.record)
+        elif target.record is not None:
+            self.open_record(target.record)
+        else:
+            self.go(target.section)
+
+    def _find_on(self, name: str, reference: str) -> None:
+        """Go to a section and put the cursor on a record."""
+        self.go(name)
+
+        def find() -> None:
+            section = self.section
+            if isinstance(section, ApprovalsScreen | ContractsScreen):
+                section.find(reference)
+
+        self.call_after_refresh(find)
 
     def search_log(self, text: str) -> None:
         """Show the log, filtered."""
         self.go("audit")
-        self.call_after_refresh(lambda: self._audit(lambda screen: screen.ask(text)))
+        self.call_after_refresh(lambda: self._audit(lambda screen: screen.type_filter(text)))
 
     def _audit(self, use: Callable[[AuditScreen], None]) -> None:
         if isinstance(self.section, AuditScreen):

@@ -6,37 +6,29 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sb.screens.actions import LISTS, bindings
+from sb.screens.filtering import Filtering
 from sb.screens.row_list import RowList
-from sb.screens.section import Section
 from sb.screens.state.document import Field
 from sb.screens.state.events import EVENT_COLUMNS, event_rows
 from sb.screens.state.search import Found, LogSearch
 from textual import on
 from textual.message import Message
-from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from sb.kernel.log_verification import Verification, verify
 
-DEBOUNCE_S = 0.1
 EMPTY = "No events yet. What agents do appears here as it happens.\n\nsb demo makes some."
 NO_HIT = "No event fits.\n\nesc clears the filter."
 
 
-class AuditScreen(Section):
+class AuditScreen(Filtering):
     """The log, newest first."""
 
     name_ = "audit"
     parts = ("audit", LISTS)
     heading = "Audit"
     BINDINGS = bindings("audit")
-    DEFAULT_CSS = """
-    AuditScreen Input { display: none; height: 1; border: none; padding: 0 1; background: $boost; }
-    AuditScreen Input:focus { border: none; }
-    AuditScreen Input.-open { display: block; }
-    """
 
     @dataclass
     class Step(Message):
@@ -55,15 +47,12 @@ class AuditScreen(Section):
     def __init__(self) -> None:
         super().__init__()
         self.search = LogSearch()
-        self._timer: Timer | None = None
         self._looking: LogSearch | None = None
         self._look_again = False
         self._verified = "not verified yet (v)"
 
     def body(self) -> Iterable[Widget]:
-        yield Input(
-            placeholder="words, kind:… agent:… tool:… run:… call:…", id="filter", select_on_focus=False
-        )
+        yield self.filter_box("words, kind:… agent:… tool:… run:… call:…")
         yield RowList(EVENT_COLUMNS, id="events")
 
     @property
@@ -112,27 +101,9 @@ class AuditScreen(Section):
     def _opened(self, message: RowList.Opened) -> None:
         self.console_app.open_record(message.key)
 
-    @on(Input.Changed, "#filter")
-    def _typed(self, message: Input.Changed) -> None:
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_timer(DEBOUNCE_S, lambda: self.filter_by(message.value))
-
-    @on(Input.Submitted, "#filter")
-    def _entered(self) -> None:
-        self.rows.focus()
-
-    def filter_by(self, text: str) -> None:
-        """Show what fits; the old rows stay until the first new ones are there."""
-        if text.strip() != self.search.text:
-            self.search = LogSearch(text.strip())
-            self.refresh_records()
-
-    def ask(self, text: str) -> None:
-        """Filter by this, as if it had been typed."""
-        self.action_filter()
-        self.query_one(Input).value = text
-        self.rows.focus()
+    def filter_changed(self) -> None:
+        self.search = LogSearch(self.filter_text)
+        self.refresh_records()
 
     def start_over(self) -> None:
         self.search = LogSearch(self.search.text)
@@ -140,21 +111,6 @@ class AuditScreen(Section):
 
     def summary(self) -> str:
         return f"· {self.search.summary()} · {self._verified}"
-
-    def action_filter(self) -> None:
-        box = self.query_one(Input)
-        box.add_class("-open")
-        box.focus()
-
-    def action_back(self) -> None:
-        box = self.query_one(Input)
-        if not box.has_class("-open"):
-            super().action_back()
-            return
-        box.value = ""
-        box.remove_class("-open")
-        self.rows.focus()
-        self.filter_by("")
 
     def action_verify(self) -> None:
         self._verified = "verifying…"

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from sb.screens.actions import Action
+from sb.screens.actions import ASKING, Action, bindings
 from sb.screens.reading import safe
+from sb.screens.state.approvals import Question
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.widgets import Button, Input, Static
 
 DIALOG_CSS = """
-.dialog { width: 80%; max-width: 90; height: auto; max-height: 90%; border: round $primary;
+.dialog { width: 80%; max-width: 96; height: auto; max-height: 90%; border: round $primary;
           background: $surface; padding: 0 1; }
+.dialog Input { height: 1; border: none; padding: 0 1; background: $boost; }
+.dialog Input:focus { border: none; background: $block-cursor-blurred-background; }
+.dialog Horizontal { height: 1; margin-top: 1; }
+.dialog Button { margin-right: 2; }
+.dialog .wrong { color: $text-error; text-style: bold; }
+.dialog .hint { color: $text-muted; }
+.dialog .title { text-style: bold; }
 """
 
 
@@ -31,3 +40,89 @@ class HelpScreen(ModalScreen[None]):
         lines = [f"{action.shown_keys:<12} {action.help}" for action in self._shown]
         text = "\n".join([f"{self._title}: keys (esc closes)", "", *lines])
         yield VerticalScroll(Static(safe(text)), classes="dialog")
+
+
+class DecisionScreen(ModalScreen[str | None]):
+    """Says what is about to be decided and gives the reason, or None.
+
+    `enter` after the reason leads to "no", so that pressing it twice never decides anything.
+    """
+
+    AUTO_FOCUS = ""
+    BINDINGS = [
+        *bindings(ASKING),
+        Binding("down", "app.focus_next", show=False),
+        Binding("up", "app.focus_previous", show=False),
+    ]
+    DEFAULT_CSS = "DecisionScreen { align: center middle; }" + DIALOG_CSS
+
+    def __init__(self, question: Question) -> None:
+        super().__init__()
+        self._question = question
+
+    def on_mount(self) -> None:
+        self.query_one("#no" if self._question.destructive else "#reason").focus()
+
+    def compose(self) -> ComposeResult:
+        question = self._question
+        with VerticalScroll(classes="dialog", can_focus=False):
+            yield Static(safe(question.title), classes="title")
+            yield Static(safe("\n".join(question.lines)))
+            yield Input(placeholder="reason; it is kept with the decision", id="reason")
+            if question.count > 1:
+                yield Input(placeholder=f"type {question.count} to confirm", id="count")
+            yield Static("", classes="wrong")
+            with Horizontal():
+                yield Button("n  No", id="no", compact=True)
+                yield Button("y  Yes", id="yes", compact=True, variant="primary")
+            yield Static("up and down move; enter after the reason leads to No", classes="hint")
+
+    @on(Input.Submitted)
+    def _next(self, message: Input.Submitted) -> None:
+        counts = self.query("#count")
+        if message.input.id == "reason" and counts:
+            counts.first().focus()
+        else:
+            self.query_one("#no").focus()
+
+    @on(Button.Pressed, "#no")
+    def action_cancel(self) -> None:
+        self.dismiss(None)
+
+    @on(Button.Pressed, "#yes")
+    def action_confirm(self) -> None:
+        reason = self.query_one("#reason", Input).value.strip()
+        counts = self.query("#count").results(Input)
+        wrong = ""
+        if not reason:
+            wrong = "a decision needs a reason"
+        elif any(box.value.strip() != str(self._question.count) for box in counts):
+            wrong = f"type {self._question.count} to confirm"
+        if wrong:
+            self.query_one(".wrong", Static).update(safe(wrong))
+        else:
+            self.dismiss(reason)
+
+
+class PassphraseScreen(ModalScreen[str | None]):
+    """Asks for the passphrase of an operator's key."""
+
+    BINDINGS = [Binding("escape", "cancel", "leave it")]
+    DEFAULT_CSS = "PassphraseScreen { align: center middle; }" + DIALOG_CSS
+
+    def __init__(self, prompt: str) -> None:
+        super().__init__()
+        self._prompt = prompt
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog", can_focus=False):
+            yield Static(safe(self._prompt), classes="title")
+            yield Input(password=True, id="passphrase")
+            yield Static("enter unlocks the key until the console ends; esc leaves it")
+
+    @on(Input.Submitted)
+    def _entered(self, message: Input.Submitted) -> None:
+        self.dismiss(message.value)
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import set_cell_size
 from rich.segment import Segment
 from sb.screens.actions import RECORDS, bindings
 from sb.screens.reading import Reading
-from sb.screens.state.document import Field, Line, layout
+from sb.screens.state.document import Document, Line, layout
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -20,22 +19,24 @@ class DocumentView(Reading, ScrollView, can_focus=True):
 
     BINDINGS = bindings(RECORDS)
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"document-view--{name}" for name in ("name", "heading", "muted")
+        f"document-view--{name}" for name in ("name", "heading", "muted", "before", "after")
     }
     DEFAULT_CSS = """
     DocumentView { height: 1fr; background: $surface; overflow-x: hidden; scrollbar-size-vertical: 1; }
     DocumentView .document-view--name { color: $text-primary; }
     DocumentView .document-view--heading { text-style: bold; color: $text-accent; }
     DocumentView .document-view--muted { color: $text-muted; }
+    DocumentView .document-view--before { color: $text-error; }
+    DocumentView .document-view--after { color: $text-success; }
     """
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.unfolded = False
-        self.fields: Sequence[Field] = ()
+        self.fields: Document = ()
         self.lines: list[Line] = []
 
-    def show(self, fields: Sequence[Field], *, same_record: bool = False) -> None:
+    def show(self, fields: Document, *, same_record: bool = False) -> None:
         """Show a record.
 
         Args:
@@ -99,8 +100,7 @@ class DocumentView(Reading, ScrollView, can_focus=True):
         self._lay_out()
 
     def action_copy(self) -> None:
-        text = "\n".join(
-            f"{field.name}: {field.value}" if field.value is not None else field.name for field in self.fields
-        )
+        lines = layout(self.fields, 10_000, unfolded=True)
+        text = "\n".join(f"{line.name} {line.text}".strip() for line in lines)
         self.app.copy_to_clipboard(text)
         self.app.notify("the record is in the clipboard", timeout=3, markup=False)

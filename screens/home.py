@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from sb.screens.actions import LISTS
 from sb.screens.row_list import RowList
 from sb.screens.section import Section
 from sb.screens.state.document import Field
-from sb.screens.state.home import HOME_COLUMNS, HomeLine, home_lines
+from sb.screens.state.home import HOME_COLUMNS, Home, HomeLine, Target, quickly, thoroughly
 from textual import on
 from textual.widget import Widget
 
@@ -22,20 +23,36 @@ class HomeScreen(Section):
 
     def __init__(self) -> None:
         super().__init__()
+        self.state = Home()
         self.lines: list[HomeLine] = []
 
     def body(self) -> Iterable[Widget]:
         yield RowList(HOME_COLUMNS, id="lines")
 
     def refresh_records(self) -> None:
-        self.read("home", lambda: home_lines(self.records), self._show)
+        self.read("home", lambda: quickly(self.records), self._show_quick)
 
-    def _show(self, lines: list[HomeLine]) -> None:
-        self.lines = lines
+    def _show_quick(self, parts: dict[str, tuple[HomeLine, ...]]) -> None:
+        self._show(parts)
+        self.read("home, thoroughly", lambda: thoroughly(self.records), self._show)
+
+    def _show(self, parts: dict[str, tuple[HomeLine, ...]]) -> None:
+        current = self.current
+        self.state = replace(self.state, **parts)
+        self.lines = self.state.lines()
         rows = self.query_one(RowList)
-        rows.put({number: line.row for number, line in enumerate(lines)})
-        rows.show(range(len(lines)))
+        rows.put({number: line.row for number, line in enumerate(self.lines)})
+        rows.show(range(len(self.lines)))
+        same = [number for number, line in enumerate(self.lines) if line.target == current]
+        if current is not None and same:
+            rows.select(same[0])
         self.show_status()
+
+    @property
+    def current(self) -> Target | None:
+        """What the cursor is on."""
+        number = self.query_one(RowList).listing.current
+        return self.lines[number].target if number is not None and number < len(self.lines) else None
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
@@ -43,16 +60,12 @@ class HomeScreen(Section):
         target = line.target
         if target is None:
             self.console_app.open_fields(line.row.cells[1], [Field(line.row.cells[0], line.row.cells[2])])
-        elif target.record is None:
-            self.console_app.go(target.section)
         else:
-            self.console_app.open_record(target.record)
+            self.console_app.open_target(target)
 
     def start_over(self) -> None:
+        self.state, self.lines = Home(), []
         self.query_one(RowList).start_over()
 
     def summary(self) -> str:
-        return "· what needs you, what holds, what happened last"
-
-    def action_back(self) -> None:
-        """There is nothing further back."""
+        return f"· {self.state.waiting:,} need you"

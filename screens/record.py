@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from sb.screens.actions import RECORDS, SECTIONS
 from sb.screens.document_view import DocumentView
 from sb.screens.section import Section
-from sb.screens.state.document import Field
+from sb.screens.state.document import Document
 from textual.widget import Widget
 
 from sb.state import EventLog
@@ -24,7 +24,7 @@ class RecordScreen(Section):
     name_ = "record"
     parts = (RECORDS,)
 
-    def __init__(self, reference: str, load: Callable[[EventLog], Sequence[Field]]) -> None:
+    def __init__(self, reference: str, load: Callable[[EventLog], Document]) -> None:
         super().__init__()
         self.reference = reference
         self._load = load
@@ -39,7 +39,7 @@ class RecordScreen(Section):
     def refresh_records(self) -> None:
         self.read("record", lambda: self._load(self.records.log()), self._show)
 
-    def _show(self, fields: Sequence[Field]) -> None:
+    def _show(self, fields: Document) -> None:
         self.query_one(DocumentView).show(fields, same_record=self._shown)
         self._shown = True
         self.show_status()
@@ -47,5 +47,6 @@ class RecordScreen(Section):
     def summary(self) -> str:
         return f"· {self.reference}"
 
-    def action_back(self) -> None:
+    def leave_part(self) -> bool:
         self.app.pop_screen()
+        return True

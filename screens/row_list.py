@@ -228,6 +228,19 @@ class RowList(ScrollView, can_focus=True):
         if self.listing.current is not None:
             self.post_message(self.Opened(self, self.listing.current))
 
+    def mark(self) -> None:
+        """Mark the record under the cursor, or take its mark away, and go on to the next."""
+        self.listing.mark()
+        self._refresh_line(self.listing.index)
+        self.action_line_down()
+
+    def action_copy(self) -> None:
+        """Copy the whole line."""
+        if self.listing.current is not None:
+            row = self.listing.row(self.listing.index)
+            self.app.copy_to_clipboard("  ".join(row.cells) if row else "")
+            self.app.notify("the line is in the clipboard", timeout=3, markup=False)
+
     def on_click(self, event: events.Click) -> None:
         index = self.scroll_offset.y + event.y - 1
         if event.y > 0 and index < len(self.listing.keys):

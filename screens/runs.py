@@ -90,8 +90,8 @@ class RunsScreen(Section):
     def summary(self) -> str:
         return f"· {len(self.firsts):,} runs, newest first"
 
-    def action_back(self) -> None:
-        if self.timeline.has_focus:
+    def leave_part(self) -> bool:
+        inside = self.timeline.has_focus
+        if inside:
             self.runs.focus()
-        else:
-            super().action_back()
+        return inside

@@ -91,6 +91,14 @@ class Section(Reading, Screen[None]):
     def failed(self, error: BaseException) -> None:
         self.console_app.read_failed(trouble_of(error))
 
+    def tick(self) -> None:
+        """Another second is over."""
+
+    def leave_part(self) -> bool:
+        """Leave a filter, a detail or a mark; returns whether there was one."""
+        return False
+
     def action_back(self) -> None:
-        """Go back to Home; screens that have something to leave first do that."""
-        self.console_app.go("home")
+        """Leave what is open on this screen, or go back to Home."""
+        if not self.leave_part():
+            self.console_app.go("home")

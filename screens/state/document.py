@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len, chop_cells, set_cell_size
+from sb.screens.state.listing import WIDE
 
 from sb.text import plain
 
@@ -17,10 +19,22 @@ NAME_WIDTH = 14
 
 @dataclass(frozen=True)
 class Field:
-    """A name and its value; without a name, lines of their own; without a value, a heading."""
+    """A name and its value; without a value, a heading; without a name, lines of their own."""
 
     name: str
     value: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A field that was one thing and is another; None where it is not there."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+Document = Sequence[Field | Change]
 
 
 @dataclass(frozen=True)
@@ -29,7 +43,7 @@ class Line:
 
     Args:
         indent: cells in which the name stands.
-        tone: "", "heading" or "muted".
+        tone: "", "heading", "muted", "before" or "after".
     """
 
     name: str
@@ -47,14 +61,21 @@ def fields_of(values: dict[str, Any]) -> list[Field]:
     return [Field(name, shown(value)) for name, value in values.items()]
 
 
-def layout(document: Sequence[Field], width: int, *, unfolded: bool) -> list[Line]:
+def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:
     """The lines of a document; may take a while for long values, so it is called in a worker.
 
     Args:
-        width: cells of a line.
+        width: cells of a line; changes stand side by side from about WIDE on.
         unfolded: show long values in full.
     """
-    return [line for field in document for line in _lines(field, max(width, 20), unfolded)]
+    width = max(width, 20)
+    lines: list[Line] = []
+    for field in document:
+        if isinstance(field, Change):
+            lines += _side_by_side(field, width) if width >= WIDE - 4 else _unified(field, width)
+        else:
+            lines += _lines(field, width, unfolded)
+    return lines
 
 
 def _lines(field: Field, width: int, unfolded: bool) -> Iterator[Line]:
@@ -64,11 +85,11 @@ def _lines(field: Field, width: int, unfolded: bool) -> Iterator[Line]:
         return
     indent = NAME_WIDTH if name else 0
     name = name if cell_len(name) < NAME_WIDTH else name[: NAME_WIDTH - 2] + "…"
-    text = plain(field.value).expandtabs(4)
-    shown_text = text if unfolded else text[: width * (FOLDED_LINES + 1)]
-    for number, line in enumerate(_wrapped(shown_text, width - indent)):
+    enough = len(field.value) if unfolded else width * (FOLDED_LINES + 1)
+    text = plain(field.value[:enough]).expandtabs(4)
+    for number, line in enumerate(_wrapped(text, width - indent)):
         if number == FOLDED_LINES and not unfolded:
-            yield Line("", f"… {len(text):,} characters in all; z shows everything", tone="muted")
+            yield Line("", f"… {len(field.value):,} characters in all; z shows everything", tone="muted")
             return
         yield Line(name if number == 0 else "", line, indent)
 
@@ -82,3 +103,21 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
                 yield ""
         else:
             yield from chop_cells(line, width) or [""]
+
+
+def _unified(change: Change, width: int) -> Iterator[Line]:
+    yield Line("", plain(change.path, one_line=True))
+    for sign, text, tone in (("-", change.before, "before"), ("+", change.after, "after")):
+        if text is not None:
+            yield from (Line("", f"  {sign} {line}", tone=tone) for line in _wrapped(plain(text), width - 5))
+
+
+def _side_by_side(change: Change, width: int) -> Iterator[Line]:
+    half = (width - 5) // 2
+    yield Line("", plain(change.path, one_line=True))
+    sides = [
+        [] if text is None else list(_wrapped(plain(text), half)) for text in (change.before, change.after)
+    ]
+    for before, after in zip_longest(*sides):
+        left = set_cell_size("" if before is None else f"- {before}", half + 2)
+        yield Line("", f"{left}│ {'' if after is None else f'+ {after}'}", tone="after")

@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sb.screens.state.approvals import approval_row
+from sb.screens.state.contracts import contract_row, ordered
 from sb.screens.state.events import event_row
 from sb.screens.state.listing import Column, Row
 from sb.screens.state.records import Records
 
-from sb.kernel.assurance import Finding, Status, enforcement, log_standing
+from sb.kernel.approvals.approval import ApprovalState
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
+from sb.kernel.findings import Finding, Status, enforcement, log_standing, operators
 from sb.kernel.tooling.intents import Intents
 from sb.state import EventLog
 
 HOME_COLUMNS = (Column("", 9), Column("", 14), Column(""))
 LAST_EVENTS = 10
 MOST_OF_A_KIND = 5
+_NEED_A_LOOK = {
+    BaselineStatus.NEW: "nobody has approved its contract",
+    BaselineStatus.CHANGED: "its contract is not the approved one",
+    BaselineStatus.UNREADABLE: "whether it was approved cannot be told",
+}
 NOTHING = "Nothing needs you. What agents ask of a person appears here."
 
 
@@ -33,20 +43,45 @@ class HomeLine:
     target: Target | None = None
 
 
-def home_lines(records: Records) -> list[HomeLine]:
-    """The screen, from top to bottom."""
+@dataclass(frozen=True)
+class Home:
+    """What is read at once, and what takes longer because signatures are checked."""
+
+    needs: tuple[HomeLine, ...] = ()
+    enforced: tuple[HomeLine, ...] = ()
+    last: tuple[HomeLine, ...] = ()
+    contracts: tuple[HomeLine, ...] = ()
+    operators: tuple[HomeLine, ...] = ()
+
+    @property
+    def waiting(self) -> int:
+        """How many lines need a person."""
+        return len(self.needs) + len(self.contracts)
+
+    def lines(self) -> list[HomeLine]:
+        """The screen, from top to bottom."""
+        needs = (*self.needs, *self.contracts) or (HomeLine(Row(("ok", "", NOTHING), "ok")),)
+        lines = [_heading("Needs you now"), *needs]
+        lines += [_heading("What is enforced"), *self.enforced, *self.operators]
+        return [*lines, _heading("Last activity"), *self.last]
+
+
+def quickly(records: Records) -> dict[str, tuple[HomeLine, ...]]:
+    """What is read at once."""
     log = records.log()
-    needs = list(_needs(log))
-    lines = [_heading("Needs you now"), *(needs or [HomeLine(Row(("ok", "", NOTHING), "ok"))])]
-    lines.append(_heading("What is enforced"))
-    lines += [_finding(finding) for finding in enforcement(records.config)]
-    lines.append(_heading("Last activity"))
-    for event in log.events(newest_first=True, limit=LAST_EVENTS):
-        row = event_row(event)
-        lines.append(
-            HomeLine(Row((row.cells[0], row.cells[1], row.cells[3]), row.tone), Target("audit", event.seq))
-        )
-    return lines
+    return {
+        "needs": (*_requests(ApprovalQueue(log)), *_broken(log), *_doubtful(log)),
+        "enforced": tuple(_finding(finding) for finding in enforcement(records.config)),
+        "last": tuple(_last(log)),
+    }
+
+
+def thoroughly(records: Records) -> dict[str, tuple[HomeLine, ...]]:
+    """What takes longer."""
+    return {
+        "contracts": tuple(_contracts(records.baselines("home"))),
+        "operators": tuple(_finding(found) for found in operators(records.config, records.authority("home"))),
+    }
 
 
 def _heading(text: str) -> HomeLine:
@@ -59,10 +94,35 @@ def _finding(finding: Finding, target: Target | None = None) -> HomeLine:
     return HomeLine(Row((str(finding.status), finding.name, finding.detail + hint), tone), target)
 
 
-def _needs(log: EventLog) -> Iterator[HomeLine]:
+def _last(log: EventLog) -> Iterator[HomeLine]:
+    for event in log.events(newest_first=True, limit=LAST_EVENTS):
+        row = event_row(event)
+        cells = (row.cells[0], row.cells[1], row.cells[3])
+        yield HomeLine(Row(cells, row.tone), Target("audit", event.seq))
+
+
+def _requests(queue: ApprovalQueue) -> Iterator[HomeLine]:
+    """The requests that wait, the soonest to expire first."""
+    numbers, now = queue.numbers(states=[ApprovalState.WAITING]), queue.now()
+    found = queue.numbered(numbers[:MOST_OF_A_KIND])
+    for number in numbers[:MOST_OF_A_KIND]:
+        if number in found:
+            row = approval_row(found[number], now)
+            text = f"{row.cells[2]} wants {row.cells[5]}"
+            target = Target("approvals", found[number].id)
+            yield HomeLine(Row((row.cells[0], f"{row.cells[1]} left", text), row.tone), target)
+    if len(numbers) > MOST_OF_A_KIND:
+        text = f"and {len(numbers) - MOST_OF_A_KIND:,} more requests"
+        yield HomeLine(Row(("waiting", "", text), "warn"), Target("approvals"))
+
+
+def _broken(log: EventLog) -> Iterator[HomeLine]:
     standing = log_standing(log)
     if standing.status is not Status.OK:
         yield _finding(standing, Target("audit"))
+
+
+def _doubtful(log: EventLog) -> Iterator[HomeLine]:
     doubtful = Intents(log).in_doubt()
     for intent in doubtful[:MOST_OF_A_KIND]:
         text = f"{intent.agent}: nobody knows whether {intent.tool_id} happened ({intent.call_id})"
@@ -70,3 +130,15 @@ def _needs(log: EventLog) -> Iterator[HomeLine]:
     if len(doubtful) > MOST_OF_A_KIND:
         text = f"and {len(doubtful) - MOST_OF_A_KIND:,} more calls"
         yield HomeLine(Row(("in doubt", "call", text), "warn"), Target("audit"))
+
+
+def _contracts(store: ContractBaselineStore) -> Iterator[HomeLine]:
+    amiss = [entry for entry in ordered(store.entries()) if entry.status in _NEED_A_LOOK]
+    for entry in amiss[:MOST_OF_A_KIND]:
+        status, tool, *_ = contract_row(entry).cells
+        text = f"{tool}: {_NEED_A_LOOK[entry.status]}"
+        tone = "warn" if entry.status is BaselineStatus.NEW else "error"
+        yield HomeLine(Row((status, "contract", text), tone), Target("contracts", entry.tool_id))
+    if len(amiss) > MOST_OF_A_KIND:
+        text = f"and {len(amiss) - MOST_OF_A_KIND:,} more contracts"
+        yield HomeLine(Row(("new", "contract", text), "warn"), Target("contracts"))

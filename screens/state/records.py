@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from sb.config import Config
 from sb.errors import SBError
+from sb.kernel.approvals.decisions import Approvals
+from sb.kernel.authority.authority import Authority
+from sb.kernel.baselines.store import ContractBaselineStore
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.state import EventLog
 from sb.store.anchor import Anchor
@@ -25,10 +28,12 @@ class Look:
     Args:
         version: differs from the last one when something was written; None when nothing could be read.
         trouble: why it could not be read, or "".
+        operators: what a person has to know about who may decide, or "".
     """
 
     version: tuple[int, int] | None
     trouble: str = ""
+    operators: str = ""
 
 
 class Records:
@@ -44,8 +49,10 @@ class Records:
         self.ids = ids
         self._lock = threading.Lock()
         self._logs: dict[str, EventLog] = {}
+        self._baselines: dict[str, tuple[EventLog, ContractBaselineStore]] = {}
         self._file: tuple[int, int] | None = None
         self._generation = 0
+        self._operators: tuple[object, str] = (None, "")
 
     def log(self, use: str = "rows") -> EventLog:
         """The log, over this use's own connection.
@@ -59,6 +66,23 @@ class Records:
                 anchor = Anchor(self.config.home.anchors)
                 self._logs[use] = EventLog(database, anchor=anchor, clock=self.clock, ids=self.ids)
             return self._logs[use]
+
+    def authority(self, use: str = "rows") -> Authority:
+        """Who may decide."""
+        return Authority(self.config.operators.file, self.log(use))
+
+    def approvals(self) -> Approvals:
+        """The queue, to decide."""
+        return Approvals(self.log("write"), self.authority("write"))
+
+    def baselines(self, use: str) -> ContractBaselineStore:
+        """The approved contracts; what was added up of them is kept for each use."""
+        log = self.log(use)
+        with self._lock:
+            if use not in self._baselines or self._baselines[use][0] is not log:
+                authority = Authority(self.config.operators.file, log)
+                self._baselines[use] = (log, ContractBaselineStore(log, authority))
+            return self._baselines[use][1]
 
     @property
     def generation(self) -> int:
@@ -80,7 +104,19 @@ class Records:
             version = self.log("look").database.query("PRAGMA data_version")[0][0]
         except SBError as error:
             return Look(None, error.message)
-        return Look((self._generation, int(version)))
+        return Look((self._generation, int(version)), operators=self._about_operators())
+
+    def _about_operators(self) -> str:
+        """Read again only when who may decide has changed."""
+        authority = self.authority("look")
+        token = (self._generation, authority.token())
+        if token != self._operators[0]:
+            try:
+                said = "" if authority.enrolled() else "no operator enrolled: unsigned"
+            except SBError:
+                said = "OPERATORS UNRELIABLE"
+            self._operators = (token, said)
+        return self._operators[1]
 
     def close(self) -> None:
         """Close every connection; the next use opens it again."""

@@ -69,6 +69,10 @@ class Console:
             await asyncio.sleep(0.005)
         raise AssertionError("it did not come to that:\n" + self.text())
 
+    async def shows(self, pilot: Pilot[None], text: str) -> None:
+        """Wait until this is on screen."""
+        await self.until(pilot, lambda: text in self.text())
+
     async def press(self, pilot: Pilot[None], *keys: str) -> None:
         await pilot.press(*keys)
         await self.settle(pilot)

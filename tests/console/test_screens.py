@@ -62,7 +62,7 @@ def test_what_agents_do_appears_by_itself_and_the_cursor_stays_on_its_record(
         rows = console.app.screen.query_one("#events", RowList)
         before = rows.listing.current
         agents.work(30, text="fresh")
-        await console.until(pilot, lambda: "fresh" in console.text())
+        await console.shows(pilot, "fresh")
         assert rows.listing.current == before
 
     console(script)
@@ -77,14 +77,14 @@ def test_a_filter_shows_what_fits_and_how_much_that_is_and_escape_clears_it(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "3", "slash")
         console.app.screen.query_one(Input).value = "tool:look agent:clerk"
-        await console.until(pilot, lambda: "3 of 18" in console.text())
+        await console.shows(pilot, "3 of 18")
         assert console.text().count("bank.look") == 3
         assert "courier" not in console.text()
         await console.press(pilot, "x", "y")
-        await console.until(pilot, lambda: "No event fits" in console.text())
+        await console.shows(pilot, "No event fits")
         console.snapshot("audit-no-hit-80x24")
         await console.press(pilot, "escape")
-        await console.until(pilot, lambda: "18 events" in console.text())
+        await console.shows(pilot, "18 events")
         await console.press(pilot, "escape")
         assert "[1 Home]" in console.text()
 
@@ -103,7 +103,7 @@ def test_verification_says_when_the_log_was_whole_and_names_what_is_not(
             execute("DROP TRIGGER events_are_final")
             execute("UPDATE events SET agent = 'nobody' WHERE seq = 2")
         await console.press(pilot, "v")
-        await console.until(pilot, lambda: "row 2 was edited" in console.text())
+        await console.shows(pilot, "row 2 was edited")
         await console.press(pilot, "escape")
         assert "BROKEN at" in console.text()
 
@@ -120,7 +120,7 @@ def test_pause_keeps_the_picture_and_says_so(agents: Agents, console: Console) -
         await pilot.pause(0.1)
         assert "unseen" not in console.text()
         await console.press(pilot, "p")
-        await console.until(pilot, lambda: "unseen" in console.text())
+        await console.shows(pilot, "unseen")
 
     console(script)
 
@@ -144,9 +144,9 @@ def test_the_palette_does_what_is_typed_and_opens_records(agents: Agents, consol
         for typed, expected in (("go to aud", "[3 Audit]"), (call_id, "arguments, redacted")):
             await pilot.press("colon")
             console.app.screen.query_one(Input).value = typed
-            await console.until(pilot, lambda typed=typed: typed.split()[-1] in console.text())
+            await console.shows(pilot, typed.split()[-1])
             await pilot.press("enter")
-            await console.until(pilot, lambda expected=expected: expected in console.text())
+            await console.shows(pilot, expected)
 
     console(script)
 
@@ -158,7 +158,7 @@ def test_a_record_named_in_the_palette_that_is_no_record_searches_the_log(
 
     async def script(pilot: Pilot[None]) -> None:
         console.app.search_log("bank.look")
-        await console.until(pilot, lambda: "1 of 5 · filter: bank.look" in console.text())
+        await console.shows(pilot, "1 of 5 · filter: bank.look")
 
     console(script)
 
@@ -166,7 +166,7 @@ def test_a_record_named_in_the_palette_that_is_no_record_searches_the_log(
 def test_a_record_that_is_not_there_is_said_in_one_line(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
         console.app.open_reference("call_0123456789abcdef")
-        await console.until(pilot, lambda: "nothing on record for call_0123456789abcdef" in console.text())
+        await console.shows(pilot, "nothing on record for call_0123456789abcdef")
 
     console(script)
 

@@ -59,6 +59,26 @@ class ApprovalQueue:
         where, parameters = self._where(states, words)
         return int(self.log.database.query(f"SELECT count(*) {_FROM} WHERE {where}", parameters)[0][0])
 
+    def numbers(self, *, states: Collection[ApprovalState] = (), words: str = "") -> list[int]:
+        """The numbers of all that `page` would list: those that wait first, the soonest to expire at the top, then
+        the newest."""
+        where, parameters = self._where(states, words)
+        source = _FROM if words.split() else "FROM approvals AS a"
+        sql = (
+            f"SELECT a.number {source} WHERE {where}"
+            " ORDER BY a.state <> 'waiting' OR a.expires_at <= ?,"
+            " CASE WHEN a.state = 'waiting' AND a.expires_at > ? THEN a.expires_at END, a.number DESC"
+        )
+        now = self.now()
+        return [row[0] for row in self.log.database.query(sql, (*parameters, now, now))]
+
+    def numbered(self, numbers: Collection[int]) -> dict[int, Approval]:
+        """The approvals with these numbers, as they count now. For a screenful, not for all."""
+        marks = ", ".join("?" * len(numbers))
+        rows = self.log.database.query(f"{SELECT_APPROVALS} WHERE a.number IN ({marks})", tuple(numbers))
+        now = self.now()
+        return {approval.number: approval.at(now) for approval in map(approval_of, rows)}
+
     def _where(self, states: Collection[ApprovalState], words: str) -> tuple[str, tuple[str | int, ...]]:
         clauses, parameters = ["1"], list[str | int]()
         if states:

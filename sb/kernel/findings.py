@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sb.config import Config
+from sb.kernel.authority.authority import Assurance, Authority
+from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.tooling.intents import Intents
 from sb.state import EventLog
 
@@ -69,3 +71,30 @@ def calls_in_doubt(log: EventLog) -> list[Finding]:
         return []
     calls = ", ".join(f"{intent.tool_id} ({intent.call_id})" for intent in doubtful[:3])
     return [Finding("in doubt", Status.WARN, f"{len(doubtful)} calls: {calls}", "sb audit show CALL")]
+
+
+def operators(config: Config, authority: Authority) -> list[Finding]:
+    """How much a decision proves, and who may make one.
+
+    Raises:
+        Unauthorised: that cannot be relied on.
+    """
+    level = authority.assurance(KeyFolder(config.home.keys))
+    nobody = level is Assurance.NONE
+    status, hint = (Status.WARN, level.next_step) if nobody else (Status.OK, "")
+    found = [Finding("assurance", status, f"{level.name.lower()}: {level.meaning}", hint)]
+    active = authority.roster().active()
+    if active:
+        names = ", ".join(operator.name for operator in active)
+        detail = f"{names}; next level: {level.next_step or 'none'}"
+        found.append(Finding("operators", Status.OK, detail))
+        if not authority.recorded():
+            detail = (
+                "who is enrolled is not on this database's log, so a lost operators file would not be noticed"
+            )
+            found.append(Finding("operators", Status.WARN, detail, "sb operator init records it"))
+    if len(active) < 2 and config.approvals.dual_control:
+        tools = ", ".join(config.approvals.dual_control)
+        detail = f"{tools} need two operators: nobody can approve"
+        found.append(Finding("operators", Status.WARN, detail, "sb operator add"))
+    return found

@@ -1,0 +1,203 @@
+"""Which calls wait for a person, and what does one decide about them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.deciding import Deciding
+from sb.screens.document_view import DocumentView
+from sb.screens.filtering import Filtering
+from sb.screens.row_list import RowList
+from sb.screens.state.approvals import (
+    APPROVAL_COLUMNS,
+    VIEWS,
+    approval_document,
+    approval_row,
+    question,
+)
+from textual import on
+from textual.containers import Container
+from textual.widget import Widget
+
+from sb.kernel.approvals.approval import Approval, ApprovalState
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.authority.signing import Decider
+
+EMPTY = {
+    "open": "No call waits for a decision. New requests appear here.\n\nf shows decided ones.",
+    "all": "No call was ever held back for a person.\n\nsb demo makes some.",
+}
+NONE_OF_THEM = "No request is in this state.\n\nf shows others."
+NO_HIT = "No request fits.\n\nesc clears the filter."
+
+
+class ApprovalsScreen(Filtering, Deciding):
+    """The queue, those that wait first, and the one under the cursor in full."""
+
+    name_ = "approvals"
+    parts = ("approvals", LISTS, RECORDS)
+    heading = "Approvals"
+    BINDINGS = bindings("approvals")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.view = "open"
+        self.known: dict[int, Approval] = {}
+        self._numbers: Sequence[int] = ()
+        self._shown: int | None = None
+        self._wanted_number = 0  # for the cursor, once it is in the list
+
+    def body(self) -> Iterable[Widget]:
+        yield self.filter_box("words in the request or the decision")
+        detail = DocumentView(id="request")
+        detail.add_class("second")
+        yield Container(RowList(APPROVAL_COLUMNS, id="queue"), detail, classes="split")
+
+    @property
+    def rows(self) -> RowList:
+        return self.query_one("#queue", RowList)
+
+    @property
+    def queue(self) -> ApprovalQueue:
+        """For workers: asking for it may open the database."""
+        return ApprovalQueue(self.records.log())
+
+    def refresh_records(self) -> None:
+        states, words = VIEWS[self.view], self.filter_text
+        self.read("queue", lambda: self.queue.numbers(states=states, words=words), self._show)
+
+    def _show(self, numbers: list[int]) -> None:
+        self._numbers = numbers
+        notice = NO_HIT if self.filter_text else EMPTY.get(self.view, NONE_OF_THEM)
+        self.rows.show(numbers, notice)
+        if self._wanted_number:
+            self.rows.select(self._wanted_number)
+            self._wanted_number = 0
+        self.show_status()
+
+    @on(RowList.Wanted)
+    def _wanted(self, message: RowList.Wanted) -> None:
+        self.read("rows", lambda: self.queue.numbered(message.keys), self._fetched)
+
+    def _fetched(self, found: dict[int, Approval]) -> None:
+        marked = {number: self.known[number] for number in self.rows.listing.marked if number in self.known}
+        self.known = marked | found
+        self._paint()
+
+    def _paint(self) -> None:
+        now = self.now()
+        self.rows.put({number: approval_row(item, now) for number, item in self.known.items()})
+        self._show_detail()
+
+    def now(self) -> int:
+        """Microseconds since the epoch."""
+        return int(self.records.clock.now() * 1e6)
+
+    def tick(self) -> None:
+        """Another second is over: what is left changes."""
+        if not self.query_one(DocumentView).unfolded:
+            self._paint()
+
+    @on(RowList.Highlighted)
+    def _highlighted(self, message: RowList.Highlighted) -> None:
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        item = self.current
+        same = item is not None and item.number == self._shown
+        self._shown = None if item is None else item.number
+        fields = [] if item is None else approval_document(item, self.now())
+        self.query_one(DocumentView).show(fields, same_record=same)
+
+    @property
+    def current(self) -> Approval | None:
+        """The request under the cursor, once it was read."""
+        return self.known.get(self.rows.listing.current or 0)
+
+    @on(RowList.Opened)
+    def _opened(self, message: RowList.Opened) -> None:
+        self.query_one(DocumentView).focus()
+
+    def filter_changed(self) -> None:
+        self.refresh_records()
+
+    def start_over(self) -> None:
+        self.known.clear()
+        self.rows.start_over()
+
+    def summary(self) -> str:
+        marked = f" · {len(self.rows.listing.marked)} marked" if self.rows.listing.marked else ""
+        words = f" · filter: {self.filter_text}" if self.filter_text else ""
+        return f"· {len(self._numbers):,} {self.view}{marked}{words}"
+
+    def leave_part(self) -> bool:
+        if self.query_one(DocumentView).has_focus:
+            self.rows.focus()
+            return True
+        if self.rows.listing.marked:
+            self.rows.listing.marked.clear()
+            self.rows.refresh()
+            self.show_status()
+            return True
+        return super().leave_part()
+
+    def find(self, approval_id: str) -> None:
+        """Put the cursor on a request, among all of them if it is not open any more."""
+        self.read("find", lambda: self.queue.get(approval_id), self._found)
+
+    def _found(self, approval: Approval) -> None:
+        if approval.number in self._numbers:
+            self.rows.select(approval.number)
+        else:
+            self.view, self._wanted_number = "all", approval.number
+            self.refresh_records()
+
+    def action_mark(self) -> None:
+        self.rows.mark()
+        self.show_status()
+
+    def action_view(self) -> None:
+        names = list(VIEWS)
+        self.view = names[(names.index(self.view) + 1) % len(names)]
+        self.rows.start_over()
+        self.refresh_records()
+
+    def action_grants(self) -> None:
+        from sb.screens.grants import GrantsScreen
+
+        self.app.push_screen(GrantsScreen())
+
+    def chosen(self) -> list[Approval]:
+        """The marked requests, or else the one under the cursor."""
+        marked = [self.known[number] for number in sorted(self.rows.listing.marked) if number in self.known]
+        return marked or ([self.current] if self.current is not None else [])
+
+    def _decide_chosen(self, verb: str) -> None:
+        state = ApprovalState.APPROVED if verb == "revoke" else ApprovalState.WAITING
+        chosen = [item for item in self.chosen() if item.at(self.now()).state is state]
+        if chosen:
+            self.ask(question(verb, chosen), chosen, lambda item, by, why: self._act(verb, item, by, why))
+        else:
+            self.console_app.say(f"nothing to {verb} here: only what is {state} can be")
+
+    def _act(self, verb: str, item: Approval, by: Decider, reason: str) -> str:
+        approvals = self.records.approvals()
+        if verb == "approve":
+            approval = approvals.approve(item.id, by, reason)
+            if approval.state == "waiting":
+                return f"{item.id} has one approval of {approval.needed}"
+        elif verb == "deny":
+            approvals.deny(item.id, by, reason)
+        else:
+            approvals.revoke(item.id, by, reason)
+        return f"{item.id}: {verb} by {by.name}"
+
+    def action_approve(self) -> None:
+        self._decide_chosen("approve")
+
+    def action_deny(self) -> None:
+        self._decide_chosen("deny")
+
+    def action_revoke(self) -> None:
+        self._decide_chosen("revoke")

@@ -1,0 +1,147 @@
+"""Which tools have approved contracts, and what changed in the others?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.deciding import Deciding
+from sb.screens.document_view import DocumentView
+from sb.screens.row_list import RowList
+from sb.screens.state.contracts import (
+    CONTRACT_COLUMNS,
+    contract_document,
+    contract_question,
+    contract_row,
+    ordered,
+)
+from textual import on
+from textual.containers import Container
+from textual.widget import Widget
+
+from sb.kernel.authority.signing import Decider
+from sb.kernel.baselines.store import Baseline, ContractEntry
+
+EMPTY = "No tool was met yet. Tools appear here once an agent's process has met them."
+Known = list[tuple[ContractEntry, list[Baseline]]]
+
+
+class ContractsScreen(Deciding):
+    """Every tool that any process met, those that need a look first, and what changed in the one under the cursor."""
+
+    name_ = "contracts"
+    parts = ("contracts", LISTS, RECORDS)
+    heading = "Contracts"
+    BINDINGS = bindings("contracts")
+    DEFAULT_CSS = """
+    ContractsScreen .stack > * { height: 1fr; }
+    ContractsScreen .stack > .second { height: 2fr; border-top: solid $panel; }
+    ContractsScreen .stack > .second:focus { border-top: solid $primary; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: Known = []
+        self._shown = ""
+        self._wanted_tool = ""  # for the cursor, once it is in the list
+
+    def body(self) -> Iterable[Widget]:
+        detail = DocumentView(id="contract")
+        detail.add_class("second")
+        yield Container(RowList(CONTRACT_COLUMNS, id="contracts"), detail, classes="stack")
+
+    @property
+    def rows(self) -> RowList:
+        return self.query_one("#contracts", RowList)
+
+    def refresh_records(self) -> None:
+        self.read("contracts", self._load, self._show)
+
+    def _load(self) -> Known:
+        store = self.records.baselines("rows")
+        return [(entry, store.history(entry.tool_id)) for entry in ordered(store.entries())]
+
+    def _show(self, known: Known) -> None:
+        before = {entry.tool_id for entry in self._marked()}
+        current = self.current
+        self.known = known
+        names = [entry.tool_id for entry, _ in known]
+        listing = self.rows.listing
+        listing.marked = {number for number, name in enumerate(names) if name in before}
+        self.rows.put({number: contract_row(entry) for number, (entry, _) in enumerate(known)})
+        self.rows.show(range(len(known)), EMPTY)
+        wanted = self._wanted_tool or (current.tool_id if current else "")
+        if wanted in names:
+            self.rows.select(names.index(wanted))
+            self._wanted_tool = ""
+        self._show_detail()
+        self.show_status()
+
+    @property
+    def current(self) -> ContractEntry | None:
+        """The tool under the cursor."""
+        number = self.rows.listing.current
+        return None if number is None or number >= len(self.known) else self.known[number][0]
+
+    @on(RowList.Highlighted)
+    def _highlighted(self, message: RowList.Highlighted) -> None:
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        number = self.rows.listing.current
+        fields: Sequence[Any] = []
+        name = ""
+        if number is not None and number < len(self.known):
+            entry, history = self.known[number]
+            fields, name = contract_document(entry, history), entry.tool_id
+        self.query_one(DocumentView).show(fields, same_record=name == self._shown)
+        self._shown = name
+
+    @on(RowList.Opened)
+    def _opened(self, message: RowList.Opened) -> None:
+        self.query_one(DocumentView).focus()
+
+    def find(self, tool_id: str) -> None:
+        """Put the cursor on a tool, once it is in the list."""
+        names = [entry.tool_id for entry, _ in self.known]
+        if tool_id in names:
+            self.rows.select(names.index(tool_id))
+        else:
+            self._wanted_tool = tool_id
+
+    def start_over(self) -> None:
+        self.known = []
+        self.rows.start_over()
+
+    def summary(self) -> str:
+        amiss = sum(entry.status != "approved" for entry, _ in self.known)
+        marked = f" · {len(self.rows.listing.marked)} marked" if self.rows.listing.marked else ""
+        return f"· {len(self.known):,} tools, {amiss:,} not approved{marked}"
+
+    def leave_part(self) -> bool:
+        if self.query_one(DocumentView).has_focus:
+            self.rows.focus()
+            return True
+        return super().leave_part()
+
+    def _marked(self) -> list[ContractEntry]:
+        marked = sorted(self.rows.listing.marked)
+        return [self.known[number][0] for number in marked if number < len(self.known)]
+
+    def action_mark(self) -> None:
+        self.rows.mark()
+        self.show_status()
+
+    def action_approve(self) -> None:
+        chosen = self._marked() or ([self.current] if self.current is not None else [])
+        chosen = [entry for entry in chosen if entry.live_fingerprint and entry.status != "approved"]
+        if chosen:
+            self.ask(contract_question(chosen), [chosen], self._approve)
+        else:
+            self.console_app.say("there is nothing to approve here: it is approved, or missing")
+
+    def _approve(self, entries: list[ContractEntry], by: Decider, reason: str) -> str:
+        contracts = {entry.tool_id: entry.live_fingerprint for entry in entries}
+        self.records.baselines("write").approve(contracts, by, reason)
+        return f"{', '.join(contracts)}: approved by {by.name}"

@@ -1,0 +1,68 @@
+"""How is a list filtered while it is typed?"""
+
+from __future__ import annotations
+
+from sb.screens.section import Section
+from textual import on
+from textual.timer import Timer
+from textual.widgets import Input
+
+DEBOUNCE_S = 0.1
+
+
+class Filtering(Section):
+    """A section with a filter over its list."""
+
+    DEFAULT_CSS = """
+    Filtering #filter { display: none; height: 1; border: none; padding: 0 1; background: $boost; }
+    Filtering #filter:focus { border: none; }
+    Filtering #filter.-open { display: block; }
+    """
+    _timer: Timer | None = None
+    filter_text = ""
+
+    def filter_box(self, hint: str) -> Input:
+        """The box, for the top of the body."""
+        return Input(placeholder=hint, id="filter", select_on_focus=False)
+
+    def filter_changed(self) -> None:
+        """Show what fits `filter_text`; the old rows stay until new ones are there."""
+        raise NotImplementedError
+
+    @on(Input.Changed, "#filter")
+    def _typed(self, message: Input.Changed) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(DEBOUNCE_S, lambda: self.filter_by(message.value))
+
+    @on(Input.Submitted, "#filter")
+    def _entered(self) -> None:
+        self.query("RowList").first().focus()
+
+    def filter_by(self, text: str) -> None:
+        """Show only what fits."""
+        if text.strip() != self.filter_text:
+            self.filter_text = text.strip()
+            self.filter_changed()
+            self.show_status()
+
+    def type_filter(self, text: str) -> None:
+        """Filter by this, as if it had been typed."""
+        self.action_filter()
+        self.query_one("#filter", Input).value = text
+        self.query("RowList").first().focus()
+
+    def action_filter(self) -> None:
+        box = self.query_one("#filter", Input)
+        box.add_class("-open")
+        box.focus()
+
+    def leave_part(self) -> bool:
+        box = self.query_one("#filter", Input)
+        if not box.has_class("-open"):
+            return super().leave_part()
+        box.value = ""
+        box.remove_class("-open")
+        self.query("RowList").first().focus()
+        self.filter_by("")
+        return True

@@ -1,0 +1,73 @@
+"""How do contracts and their changes read?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sb.screens.state.approvals import MOST_LINES, Question
+from sb.screens.state.document import Change, Field, fields_of
+from sb.screens.state.events import moment
+from sb.screens.state.listing import Column, Row
+
+from sb.kernel.baselines.store import Baseline, BaselineStatus, ContractEntry
+
+CONTRACT_COLUMNS = (
+    Column("status", 10),
+    Column("tool", 26),
+    Column("safety", 14),
+    Column("first met (UTC)", 15, wide_only=True),
+    Column("from", 16, wide_only=True),
+    Column("approved by"),
+)
+_TONES = {BaselineStatus.APPROVED: "ok", BaselineStatus.NEW: "warn", BaselineStatus.MISSING: "muted"}
+
+
+def ordered(entries: Sequence[ContractEntry]) -> list[ContractEntry]:
+    """What needs a look first."""
+    return sorted(entries, key=lambda entry: (_rank(entry.status), entry.tool_id))
+
+
+def _rank(status: BaselineStatus) -> int:
+    order = (BaselineStatus.UNREADABLE, BaselineStatus.CHANGED, BaselineStatus.NEW, BaselineStatus.MISSING)
+    return order.index(status) if status in order else len(order)
+
+
+def contract_row(entry: ContractEntry) -> Row:
+    document = entry.live_document or entry.baseline_document
+    met = "-" if entry.first_seen_at is None else moment(entry.first_seen_at)
+    by = entry.baseline.by if entry.baseline else "-"
+    cells = (str(entry.status), entry.tool_id, str(document.get("safety_class", "?")), met, entry.source, by)
+    return Row(cells, _TONES.get(entry.status, "error"))
+
+
+def contract_document(entry: ContractEntry, history: Sequence[Baseline]) -> list[Field | Change]:
+    """What changed since it was approved, the contract itself, and all its approvals."""
+    fields: list[Field | Change] = [Field(f"{entry.status}: {entry.tool_id}")]
+    if entry.baseline is not None:
+        fields.append(Field("approved", entry.baseline.fingerprint))
+    fields.append(Field("live", entry.live_fingerprint or "missing"))
+    if entry.changes:
+        fields.append(Field("what changed: approved, then live"))
+        fields += [Change(change.path, change.before, change.after) for change in entry.changes]
+    elif entry.status is BaselineStatus.CHANGED:
+        fields.append(Field("", "the approved contract itself was never met, so it cannot be compared"))
+    fields.append(Field("the contract"))
+    fields += fields_of(entry.live_document or entry.baseline_document)
+    fields.append(Field("approvals" if history else "never approved"))
+    fields += [
+        Field(item.at[:19] + "Z", f"{item.by}: {item.reason} ({item.fingerprint})") for item in history
+    ]
+    return fields
+
+
+def contract_question(entries: Sequence[ContractEntry]) -> Question:
+    """What to ask before these contracts are approved."""
+    lines = []
+    for entry in entries[:MOST_LINES]:
+        changed = f", {len(entry.changes)} fields differ" if entry.changes else ""
+        lines.append(f"{entry.tool_id}: {entry.status}{changed} ({entry.live_fingerprint[:19]})")
+    if len(entries) > MOST_LINES:
+        lines.append(f"and {len(entries) - MOST_LINES:,} more")
+    consequence = "Agents may then call these tools with exactly these contracts."
+    title = "Approve this contract?" if len(entries) == 1 else f"Approve these {len(entries):,} contracts?"
+    return Question(title, (*lines, "", consequence), False, len(entries))

@@ -1,0 +1,46 @@
+"""Who decides in this console?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sb.screens.state.records import Records
+
+from sb.kernel.authority.enrolment import decider
+from sb.kernel.authority.keys import KeyFolder
+from sb.kernel.authority.signing import Decider
+
+
+class Signer:
+    """Finds who decides, and remembers an unlocked key in this process's memory only.
+
+    Args:
+        name: the operator, where this home has several keys; "" for the only one.
+    """
+
+    def __init__(self, records: Records, name: str = "") -> None:
+        self._records = records
+        self._name = name
+        self._unlocked: Decider | None = None
+
+    def decider(self, ask: Callable[[str], str]) -> Decider:
+        """Who decides; called in a worker.
+
+        Args:
+            ask: gets a prompt and returns the passphrase.
+
+        Raises:
+            DeniedError: nobody here may decide, or the passphrase does not fit.
+            UsageError: several could, and none was named.
+        """
+        if self._unlocked is None:
+            keys = KeyFolder(self._records.config.home.keys)
+            found = decider(self._records.authority("write"), keys, self._name, ask)
+            if not found.key_id:
+                return found  # somebody may enrol while the console runs
+            self._unlocked = found
+        return self._unlocked
+
+    def forget(self) -> None:
+        """Find out anew the next time: it may be another key by now."""
+        self._unlocked = None
