@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import Annotated
 
 import typer
-from sb.commands.session import configuration
+from sb.commands.diagnostics import note
+from sb.commands.session import configuration, decider
 
 from sb.errors import UsageError
 
@@ -24,8 +26,15 @@ def console(
     operator: Annotated[
         str, typer.Option("--as", help="The operator who decides, where this home has several keys.")
     ] = "",
+    web: Annotated[
+        bool, typer.Option("--web", help="Show it in a browser of this machine, and say the address.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="With --web: the port; 0 takes a free one.")] = 0,
 ) -> None:
     """Watch agents work, and decide, in a full-screen console."""
+    if web:
+        _serve(ctx, read_only, operator, port)
+        return
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):  # it draws on stderr
         raise UsageError("the console needs a terminal", "sb console --plain prints a screen as lines")
     config = configuration(ctx)
@@ -37,3 +46,21 @@ def console(
         ConsoleApp(records, read_only=read_only, operator=operator).run()
     finally:
         records.close()
+
+
+def _serve(ctx: typer.Context, read_only: bool, operator: str, port: int) -> None:
+    """Serve the console to a browser; it decides only with the key that is unlocked in this terminal now."""
+    from sb.screens.web import serve
+
+    from sb.runtime import open_authority, open_log
+
+    config = configuration(ctx)
+    with closing(open_log(config)) as log:
+        authority = open_authority(config, log)
+        by = None if read_only else decider(ctx, authority, operator)
+    if by is not None and not by.key_id:
+        by = None  # an address that decides must belong to somebody who unlocked a key
+        note("note: nobody is enrolled, so the browser only shows: sb operator init")
+    # -P: or -m would import a folder named sb of wherever this was started, with the right to sign
+    command = [sys.executable, "-P", "-m", "sb", "--db", str(config.database), "console"]
+    serve(command, home=config.home.folder, decider=by, announce=note, port=port)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
+from sb.screens.signing_agent import SOCKET_VARIABLE, remote_decider
 from sb.screens.state.records import Records
 
 from sb.kernel.authority.enrolment import decider
@@ -14,6 +17,8 @@ from sb.kernel.authority.signing import Decider
 class Signer:
     """Finds who decides, and remembers an unlocked key in this process's memory only.
 
+    In a browser's tab the key is in the process that serves it, which signs.
+
     Args:
         name: the operator, where this home has several keys; "" for the only one.
     """
@@ -22,6 +27,8 @@ class Signer:
         self._records = records
         self._name = name
         self._unlocked: Decider | None = None
+        socket = os.environ.get(SOCKET_VARIABLE)
+        self._remote = Path(socket) if socket else None
 
     def decider(self, ask: Callable[[str], str]) -> Decider:
         """Who decides; called in a worker.
@@ -33,6 +40,8 @@ class Signer:
             DeniedError: nobody here may decide, or the passphrase does not fit.
             UsageError: several could, and none was named.
         """
+        if self._unlocked is None and self._remote is not None:
+            self._unlocked = remote_decider(self._remote)
         if self._unlocked is None:
             keys = KeyFolder(self._records.config.home.keys)
             found = decider(self._records.authority("write"), keys, self._name, ask)
