@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration, decider
 
 from sb.errors import UsageError
+
+if TYPE_CHECKING:
+    from sb.config import Config
 
 app = typer.Typer(
     help="Watch agents work, and decide, in a full-screen console.",
@@ -35,9 +38,18 @@ def console(
     if web:
         _serve(ctx, read_only, operator, port)
         return
-    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):  # it draws on stderr
+    if not on_terminal():
         raise UsageError("the console needs a terminal", "sb console --plain prints a screen as lines")
-    config = configuration(ctx)
+    show(configuration(ctx), read_only=read_only, operator=operator)
+
+
+def on_terminal() -> bool:
+    """Whether the console can be shown here."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))  # it draws on stderr
+
+
+def show(config: Config, *, read_only: bool = False, operator: str = "") -> None:
+    """Run the console until it is left."""
     from sb.screens.app import ConsoleApp
     from sb.screens.state.records import Records
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -11,12 +12,16 @@ from typing import Annotated
 
 import typer
 from sb.commands import output
+from sb.commands.console import on_terminal, show
 
-from sb.demo import demo_config, play
+from sb.config import Config
+from sb.demo import Demo, demo_config, play
 from sb.errors import CheckFailed, UsageError
+from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.log_verification import verify
 from sb.kernel.narrative import log_line
-from sb.runtime import open_log
+from sb.runtime import open_approvals, open_baselines, open_log
+from sb.state import Event, EventLog
 
 app = typer.Typer(
     help="Watch an agent work under the kernel, in a fresh temporary folder.",
@@ -32,7 +37,7 @@ def demo(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Let an agent work on a small folder, then tell from the log what happened."""
+    """Let an agent work on a small folder, tell what happened, and open the console on what waits."""
     place = _place(folder)
     story = play(place)
     log = open_log(demo_config(story.home))
@@ -48,25 +53,53 @@ def demo(
             }
         )
     else:
-        output.line(f'An agent named "clerk" tidied {story.folder}. The log says:\n')
-        for event in events:
-            output.line(log_line(event))
-        output.line(
-            f"\nThe log is {'whole' if found.ok else 'BROKEN'}: {found.rows} rows, each chained to the one before."
-        )
-        output.line("\nLook further:")
-        for command in (
-            f"export SB_HOME={story.home}",
-            f"{_program()} audit show {story.run_id}   # every call in full",
-            f"{_program()} audit verify                # is every row what it was when it was written?",
-            f"{_program()} kernel tools                # what agents could call",
-            f"ls {story.folder} {story.home}/kept      # what it wrote, and what was kept of before",
-            f"rm -r {place}                            # when you have seen enough",
-        ):
-            output.line(f"  {command}")
+        _tell(story, events, f"{'whole' if found.ok else 'BROKEN'}: {found.rows} rows")
+        _decide(demo_config(story.home), log)
+        _look_further(story, place)
     log.close()
     if not found.ok:
         raise CheckFailed("the demo's log did not verify")
+
+
+def _tell(story: Demo, events: list[Event], state: str) -> None:
+    output.line(f'An agent named "clerk" tidied {story.folder}. The log says:\n')
+    for event in events:
+        output.line(log_line(event))
+    output.line(f"\nThe log is {state}, each chained to the one before.")
+
+
+def _decide(config: Config, log: EventLog) -> None:
+    """What waits for a person now: in the console, or as lines where there is no terminal."""
+    queue = open_approvals(config, log)
+    contracts = open_baselines(config, log, queue.authority)
+    output.line("\nWaiting for you:")
+    for approval in queue.page(states=[ApprovalState.WAITING]):
+        args = json.dumps(approval.request.get("args"), ensure_ascii=False)
+        output.line(f"  {approval.id}  {approval.agent} wants {approval.tool_id} {args}")
+    for entry in contracts.entries():
+        if entry.status != "approved":
+            output.line(f"  contract      {entry.tool_id} is {entry.status}")
+    if on_terminal():
+        output.line("\nPress enter to open the console on it; q leaves it.")
+        output.flush()
+        input()
+        show(config)
+
+
+def _look_further(story: Demo, place: Path) -> None:
+    output.line("\nLook further:")
+    program = _program()
+    for command in (
+        f"export SB_HOME={story.home}",
+        f"{program} console                 # decide: an approval and a contract wait",
+        f"{program} approvals list          # the same as lines, for scripts and screen readers",
+        f"{program} runtime-guard mismatches  # what changed in the contract",
+        f"{program} audit show {story.run_id}   # every call in full",
+        f"{program} audit verify            # is every row what it was when it was written?",
+        f"ls {story.folder} {story.home}/kept      # what it wrote, and what was kept of before",
+        f"rm -r {place}                            # when you have seen enough",
+    ):
+        output.line(f"  {command}")
 
 
 def _program() -> str:
