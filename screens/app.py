@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from sb.screens.actions import ACTIONS, EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
+from sb.screens.actions import EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
 from sb.screens.approvals import ApprovalsScreen
 from sb.screens.audit import AuditScreen
 from sb.screens.contracts import ContractsScreen
@@ -176,10 +176,6 @@ class ConsoleApp(App[None]):
     def allows(self, action: Action) -> bool:
         """Whether it can be done in this console at all."""
         return not (action.writes and self.read_only)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        known = next((declared for declared in ACTIONS if declared.id == action), None)
-        return known is None or self.allows(known)
 
     def go(self, name: str) -> None:
         """Show a section."""

@@ -20,7 +20,7 @@ from textual import on
 from textual.containers import Container
 from textual.widget import Widget
 
-from sb.kernel.approvals.approval import Approval, ApprovalState
+from sb.kernel.approvals.approval import OPEN, Approval, ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Decider
 
@@ -150,7 +150,8 @@ class ApprovalsScreen(Filtering, Deciding):
         if approval.number in self._numbers:
             self.rows.select(approval.number)
         else:
-            self.view, self._wanted_number = "all", approval.number
+            self.view = "open" if approval.state in OPEN else "all"
+            self._wanted_number = approval.number
             self.refresh_records()
 
     def action_mark(self) -> None:

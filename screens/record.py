@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 
 from sb.screens.actions import RECORDS, SECTIONS
 from sb.screens.document_view import DocumentView
+from sb.screens.reading import trouble_of
 from sb.screens.section import Section
-from sb.screens.state.document import Document
+from sb.screens.state.document import Document, Field
 from textual.widget import Widget
 
+from sb.errors import NotFoundError
 from sb.state import EventLog
 
 
@@ -43,6 +45,12 @@ class RecordScreen(Section):
         self.query_one(DocumentView).show(fields, same_record=self._shown)
         self._shown = True
         self.show_status()
+
+    def failed(self, error: BaseException) -> None:
+        if isinstance(error, NotFoundError):
+            self._show([Field(trouble_of(error))])
+        else:
+            super().failed(error)
 
     def summary(self) -> str:
         return f"· {self.reference}"

@@ -172,7 +172,7 @@ class RowList(ScrollView, can_focus=True):
 
     def _line(self, cells: Sequence[str], style: Style, sign: str) -> Strip:
         width = self.size.width
-        wide = self.app.size.width >= WIDE
+        wide = width >= WIDE - 4  # less a border and a scroll bar
         shown = [number for number, column in enumerate(self._columns) if wide or not column.wide_only]
         left = width - 1 - sum(self._columns[number].width + 1 for number in shown)
         text = sign

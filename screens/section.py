@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from sb.screens.actions import EVERYWHERE, SECTIONS, actions
+from sb.screens.actions import ACTIONS, EVERYWHERE, SECTIONS, actions
 from sb.screens.chrome import KeyLine, SectionLine, StatusLine, TroubleLine
 from sb.screens.reading import Reading, trouble_of
 from sb.screens.state.records import Records
@@ -90,6 +90,10 @@ class Section(Reading, Screen[None]):
 
     def failed(self, error: BaseException) -> None:
         self.console_app.read_failed(trouble_of(error))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        known = next((declared for declared in ACTIONS if declared.id == action), None)
+        return known is None or self.console_app.allows(known)
 
     def tick(self) -> None:
         """Another second is over."""

@@ -14,7 +14,7 @@ from sb.screens.state.listing import WIDE
 from sb.text import plain
 
 FOLDED_LINES = 6
-NAME_WIDTH = 14
+NAME_WIDTH = 18
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from sb.screens.app import ConsoleApp
+from sb.screens.dialogs import PassphraseScreen
 from sb.screens.state.records import Records
 from textual.pilot import Pilot
 
-from sb.kernel import RunBudget, RunContext, SafetyClass
+from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
 from sb.runtime import Runtime, current_config, open_runtime
+from tests.conftest import approve_tools
 from tests.fakes import CountingIds, FakeClock
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -73,6 +75,18 @@ class Console:
         """Wait until this is on screen."""
         await self.until(pilot, lambda: text in self.text())
 
+    async def says(self, pilot: Pilot[None], text: str) -> None:
+        """Wait until a short message says this."""
+        await self.until(pilot, lambda: any(text in said.message for said in self.app._notifications))
+
+    async def asks(self, pilot: Pilot[None]) -> None:
+        """Wait until a passphrase is asked for; the worker that wants it goes on waiting."""
+        for _ in range(400):
+            await pilot.pause(0.005)
+            if isinstance(self.app.screen, PassphraseScreen):
+                return
+        raise AssertionError("no passphrase was asked for:\n" + self.text())
+
     async def press(self, pilot: Pilot[None], *keys: str) -> None:
         await pilot.press(*keys)
         await self.settle(pilot)
@@ -104,6 +118,7 @@ class Agents:
         register("notes.append", "Append", lambda text: {"length": len(text)}, SafetyClass.LOCAL_WRITE)
         register("bank.pay", "Pay", lambda to: f"paid {to}", SafetyClass.DESTRUCTIVE)
         register("bank.hang", "Hang", _hang, SafetyClass.LOCAL_WRITE)
+        approve_tools(runtime)
 
     def work(self, count: int = 3, *, agent: str = "clerk", text: str = "hello") -> str:
         """One run of so many calls; returns its id."""
@@ -123,10 +138,29 @@ class Agents:
                 self.runtime.executor.execute(ctx, tool, args)
         return ctx.run_id
 
-    def call(self, tool: str, args: dict[str, object], *, agent: str = "clerk", intent: str = "") -> None:
+    def call(
+        self, tool: str, args: dict[str, object], *, agent: str = "clerk", intent: str = ""
+    ) -> ToolResult:
         """One call in a run of its own."""
         ctx = RunContext.create(agent, intent=intent, clock=self.clock, ids=self.ids)
-        self.runtime.executor.execute(ctx, tool, args)
+        return self.runtime.executor.execute(ctx, tool, args)
+
+    def pay(self, to: str = "bob", *, agent: str = "clerk") -> str:
+        """A call that waits for a person; returns the request's id."""
+        return str(self.call("bank.pay", {"to": to}, agent=agent, intent="pay the bills").data["approval_id"])
+
+    def contracts(self) -> dict[str, str]:
+        """The contract of each tool."""
+        return {spec.tool_id: spec.contract_fingerprint() for spec in self.runtime.registry.list_all()}
+
+    def change_contract(self) -> None:
+        """The tool bank.look is not what it was any more, and an agent calls it; a new tool is there too."""
+        register = self.runtime.registry.register_fn
+        self.runtime.registry.unregister("bank.look")
+        register("bank.look", "Look", lambda account, deep=False: {}, SafetyClass.LOCAL_WRITE)
+        register("mail.send", "Send", lambda to: "sent", SafetyClass.NETWORK)
+        self.call("bank.look", {"account": "DE-1"})
+        self.call("mail.send", {"to": "eve"})
 
 
 def _hang(text: str) -> None:

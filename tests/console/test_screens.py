@@ -27,27 +27,29 @@ def test_every_screen_looks_as_it_did(agents: Agents, console: Console, size: tu
 
     async def script(pilot: Pilot[None]) -> None:
         console.snapshot(name("home", size))
-        await console.press(pilot, "2", "j")
+        await console.press(pilot, "4", "j")
         await console.press(pilot, "j")
         console.snapshot(name("runs", size))
         await console.press(pilot, "enter", "j", "enter")
         console.snapshot(name("call", size))
-        await console.press(pilot, "3")
+        await console.press(pilot, "5")
         console.snapshot(name("audit", size))
 
     console(script, size)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_an_empty_database_is_explained_on_every_screen(
+def test_a_screen_without_rows_says_what_will_appear_there(
     agents: Agents, console: Console, size: tuple[int, int]
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
         assert "Nothing needs you" in console.text()
         await console.press(pilot, "2")
+        console.snapshot(name("approvals-empty", size))
+        await console.press(pilot, "t")
+        assert "Nothing is approved in advance" in console.text()
+        await console.press(pilot, "4")
         assert "No runs yet" in console.text()
-        await console.press(pilot, "3")
-        console.snapshot(name("audit-empty", size))
 
     console(script, size)
 
@@ -58,7 +60,7 @@ def test_what_agents_do_appears_by_itself_and_the_cursor_stays_on_its_record(
     agents.work(2)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "3", "j")
+        await console.press(pilot, "5", "j")
         rows = console.app.screen.query_one("#events", RowList)
         before = rows.listing.current
         agents.work(30, text="fresh")
@@ -75,16 +77,16 @@ def test_a_filter_shows_what_fits_and_how_much_that_is_and_escape_clears_it(
     agents.work(3, agent="courier")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "3", "slash")
+        await console.press(pilot, "5", "slash")
         console.app.screen.query_one(Input).value = "tool:look agent:clerk"
-        await console.shows(pilot, "3 of 18")
+        await console.shows(pilot, "3 of 20")
         assert console.text().count("bank.look") == 3
         assert "courier" not in console.text()
         await console.press(pilot, "x", "y")
         await console.shows(pilot, "No event fits")
         console.snapshot("audit-no-hit-80x24")
         await console.press(pilot, "escape")
-        await console.shows(pilot, "18 events")
+        await console.shows(pilot, "20 events")
         await console.press(pilot, "escape")
         assert "[1 Home]" in console.text()
 
@@ -97,7 +99,7 @@ def test_verification_says_when_the_log_was_whole_and_names_what_is_not(
     agents.work(4)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "3", "v")
+        await console.press(pilot, "5", "v")
         assert "whole at 08:00:04" in console.text()
         with agents.runtime.database.write() as execute:
             execute("DROP TRIGGER events_are_final")
@@ -114,7 +116,7 @@ def test_pause_keeps_the_picture_and_says_so(agents: Agents, console: Console) -
     agents.work(1)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "3", "p")
+        await console.press(pilot, "5", "p")
         assert "PAUSED" in console.text()
         agents.work(1, text="unseen")
         await pilot.pause(0.1)
@@ -127,8 +129,8 @@ def test_pause_keeps_the_picture_and_says_so(agents: Agents, console: Console) -
 
 def test_help_shows_every_action_of_the_screen_and_closes(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "3", "question_mark")
-        for action in console.app.available()[:12]:
+        await console.press(pilot, "5", "question_mark")
+        for action in console.app.available()[:9]:
             assert action.help[:40] in console.text()
         await console.press(pilot, "escape")
         assert "keys (esc closes)" not in console.text()
@@ -138,10 +140,14 @@ def test_help_shows_every_action_of_the_screen_and_closes(agents: Agents, consol
 
 def test_the_palette_does_what_is_typed_and_opens_records(agents: Agents, console: Console) -> None:
     agents.work(2)
-    call_id = next(event.subject.call_id for event in agents.runtime.log.events() if event.subject.call_id)
+    call_id = next(
+        event.subject.call_id
+        for event in agents.runtime.log.events()
+        if event.subject.call_id.startswith("call_")
+    )
 
     async def script(pilot: Pilot[None]) -> None:
-        for typed, expected in (("go to aud", "[3 Audit]"), (call_id, "arguments, redacted")):
+        for typed, expected in (("go to aud", "[5 Audit]"), (call_id, "arguments, redacted")):
             await pilot.press("colon")
             console.app.screen.query_one(Input).value = typed
             await console.shows(pilot, typed.split()[-1])
@@ -158,7 +164,7 @@ def test_a_record_named_in_the_palette_that_is_no_record_searches_the_log(
 
     async def script(pilot: Pilot[None]) -> None:
         console.app.search_log("bank.look")
-        await console.shows(pilot, "1 of 5 · filter: bank.look")
+        await console.shows(pilot, "2 of 7 · filter: bank.look")
 
     console(script)
 
@@ -175,7 +181,7 @@ def test_long_values_are_folded_until_asked_for(agents: Agents, console: Console
     agents.work(1, text="long " * 600 + "END")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "3", "j", "enter")
+        await console.press(pilot, "5", "j", "enter")
         assert "characters in all; z shows everything" in console.text()
         assert "END" not in console.text()
         view = console.app.screen.query_one(DocumentView)

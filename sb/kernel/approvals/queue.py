@@ -67,10 +67,10 @@ class ApprovalQueue:
         sql = (
             f"SELECT a.number {source} WHERE {where}"
             " ORDER BY a.state <> 'waiting' OR a.expires_at <= ?,"
-            " CASE WHEN a.state = 'waiting' AND a.expires_at > ? THEN a.expires_at END, a.number DESC"
+            " CASE a.state WHEN 'waiting' THEN a.expires_at END, CASE a.state WHEN 'waiting' THEN a.number END,"
+            " a.number DESC"
         )
-        now = self.now()
-        return [row[0] for row in self.log.database.query(sql, (*parameters, now, now))]
+        return [row[0] for row in self.log.database.query(sql, (*parameters, self.now()))]
 
     def numbered(self, numbers: Collection[int]) -> dict[int, Approval]:
         """The approvals with these numbers, as they count now. For a screenful, not for all."""
