@@ -27,7 +27,7 @@ prove: $(STAMP)  ## the fault tests again, with hundreds of kills
 docs: $(STAMP)  ## write the generated parts of docs/ and config.example.yaml
 	$(BIN)/python -m evals.docs
 
-picture: $(STAMP)  ## draw docs/demo.svg from a run of the demo
+picture: $(STAMP)  ## draw docs/demo.svg and docs/console.svg from a run of the demo
 	$(BIN)/python -m evals.picture
 
 clean:

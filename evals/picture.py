@@ -1,7 +1,8 @@
-"""Draw docs/demo.svg: what `sb demo` prints, as it prints it (`make picture`)."""
+"""Draw docs/demo.svg, what `sb demo` prints, and docs/console.svg, the console on what it left (`make picture`)."""
 
 from __future__ import annotations
 
+import asyncio
 import io
 import re
 import tempfile
@@ -9,8 +10,10 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
+from sb.screens.app import ConsoleApp
+from sb.screens.state.records import Records
 
-from sb.demo import demo_config, play
+from sb.demo import Demo, demo_config, play
 from sb.kernel.log_verification import verify
 from sb.kernel.narrative import log_line
 from sb.runtime import open_log
@@ -26,13 +29,21 @@ STYLES = {
 WIDTH = 156
 
 
+CONSOLE_SIZE = (118, 34)  # columns and rows
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         story = play(Path(folder).resolve())
-        log = open_log(demo_config(story.home))
-        lines = [log_line(event) for event in log.events(run_id=story.run_id)]
-        found = verify(log)
-        log.close()
+        draw_story(story)
+        asyncio.run(draw_console(story))
+
+
+def draw_story(story: Demo) -> None:
+    log = open_log(demo_config(story.home))
+    lines = [log_line(event) for event in log.events(run_id=story.run_id)]
+    found = verify(log)
+    log.close()
     lines += ["", f"The log is whole: {found.rows} rows, each chained to the one before."]
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, legacy_windows=False)
     console.print(Text("$ make demo", style="bold"))
@@ -41,10 +52,25 @@ def main() -> None:
         for word, style in STYLES.items():
             text.highlight_regex(rf"(?<= ){word}(?=[ :])", style)
         console.print(text)
-    svg = console.export_svg(title="sb demo")
-    (ROOT / "docs" / "demo.svg").write_text(
-        re.sub(r"@font-face \{.*?\}\n?", "", svg, flags=re.DOTALL), encoding="utf-8"
-    )
+    write("demo.svg", console.export_svg(title="sb demo"))
+
+
+async def draw_console(story: Demo) -> None:
+    """The console on what the story left waiting."""
+    records = Records(demo_config(story.home))
+    app = ConsoleApp(records)
+    async with app.run_test(size=CONSOLE_SIZE) as pilot:
+        for key in ("2", "down"):
+            await pilot.press(key)
+            await pilot.pause(1.0)
+        write("console.svg", app.export_screenshot(title="sb console"))
+    records.close()
+
+
+def write(name: str, svg: str) -> None:
+    """Without the fonts that the picture would fetch from elsewhere."""
+    plain = re.sub(r"@font-face \{.*?\}\n?", "", svg, flags=re.DOTALL)
+    (ROOT / "docs" / name).write_text(plain, encoding="utf-8")
 
 
 if __name__ == "__main__":
