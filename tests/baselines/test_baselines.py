@@ -24,7 +24,7 @@ from sb.kernel.contracts import ToolArgSchema
 from sb.kernel.log_pruning import prune
 from sb.kernel.log_verification import verify
 from sb.runtime import current_config, open_runtime
-from sb.state import EventLog
+from sb.state import EventLog, Subject
 from sb.store.database import open_database
 from tests.fakes import FakeClock
 
@@ -205,6 +205,25 @@ def test_an_older_approval_does_not_come_back_when_a_newer_one_is_damaged(shop: 
         execute("UPDATE events SET payload = replace(payload, 'second', 'sekond')")
     fresh = ContractBaselineStore(shop.log, shop.authority)
     assert fresh.status("shop.label", shop.spec.contract_fingerprint())[0] is BaselineStatus.UNREADABLE
+
+
+@pytest.mark.parametrize("enrolled", [False, True])
+def test_an_old_approval_that_is_put_on_the_log_again_does_not_count(shop: Shop, enrolled: bool) -> None:
+    by: Any = ADA
+    if enrolled:
+        keys = KeyFolder(shop.folder / "keys")
+        by = Enrolment(shop.authority, keys).init("ada", None)
+    shop.approve(by, "first")
+    old = shop.facts()
+    reregister(shop, description="safer")
+    shop.approve(by, "second")
+    replayed = {"signed": old["signed"]}
+    shop.log.append(BASELINE_CHANGED, {}, Subject(call_id="contracts/kernel"), replayed)
+    reregister(shop)
+    assert shop.store.status("shop.label", shop.spec.contract_fingerprint())[0] is BaselineStatus.UNREADABLE
+    assert not shop.call().success
+    shop.approve(by, "looked at again")
+    assert shop.call().success
 
 
 def test_a_check_that_fails_denies_what_has_side_effects_and_lets_reads_pass(shop: Shop) -> None:

@@ -89,11 +89,12 @@ class _Known:
     """What the log's approvals add up to.
 
     Args:
-        newest: the last event taken in. unreadable: tools whose last approval does not count, and why.
+        newest, last_hash: of the last event taken in. unreadable: tools whose last approval does not count, and why.
         broken: why any older approval may have been superseded by one that cannot be read.
     """
 
     newest: int = 0
+    last_hash: str = ""
     token: object = None
     approved: dict[str, list[Baseline]] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
@@ -201,23 +202,28 @@ class ContractBaselineStore:
                     f"no contract {plain(shorten(fingerprint, 80), one_line=True)!r} of {tool_id} was ever met",
                     "sb runtime-guard show lists them",
                 )
-        statement = {
-            "action": "approve_contracts",
-            "database": self._log.database_id,
-            "surface": self.surface,
-            "contracts": dict(contracts),
-            "reason": redact_text(plain(reason, one_line=True).strip()),
-            "at": iso(self._log.clock.now()),
-        }
-        signed = signed_statement(by, statement)
-        self.authority.verify(signed)
         said = {"by": by.name, "reason": reason}
         with self._log.write(power=True) as write:
+            statement = {
+                "action": "approve_contracts",
+                "database": self._log.database_id,
+                "surface": self.surface,
+                "contracts": dict(contracts),
+                "reason": redact_text(plain(reason, one_line=True).strip()),
+                "at": iso(self._log.clock.now()),
+                "after": self._last_hash(),  # or an old approval could be put on the log again, as the newest
+            }
+            signed = signed_statement(by, statement)
+            self.authority.verify(signed)
             write.append(BASELINE_CHANGED, said, Subject(call_id=self._reference), {"signed": signed})
 
     def is_empty(self) -> bool:
         """Whether nothing was ever approved."""
         return self._newest() == 0
+
+    def _last_hash(self) -> str:
+        rows = self._log.database.query("SELECT hash FROM events WHERE id = ?", (self._newest(),))
+        return str(rows[0][0]) if rows else ""
 
     def _newest(self) -> int:
         return int(self._log.database.query(_NEWEST, (self._reference,))[0][0] or 0)
@@ -236,14 +242,15 @@ class ContractBaselineStore:
         for row in self._log.database.query(ABOUT, (self._reference,)):
             if row[0] <= known.newest:
                 continue
-            known.newest = row[0]
+            known.newest, before, known.last_hash = row[0], known.last_hash, row[10]
             try:
                 payload = sound(self._log, row).payload or {}
                 signed = payload["signed"]
                 statement = signed["statement"]
                 contracts = dict(statement["contracts"])
-                if statement["database"] != self._log.database_id or statement["surface"] != self.surface:
-                    raise StoreCorrupt("an approval of contracts is of another database or surface")
+                place = (statement["database"], statement["surface"], statement["after"])
+                if place != (self._log.database_id, self.surface, before):
+                    raise StoreCorrupt("it was made for another place on the log")
             except (SBError, KeyError, TypeError, ValueError) as error:
                 known.broken = f"an approval of contracts on the log cannot be read: {error}"
                 known.approved.clear()  # it may have replaced any of them
