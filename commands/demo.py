@@ -14,8 +14,7 @@ import typer
 from sb.commands import output
 from sb.commands.console import on_terminal, show
 
-from sb.config import Config
-from sb.demo import Demo, demo_config, play
+from sb.demo import Demo, demo_config, play, try_again
 from sb.errors import CheckFailed, UsageError
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.log_verification import verify
@@ -54,7 +53,7 @@ def demo(
         )
     else:
         _tell(story, events, f"{'whole' if found.ok else 'BROKEN'}: {found.rows} rows")
-        _decide(demo_config(story.home), log)
+        _decide(story, log)
         _look_further(story, place)
     log.close()
     if not found.ok:
@@ -68,8 +67,9 @@ def _tell(story: Demo, events: list[Event], state: str) -> None:
     output.line(f"\nThe log is {state}, each chained to the one before.")
 
 
-def _decide(config: Config, log: EventLog) -> None:
+def _decide(story: Demo, log: EventLog) -> None:
     """What waits for a person now: in the console, or as lines where there is no terminal."""
+    config = demo_config(story.home)
     queue = open_approvals(config, log)
     contracts = open_baselines(config, log, queue.authority)
     output.line("\nWaiting for you:")
@@ -84,6 +84,9 @@ def _decide(config: Config, log: EventLog) -> None:
         output.flush()
         input()
         show(config)
+        output.line("\nThe clerk tries again:\n")
+        for event in log.events(run_id=try_again(story)):
+            output.line(log_line(event))
 
 
 def _look_further(story: Demo, place: Path) -> None:

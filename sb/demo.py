@@ -16,6 +16,7 @@ from sb.kernel.run_context import RunBudget, RunContext
 from sb.runtime import Runtime, open_runtime
 
 AGENT = "clerk"
+WAITING = {"argv": ["rm", "-rf", "exports"]}  # what the agent asks of a person
 _ORDERS = """order,customer,item,cents,state
 1001,Ada,teapot,2400,shipped
 1002,Grace,lamp,5900,refund asked
@@ -87,6 +88,15 @@ def play(place: Path) -> Demo:
     return Demo(ctx.run_id, home, folder, results)
 
 
+def try_again(story: Demo) -> str:
+    """The agent asks once more for what waited for a person; returns the id of that run."""
+    with open_runtime(demo_config(story.home)) as runtime:
+        ctx = RunContext.create(AGENT, intent="try again what waited for a person")
+        with runtime.executor.run(ctx):
+            runtime.executor.execute(ctx, "shell.run", dict(WAITING))
+    return ctx.run_id
+
+
 def _register_label_tool(runtime: Runtime) -> None:
     with runtime.registry.source("demo"):
         runtime.registry.register_fn(
@@ -123,7 +133,7 @@ def _work(runtime: Runtime, ctx: RunContext) -> list[ToolResult]:
         ctx,
         [
             ("shop.label", {"order": 1001}),
-            ("shell.run", {"argv": ["rm", "-rf", "exports"]}),
+            ("shell.run", dict(WAITING)),
             ("files.read", {"path": "summary.md"}),
             ("files.write", {"path": "done.md", "content": "all done\n"}),
         ],
