@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
@@ -44,7 +45,9 @@ def console(
 
 
 def on_terminal() -> bool:
-    """Whether the console can be shown here."""
+    """Whether the console can be shown here: on a terminal, or in the browser's tab that a server has opened."""
+    if "TEXTUAL_DRIVER" in os.environ:
+        return True
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))  # it draws on stderr
 
 

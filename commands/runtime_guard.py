@@ -119,15 +119,15 @@ def snapshot(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Approve the contract of every tool of the surface as it is now."""
+    """Approve the contract of every tool of the surface as it is now, and take back those of missing tools."""
     store, registry = baselines(ctx, surface)
-    entries = [entry for entry in store.entries(registry) if entry.live_fingerprint]
+    entries = store.entries(registry)
     changing = [entry for entry in entries if entry.status != "approved"]
     if not as_json:
         for entry in changing:
             output.line(f"{entry.status}: {entry.tool_id}")
             _print_changes(entry.changes)
-    _confirm(f"approve {len(entries)} contracts, {len(changing)} of them new or changed?", yes)
+    _confirm(f"approve {len(entries)} contracts, {len(changing)} of them new, changed or missing?", yes)
     by = decider(ctx, store.authority, approved_by)
     store.approve({entry.tool_id: entry.live_fingerprint for entry in entries}, by, reason)
     if as_json:
@@ -152,21 +152,21 @@ def approve_contract(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Approve one tool's contract as it is now, or go back to an earlier one."""
+    """Approve one tool's contract as it is now, go back to an earlier one, or take back that of a missing tool."""
     store, registry = baselines(ctx, surface)
     entry = store.entry(tool, registry)
-    wanted = fingerprint or entry.live_fingerprint or (entry.baseline.fingerprint if entry.baseline else "")
+    wanted = fingerprint or entry.live_fingerprint
     if not as_json:
-        output.line(f"{entry.tool_id}: {entry.status}, contract {wanted}")
+        output.line(f"{entry.tool_id}: {entry.status}, contract {wanted or '(missing)'}")
         if not fingerprint:
             _print_changes(entry.changes)
     _confirm("approve this contract?", yes)
     by = decider(ctx, store.authority, approved_by)
     store.approve({entry.tool_id: wanted}, by, reason)
     if as_json:
-        output.emit_json(store.entry(tool, registry).to_dict())
+        output.emit_json({"surface": surface, "tool_id": tool, "fingerprint": wanted, "by": by.name})
     else:
-        output.line(f"{entry.tool_id} is approved by {by.name}")
+        output.line(f"{entry.tool_id} is {'approved' if wanted else 'taken back'} by {by.name}")
         if fingerprint and fingerprint != entry.live_fingerprint:
             note("the live contract is another one, so the tool stays denied until it has this one again")
 

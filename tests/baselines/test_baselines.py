@@ -114,6 +114,15 @@ def test_a_changed_contract_is_denied_and_its_fields_are_named(shop: Shop) -> No
     ]
 
 
+def test_a_change_that_another_process_runs_shows_whatever_this_one_has_registered(shop: Shop) -> None:
+    shop.approve()
+    shop.clock.sleep(1)
+    theirs = Shop(shop.folder, shop.clock)
+    theirs.spec.description = "Sends everything away."
+    theirs.call()
+    assert shop.store.entry("shop.label", shop.registry).status is BaselineStatus.CHANGED
+
+
 def test_read_only_tools_stay_observable(shop: Shop) -> None:
     assert shop.call("shop.look").success
     assert shop.facts()["tool_contract_baseline"] == "new"

@@ -105,6 +105,8 @@ def test_a_tool_that_a_configuration_no_longer_names_is_missing(
     found = sb("runtime-guard", "mismatches", "--json")
     assert [(item["tool_id"], item["status"]) for item in found.json["items"]] == [("theirs.do", "missing")]
     assert "baselines" in sb("doctor").err
+    sb("runtime-guard", "snapshot", "--reason", "we no longer use it")
+    assert sb("runtime-guard", "mismatches").code == 0
 
 
 def test_hostile_contracts_do_not_reach_the_terminal(sb: CommandLine, home: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sb.canonical import canonical_bytes
+from sb.canonical import canonical_bytes, digest
 from sb.kernel.tooling.registry import RegisteredTool, ToolRegistry
 from sb.state import EventLog, LogWrite
 from sb.store import driver
@@ -29,11 +29,25 @@ class SeenContract:
     first_seen_at: int
     last_seen_at: int
 
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not what its fingerprint says."""
+        return "damaged" in self.document
+
+    @property
+    def side_effecting(self) -> bool:
+        """Whether the contract may change something; a damaged one might."""
+        level = (self.document.get("metadata") or {}).get("side_effect_level")
+        return self.document.get("safety_class") != "read_only" or level == "external_write"
+
 
 _COLUMNS = "surface, tool_id, fingerprint, document, source, first_seen_at, last_seen_at"
 
 
-def _document(text: str) -> dict[str, Any]:
+def _document(text: str, fingerprint: str) -> dict[str, Any]:
+    """What a stored text says; only what its fingerprint says is shown as a contract."""
+    if "sha256:" + digest(text.encode()) != fingerprint:
+        return {"damaged": text[:200]}
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -59,21 +73,25 @@ class SeenContracts:
         self._keep(write.execute, tool)
 
     def note_all(self, registry: ToolRegistry) -> None:
-        """Keep the contract of every registered tool, in one transaction."""
+        """Keep the contract of every registered tool, in one transaction; that is not the same as meeting it."""
         with self._log.database.write() as execute:
             for tool_id in registry.list_ids():
                 tool = registry.tool(tool_id)
                 if tool is not None:
-                    self._keep(execute, tool)
+                    self._keep(execute, tool, "NOTHING")
 
-    def _keep(self, execute: Callable[..., driver.Cursor], tool: RegisteredTool) -> None:
+    def _keep(
+        self,
+        execute: Callable[..., driver.Cursor],
+        tool: RegisteredTool,
+        again: str = "UPDATE SET last_seen_at = excluded.last_seen_at",
+    ) -> None:
         document = canonical_bytes(tool.spec.contract_document())
         if len(document) > LARGEST_DOCUMENT:
             return
         now = int(self._log.clock.now() * 1e6)
         execute(
-            f"INSERT INTO contracts_seen ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET last_seen_at = excluded.last_seen_at",
+            f"INSERT INTO contracts_seen ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO {again}",
             (
                 self._surface,
                 tool.spec.tool_id,
@@ -124,4 +142,4 @@ class SeenContracts:
 
     @staticmethod
     def _seen(row: tuple[Any, ...]) -> SeenContract:
-        return SeenContract(row[0], row[1], row[2], _document(row[3]), *row[4:])
+        return SeenContract(row[0], row[1], row[2], _document(row[3], row[2]), *row[4:])

@@ -16,7 +16,7 @@ from sb.errors import NotFoundError, SBError, StoreCorrupt, UsageError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.kernel.baselines.compare import FieldChange, changes
-from sb.kernel.baselines.seen import KERNEL, SURFACES, SeenContracts
+from sb.kernel.baselines.seen import KERNEL, SURFACES, SeenContract, SeenContracts
 from sb.kernel.data_classification import redact_text
 from sb.kernel.people_events import ABOUT, sound
 from sb.kernel.tooling.registry import CONFIGURED, INSTALLED, SHIPPED, ToolRegistry
@@ -139,10 +139,15 @@ class ContractBaselineStore:
         same = history[-1].fingerprint == fingerprint
         return (BaselineStatus.APPROVED if same else BaselineStatus.CHANGED), history[-1].fingerprint
 
+    def harmful(self, tool_id: str, fingerprint: str) -> bool:
+        """Whether an approved contract may change something; one that cannot be read might."""
+        contract = self.seen.find(tool_id, fingerprint)
+        return contract is None or contract.side_effecting
+
     def entries(self, registry: ToolRegistry | None = None) -> list[ContractEntry]:
         """Every tool of the surface, by id: those of `registry`, those that other processes met, those approved."""
         known = self._current()
-        live = self.seen.live(registry)
+        live, met = self.seen.live(registry), {one.tool_id: one for one in self.seen.newest()}
         gone = {
             tool_id
             for tool_id, contract in live.items()
@@ -153,6 +158,8 @@ class ContractBaselineStore:
             history = known.approved.get(tool_id)
             baseline = history[-1] if history else None
             contract = None if tool_id in gone else live.get(tool_id)
+            if baseline and tool_id in met and _met_since(met[tool_id], baseline):
+                contract = met[tool_id]  # some other process has it, whatever this one's registry says
             if contract is None and baseline is None:
                 continue
             approved = baseline and self.seen.find(tool_id, baseline.fingerprint)
@@ -190,14 +197,19 @@ class ContractBaselineStore:
         """Make these the approved contracts, in one signed decision.
 
         Args:
-            contracts: tool id to the fingerprint that the person was shown.
+            contracts: tool id to the fingerprint that the person was shown; "" takes back what was approved.
 
         Raises:
             NotFoundError: a contract that nobody has met.
             Unauthorised: this person may not decide.
         """
         for tool_id, fingerprint in contracts.items():
-            if self.seen.find(tool_id, fingerprint) is None:
+            if not fingerprint:
+                continue
+            contract = self.seen.find(tool_id, fingerprint)
+            if contract is not None and contract.damaged:
+                raise StoreCorrupt(f"the stored contract of {tool_id} is not what its fingerprint says")
+            if contract is None:
                 raise NotFoundError(
                     f"no contract {plain(shorten(fingerprint, 80), one_line=True)!r} of {tool_id} was ever met",
                     "sb runtime-guard show lists them",
@@ -268,7 +280,14 @@ class ContractBaselineStore:
         for tool_id, fingerprint in contracts.items():
             baseline = Baseline(tool_id, fingerprint, name, str(statement["at"]), str(statement["reason"]))
             known.approved.setdefault(tool_id, []).append(baseline)
+            if not fingerprint:
+                del known.approved[tool_id]
             known.unreadable.pop(tool_id, None)
+
+
+def _met_since(contract: SeenContract, baseline: Baseline) -> bool:
+    """Whether an executor met another contract after this one was approved."""
+    return contract.fingerprint != baseline.fingerprint and iso(contract.last_seen_at / 1e6) >= baseline.at
 
 
 def _loaded_everywhere(source: str) -> bool:

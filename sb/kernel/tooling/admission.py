@@ -132,7 +132,12 @@ class Admission:
         call.contract["tool_contract_baseline"] = str(status)
         if status is BaselineStatus.CHANGED:
             call.contract["tool_contract_baseline_fingerprint"] = detail
-        if self.enforcement is not ContractEnforcement.ENFORCE or not call.tool.high_risk:
+        if self.enforcement is not ContractEnforcement.ENFORCE:
+            return
+        # A change cannot talk the harm down: what the approved contract could do counts too.
+        if not call.tool.high_risk and not (
+            status is BaselineStatus.CHANGED and baselines.harmful(call.tool_id, detail)
+        ):
             return
         if status is BaselineStatus.UNREADABLE:
             reason = f"whether the contract of {call.tool_id} is approved cannot be told: {detail}"
