@@ -12,6 +12,8 @@ from typing import Any
 from evals.bench.reference import DurableReference, MemoryReference
 from evals.bench.timing import Comparison, block, compare
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolPolicy, ToolRegistry
+from sb.kernel.authority.signing import Label
+from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.tooling.executor import ToolExecutor
 from sb.kernel.tooling.workers import Workers
 from sb.state import EventLog
@@ -87,6 +89,24 @@ def comparisons(folder: Path) -> Iterator[Comparison]:
         lambda: durable_reference.call(ARGS),
         calls=300,
         bar=3.0,
+    )
+    store = ContractBaselineStore(log)
+    store.seen.note_all(tools)
+    store.approve({spec.tool_id: spec.contract_fingerprint() for spec in tools.list_all()}, Label("ada"))
+    compared = ToolExecutor(
+        tools,
+        event_log=log,
+        workers=InlineWorkers(),
+        contract_enforcement="enforce",
+        contract_baseline_store=store,
+    )
+    yield compare(
+        "durable call, contract baseline enforced",
+        lambda: compared.execute(ctx, "bench.write", ARGS),
+        "the same without baselines",
+        lambda: inline.execute(ctx, "bench.write", ARGS),
+        calls=300,
+        bar=None,
     )
     threaded = ToolExecutor(tools, event_log=log)
     yield compare(

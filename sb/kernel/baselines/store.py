@@ -24,6 +24,7 @@ from sb.sources import iso
 from sb.state import EventLog, Subject
 from sb.text import nearest, plain, shorten
 
+RECENT_S = 1.0
 _NEWEST = "SELECT max(id) FROM events WHERE call_id = ? AND substr(kind, 1, 7) <> 'kernel.'"
 
 
@@ -124,11 +125,17 @@ class ContractBaselineStore:
         self.seen = SeenContracts(log, surface)
         self._reference = f"contracts/{surface}"
         self._known = _Known()
+        self._read_at = -RECENT_S
 
-    def status(self, tool_id: str, fingerprint: str) -> tuple[BaselineStatus, str]:
-        """How this contract stands, and the approved fingerprint or the reason why that cannot be told."""
+    def status(self, tool_id: str, fingerprint: str, *, exact: bool = True) -> tuple[BaselineStatus, str]:
+        """How this contract stands, and the approved fingerprint or the reason why that cannot be told.
+
+        Args:
+            exact: as of now; False for at most RECENT_S ago, which costs no query.
+        """
         try:
-            known = self._current()
+            recent = not exact and self._log.clock.monotonic() - self._read_at < RECENT_S
+            known = self._known if recent else self._current()
         except SBError as error:
             return BaselineStatus.UNREADABLE, error.message
         if tool_id in known.unreadable:
@@ -242,6 +249,7 @@ class ContractBaselineStore:
 
     def _current(self) -> _Known:
         newest, token = self._newest(), self.authority.token()
+        self._read_at = self._log.clock.monotonic()
         known = self._known
         if (known.newest, known.token) != (newest, token):
             if token != known.token or newest < known.newest:

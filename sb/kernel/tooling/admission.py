@@ -128,7 +128,7 @@ class Admission:
             self._check_baseline(call, self.baselines, current)
 
     def _check_baseline(self, call: ToolCall, baselines: ContractBaselineStore, current: str) -> None:
-        status, detail = baselines.status(call.tool_id, current)
+        status, detail = baselines.status(call.tool_id, current, exact=call.tool.high_risk)
         call.contract["tool_contract_baseline"] = str(status)
         if status is BaselineStatus.CHANGED:
             call.contract["tool_contract_baseline_fingerprint"] = detail
