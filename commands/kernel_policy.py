@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,14 +15,15 @@ from sb.commands.session import configuration
 
 from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, UsageError
+from sb.sources import SYSTEM_CLOCK, iso
 from sb.text import nearest, plain, shorten
 
 if TYPE_CHECKING:
     from sb.config import Config
     from sb.config.rules import PolicyRule
     from sb.kernel.contracts import ToolSpec
-    from sb.kernel.policy.explain import Explanation
-    from sb.kernel.tooling.permissions import ToolPolicy
+    from sb.kernel.policy.explain import Explanation, Judge
+    from sb.kernel.policy.replay import Replay
     from sb.kernel.tooling.registry import ToolRegistry
 
 app = typer.Typer(
@@ -38,14 +39,18 @@ File = Annotated[
 WIDEST = 60  # characters of a reason in a table
 
 
-def _policy(config: Config, file: Path | None) -> tuple[ToolPolicy, tuple[PolicyRule, ...]]:
+def _rules(config: Config, file: Path | None) -> tuple[PolicyRule, ...]:
     from sb.config.sources import read_rules
-    from sb.kernel.policy.rules import WrittenPolicy
-    from sb.kernel.run_context import SafetyMode
-    from sb.kernel.tooling.permissions import ToolPolicy
 
-    rules = config.policy if file is None else read_rules(file, os.environ)
-    return ToolPolicy(SafetyMode(config.safety_mode), rules=WrittenPolicy(rules)), rules
+    return config.policy if file is None else read_rules(file, os.environ)
+
+
+def _judge(config: Config, file: Path | None) -> Judge:
+    from sb.kernel.policy.explain import Judge
+    from sb.runtime import granted_permissions, open_policy
+
+    config = replace(config, policy=_rules(config, file))
+    return Judge(open_policy(config), _registry(config), granted_permissions(config))
 
 
 def _registry(config: Config) -> ToolRegistry:
@@ -65,24 +70,25 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Say the rules in words, and what is odd about them."""
-    from sb.kernel.policy.explain import oddities
+    from sb.kernel.policy.oddities import oddities
     from sb.kernel.policy.rules import ALLOW, in_words
 
     config = configuration(ctx)
-    _, rules = _policy(config, file)
+    rules = _rules(config, file)
     odd = oddities(rules, _registry(config).list_ids(), list(config.agents))
+    notes = []
+    if any(rule.effect == ALLOW for rule in rules):
+        notes.append("some rules allow, so whatever no rule allows or sends to a person is denied")
+    if not rules:
+        notes.append("no rules are written: allowlists, ceilings and safety modes decide")
     if as_json:
         items = [vars(rule) | {"args": dict(rule.args), "words": in_words(rule)} for rule in rules]
-        output.emit_json({"items": items, "warnings": odd})
+        output.emit_json({"items": items, "warnings": odd, "notes": notes})
     else:
         for rule in rules:
             output.line(f"{rule.name}: {in_words(rule)}" + (f" ({rule.reason})" if rule.reason else ""))
-        for warning in odd:
-            note(f"warning: {warning}")
-        if any(rule.effect == ALLOW for rule in rules):
-            note("some rules allow, so whatever no rule allows or sends to a person is denied")
-        elif not rules:
-            note("no rules are written: allowlists, ceilings and safety modes decide")
+        for line in [*(f"warning: {warning}" for warning in odd), *notes]:
+            note(line)
     if odd and strict:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -92,30 +98,31 @@ def explain(
     ctx: typer.Context,
     call: Annotated[str, typer.Argument(help="A tool's id, or the id of a call on record.")],
     args: Annotated[
-        str, typer.Option(help="Arguments as a JSON object; @FILE reads them from a file, - from stdin.")
-    ] = "{}",
-    agent: Annotated[str, typer.Option(help="Who calls.")] = "operator",
+        str,
+        typer.Option(help="Arguments as a JSON object, {} if not given; @FILE reads a file, - stdin."),
+    ] = "",
+    agent: Annotated[str, typer.Option(help="Who calls, operator if not given.")] = "",
     mode: Annotated[str, typer.Option(help="Safety mode of the run: normal, safe or strict.")] = "normal",
     file: File = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what the policy decides about one call, and why; exit 4 if it may not simply run."""
-    from sb.kernel.policy.explain import explain as explained
     from sb.kernel.run_context import SafetyMode
     from sb.kernel.tooling.permissions import PolicyAction
 
     config = configuration(ctx)
-    registry, (policy, _) = _registry(config), _policy(config, file)
-    given = read_arguments(args)
-    if call.startswith("call_"):
-        spec, agent, given = _on_record(config, registry, policy, call)
+    judge = _judge(config, file).under(choice("--mode", mode, SafetyMode))
+    if not call.startswith("call_"):
+        spec, who, given = (
+            _registered(judge.registry, call),
+            agent or "operator",
+            read_arguments(args or "{}"),
+        )
+    elif args or agent:
+        raise UsageError("a call on record has its own agent and arguments: leave out --agent and --args")
     else:
-        found = registry.get(call)
-        if found is None:
-            shown = plain(shorten(call, 60), one_line=True)
-            raise NotFoundError(f"no tool {shown!r}{nearest(call, registry.list_ids())}", "sb kernel tools")
-        spec = found
-    result = explained(policy.bound_by(choice("--mode", mode, SafetyMode)), registry, spec, agent, given)
+        spec, who, given = _on_record(config, judge, call)
+    result = judge.explain(spec, who, given)
     if as_json:
         output.emit_json(result.to_dict())
     else:
@@ -123,38 +130,42 @@ def explain(
     raise typer.Exit(ExitCode.OK if result.decision.action is PolicyAction.ALLOW else ExitCode.DENIED)
 
 
-def _on_record(
-    config: Config, registry: ToolRegistry, policy: ToolPolicy, call_id: str
-) -> tuple[ToolSpec, str, dict[str, Any]]:
-    from sb.kernel.policy.replay import doubtful_arguments, spec_on_record
+def _registered(registry: ToolRegistry, tool_id: str) -> ToolSpec:
+    spec = registry.get(tool_id)
+    if spec is None:
+        shown = plain(shorten(tool_id, 60), one_line=True)
+        raise NotFoundError(f"no tool {shown!r}{nearest(tool_id, registry.list_ids())}", "sb kernel tools")
+    return spec
+
+
+def _on_record(config: Config, judge: Judge, call_id: str) -> tuple[ToolSpec, str, dict[str, Any]]:
+    from sb.kernel.policy.on_record import spec_on_record, untold
     from sb.runtime import open_log
 
     event = next(open_log(config).events(call_id=call_id, limit=1), None)
     if event is None:
-        raise NotFoundError(
-            f"no call {plain(shorten(call_id, 40), one_line=True)!r} is on record", "sb audit tail"
-        )
-    spec = spec_on_record(event, registry)
-    args = (event.payload or {}).get("args")
+        shown = plain(shorten(call_id, 40), one_line=True)
+        raise NotFoundError(f"no call {shown!r} is on record", "sb audit tail")
+    spec, agent = spec_on_record(event, judge.registry), event.subject.agent
     if spec is None:
         raise UsageError(
             f"the tool {event.subject.tool_id} is not registered, and its class is not on record"
         )
-    doubtful = doubtful_arguments(policy, spec, event.subject.agent, args)
-    if doubtful:
-        note(f"warning: {doubtful} is not on record as it was, so this may be wrong")
-    return spec, event.subject.agent, args if isinstance(args, dict) else {}
+    recorded = (event.payload or {}).get("args")
+    args = recorded if isinstance(recorded, dict) else {}
+    doubt = untold(judge.policy, spec, agent, recorded, judge.decide(spec, agent, args))
+    if doubt:
+        note(f"warning: {doubt} is not on record as it was, so this may be wrong")
+    return spec, agent, args
 
 
 def _print(result: Explanation) -> None:
     decision = result.decision
-    why = f" ({decision.rule})" if decision.rule else ""
-    output.line(f"{result.tool_id} by {result.agent}: {decision.action}{why}")
-    for rule, reason in decision.reasons or ((decision.rule, decision.reason),):
-        if reason:
-            output.line(f"  because {reason} ({rule})")
+    output.line(f"{result.tool_id} by {result.agent}: {decision.action} ({decision.rule})")
+    if decision.reason:
+        output.line(f"  because {decision.reason}")
     for hit in result.hits:
-        output.line(f"  fits {hit.rule}, which would {hit.effect}")
+        output.line(f"  fits {hit.rule} ({hit.effect}): {hit.reason}")
     for name in result.misses:
         output.line(f"  does not fit the arguments of {name}")
     if result.remedy:
@@ -176,34 +187,48 @@ def replay(
     from sb.runtime import open_log
 
     config = configuration(ctx)
-    policy, _ = _policy(config, file)
-    start = int((time.time() - parse_duration(since)) * 1e6)
+    judge = _judge(config, file)
+    start = int((SYSTEM_CLOCK.now() - parse_duration(since)) * 1e6)
     found = replayed(
         open_log(config),
-        policy,
-        _registry(config),
+        judge,
         since=start,
         agent=agent,
         tool_id=tool,
         limit=limit,
         progress=progress("judging"),
     )
-    differing = sum(count for (then, now), count in found.calls.items() if then != now)
+    counts = [{"then": then, "now": now, "calls": n} for (then, now), n in sorted(found.calls.items())]
     if as_json:
-        counts = [{"then": then, "now": now, "calls": n} for (then, now), n in sorted(found.calls.items())]
+        totals = {"differing": found.differing, "untold": found.untold, "skipped": found.skipped}
         output.emit_json(
-            {"counts": counts, "skipped": found.skipped, "items": [call.to_dict() for call in found.changed]}
+            {
+                "items": [call.to_dict() for call in found.changed],
+                "counts": counts,
+                **totals,
+                "pruned": found.pruned,
+            }
         )
         return
-    if found.calls:
-        rows = [(then, now, n) for (then, now), n in sorted(found.calls.items())]
-        output.table(["then", "now", "calls"], rows)
+    _print_replay(found, counts)
+
+
+def _print_replay(found: Replay, counts: list[dict[str, Any]]) -> None:
+    if counts:
+        output.table(["then", "now", "calls"], [tuple(row.values()) for row in counts])
     for call in found.changed:
-        why = shorten(call.reason, WIDEST) or call.rule
-        output.line(f"{call.call_id} {call.agent} {call.tool_id}: {call.then} -> {call.now}: {why}")
-    total = sum(found.calls.values())
+        when, why = iso(call.at / 1e6)[:19], shorten(call.reason, WIDEST)
+        rule = f" ({call.rule})" if call.rule else ""
+        output.line(
+            f"{call.call_id} {when}Z {call.agent} {call.tool_id}: {call.then} -> {call.now}{rule}: {why}"
+        )
     note(
-        f"{differing} of {total} calls would have ended otherwise; {found.skipped} were refused for other reasons"
+        f"{found.differing} of {found.total} calls would have ended otherwise; {found.untold} cannot be told"
     )
-    if len(found.changed) < differing:
-        note(f"showing {len(found.changed)} of {differing}; --limit 0 shows all")
+    if found.skipped:
+        note(f"{found.skipped} were refused for reasons that no policy decides")
+    if found.pruned:
+        note(f"{found.pruned} rows were pruned and no longer say what became of their calls")
+    hidden = found.differing + found.untold - len(found.changed)
+    if hidden:
+        note(f"{hidden} more are not shown: --limit 0 shows all")

@@ -19,10 +19,13 @@ ROOT = Path(__file__).parents[1]
 def commands() -> Iterator[tuple[str, Any]]:
     """Every command and group, with the words that call it."""
     for name in COMMANDS:
-        command = load(name)
-        yield f"sb {name}", command
-        for verb in getattr(command, "commands", {}):
-            yield f"sb {name} {verb}", command.commands[verb]
+        yield from _with_verbs(f"sb {name}", load(name))
+
+
+def _with_verbs(words: str, command: Any) -> Iterator[tuple[str, Any]]:
+    yield words, command
+    for verb, inner in getattr(command, "commands", {}).items():
+        yield from _with_verbs(f"{words} {verb}", inner)
 
 
 def help_text(words: str, command: Any) -> str:

@@ -181,6 +181,11 @@ def open_policy(config: Config) -> ToolPolicy:
     return ToolPolicy(SafetyMode(config.safety_mode), rules=WrittenPolicy(config.policy))
 
 
+def granted_permissions(config: Config) -> dict[str, tuple[str, ...]]:
+    """Agent name to the permissions that the configuration grants."""
+    return {name: agent.permissions for name, agent in config.agents.items()}
+
+
 def _approval_settings(config: Config) -> ApprovalSettings:
     limits = config.approvals
     return ApprovalSettings(
@@ -213,7 +218,7 @@ def open_runtime(
             open_policy(config),
             log,
             contract_enforcement=config.contract_enforcement,
-            permissions={name: agent.permissions for name, agent in config.agents.items()},
+            permissions=granted_permissions(config),
             contract_baseline_store=baselines,
             authority=authority,
             approvals=_approval_settings(config),

@@ -12,6 +12,22 @@ from sb.config.kinds import CEILINGS, Kind, Reading, choice, listing, text
 from sb.text import nearest
 
 EFFECTS = ("deny", "approve", "allow")
+BUILT_IN = frozenset(  # what the log calls the kernel's own rules
+    {
+        "blocked_tools",
+        "allowed_tools",
+        "allowlisted_agents",
+        "safe_mode",
+        "strict_mode",
+        "destructive",
+        "policy.default",
+        "capabilities",
+        "requires_permission",
+        "requires_approval",
+        "approval_denied",
+        "approval_refused",
+    }
+)
 _PATTERN = text("a pattern, such as files.* (in quotes where it begins with *)")
 
 
@@ -24,7 +40,7 @@ class PolicyRule:
         tools, agents: patterns, of which one has to fit; no agents means every agent.
         classes: safety classes; none means every class.
         args: argument name to patterns; each named argument has to fit one of its own.
-        name: as reports call it.
+        name: as reports and the log call it.
         reason: said to the agent and the operator, or "".
     """
 
@@ -46,9 +62,7 @@ def _patterns() -> Kind[tuple[str, ...]]:
             return None if one is None else (one,)
         found = many.parse(node, key, reading)
         if found == () and not node.items:
-            reading.wrong(
-                node, key, "is an empty list, which fits nothing", "remove the key to mean everything"
-            )
+            reading.wrong(node, key, "is an empty list, which fits nothing")
             return None
         return found
 
@@ -59,6 +73,8 @@ def _arguments(node: Node, key: str, reading: Reading) -> Mapping[str, tuple[str
     if not isinstance(node, Table):
         reading.wrong(node, key, f"must be a mapping of arguments to patterns, not {describe(node)}")
         return None
+    if not node.entries:
+        reading.wrong(node, key, "is empty, which would fit every call", "remove the key to mean that")
     found = {}
     for entry in node.entries:
         patterns = _patterns().parse(entry.value, f"{key}.{entry.key}", reading)
@@ -67,12 +83,25 @@ def _arguments(node: Node, key: str, reading: Reading) -> Mapping[str, tuple[str
     return MappingProxyType(found)
 
 
+def _name() -> Kind[str]:
+    word = text("a name")
+
+    def parse(node: Node, key: str, reading: Reading) -> str | None:
+        name = word.parse(node, key, reading)
+        if name is not None and (name in BUILT_IN or name.startswith("policy[")):
+            reading.wrong(node, key, f"{describe(node)} is what the kernel calls another rule")
+            return None
+        return name
+
+    return Kind(word.label, parse)
+
+
 _KEYS: Mapping[str, Kind[Any]] = {
     **dict.fromkeys(EFFECTS, _patterns()),
     "agents": _patterns(),
     "classes": listing(choice(*CEILINGS)),
     "args": Kind("a mapping of arguments to patterns", _arguments),
-    "name": text("a name"),
+    "name": _name(),
     "reason": text("a reason"),
 }
 

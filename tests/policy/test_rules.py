@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.config.rules import PolicyRule
 from sb.kernel import RunContext, SafetyClass, SafetyMode, ToolExecutor, ToolPolicy, ToolRegistry, ToolSpec
-from sb.kernel.policy.patterns import matches, permits, touches
 from sb.kernel.policy.rules import WrittenPolicy
 from sb.kernel.tooling.permissions import PolicyAction
 
@@ -113,6 +110,20 @@ def test_every_reason_for_a_person_is_given() -> None:
     assert {name for name, _ in decision.reasons} == {"destructive", "approve *", "approve files.*"}
 
 
+def test_what_allows_needs_every_spelling_and_what_denies_one() -> None:
+    path = {"path": ("docs/*",)}
+    for value, allowed, denied in (
+        ("docs/a", True, True),
+        ("docs/../secrets", False, True),
+        ("x", False, False),
+    ):
+        only = action([rule("allow", "*", args=path)], {"path": value}, SafetyClass.LOCAL_WRITE)
+        never = action([rule("deny", "*", args=path)], {"path": value}, SafetyClass.LOCAL_WRITE)
+        assert (only is PolicyAction.ALLOW, never is PolicyAction.DENY) == (allowed, denied)
+    absent = action([rule("allow", "*", args=path)], {}, SafetyClass.LOCAL_WRITE)
+    assert absent is PolicyAction.DENY
+
+
 def test_no_rule_lifts_what_is_built_in() -> None:
     everything = WrittenPolicy([rule("allow", "*")])
     assert (
@@ -129,44 +140,6 @@ def test_no_rule_lifts_what_is_built_in() -> None:
         .action
         is PolicyAction.DENY
     )
-
-
-@pytest.mark.parametrize(
-    ("pattern", "value", "permitted", "touched"),
-    [
-        ("docs/*", "docs/a/b", True, True),
-        ("docs/*", "docs/../secrets/key", False, True),
-        ("secrets/*", "docs/../secrets/key", False, True),
-        ("secrets/*", "./secrets/key", False, True),
-        ("secrets/*", "secrets//key", True, True),
-        ("docs/*", ["docs/a", "etc/x"], False, True),
-        ("rm *", ["rm", "-rf", "/"], False, True),
-        ("*x*", {"a": {"b": "x"}}, False, True),
-        ("12", 12, True, True),
-        ("true", True, True, True),
-        ("*", None, True, True),
-        ("*", [], False, True),
-        ("*", "any\nthing", True, True),
-        ("Docs/*", "docs/a", False, False),
-        ("[", "[", True, True),
-    ],
-)
-def test_patterns_permit_only_what_fits_wholly_and_touch_what_fits_anywhere(
-    pattern: str, value: object, permitted: bool, touched: bool
-) -> None:
-    assert (permits(pattern, value), touches(pattern, value)) == (permitted, touched)
-
-
-@pytest.mark.parametrize("pattern", ["*a*a*a*a*a*b", "*" * 40 + "b", "[ab]*" * 10 + "c"])
-def test_a_hostile_text_costs_no_more_than_its_length(pattern: str) -> None:
-    def cost(size: int) -> float:
-        text = "a" * size
-        started = time.perf_counter()
-        assert not matches(pattern, text)
-        return time.perf_counter() - started
-
-    cost(1000)
-    assert cost(400_000) < 100 * max(cost(40_000), 0.001)
 
 
 def test_a_rule_that_cannot_be_judged_denies() -> None:

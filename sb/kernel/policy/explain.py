@@ -1,17 +1,32 @@
-"""Why does a policy decide as it does, and what is odd about its rules?"""
+"""Why may a call run, wait or not run, and what would change that?"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sb.config.rules import PolicyRule
 from sb.kernel.contracts import ToolSpec
-from sb.kernel.policy.patterns import matches
 from sb.kernel.policy.rules import DENY, NOT_ALLOWED, Hit, fits_arguments, fits_call
-from sb.kernel.tooling.permissions import PolicyAction, PolicyDecision, ToolPolicy
+from sb.kernel.run_context import SafetyMode
+from sb.kernel.tooling.permissions import (
+    PolicyAction,
+    PolicyDecision,
+    ToolPolicy,
+    agent_denials,
+    built_in_reasons,
+)
 from sb.kernel.tooling.registry import ToolRegistry
+
+_REMEDIES = {
+    "blocked_tools": "taking the tool off the blocked ones",
+    "allowed_tools": "putting the tool among the allowed ones",
+    "allowlisted_agents": "another allowlist in the tool's contract, approved again",
+    "safe_mode": "a run and a configuration in normal mode",
+    "strict_mode": "a run and a configuration in normal mode",
+    "capabilities": "other tools or another ceiling under agents: in the configuration",
+    "requires_permission": "the permission under agents: in the configuration",
+}
 
 
 @dataclass(frozen=True)
@@ -19,8 +34,8 @@ class Explanation:
     """A decision and what led to it.
 
     Args:
-        hits: every written rule that fits the call, also those that another one beats.
-        misses: rules about the tool that its arguments do not fit.
+        hits: every rule that fits the call, the built-in ones first, also those that another one beats.
+        misses: written rules about the tool that its arguments do not fit.
         remedy: what would change it, or "".
     """
 
@@ -45,68 +60,63 @@ class Explanation:
         }
 
 
-def explain(
-    policy: ToolPolicy, registry: ToolRegistry, spec: ToolSpec, agent: str, args: dict[str, Any]
-) -> Explanation:
-    """What the policy says about one call, and why; the agent's registered capabilities count too."""
-    decision = policy.evaluate(spec, agent, args)
-    refusal = registry.capability_refusal(spec, agent)
-    if decision.action is not PolicyAction.DENY and refusal:
-        decision = PolicyDecision(PolicyAction.DENY, refusal, "capabilities")
-    written = policy.rules.rules if policy.rules is not None else ()
-    about = [rule for rule in written if fits_call(rule, spec.tool_id, agent, spec.effective_class)]
-    hits = tuple(Hit(rule.name, rule.effect, rule.reason) for rule in about if fits_arguments(rule, args))
-    misses = tuple(rule.name for rule in about if not fits_arguments(rule, args))
-    return Explanation(spec.tool_id, agent, decision, hits, misses, _remedy(decision, spec))
+@dataclass(frozen=True)
+class Judge:
+    """Decides as a call's admission does, up to the arguments' schema, without making the call.
+
+    Args:
+        permissions: agent name to the permissions that it has been granted.
+    """
+
+    policy: ToolPolicy
+    registry: ToolRegistry
+    permissions: Mapping[str, Collection[str]]
+
+    def under(self, mode: SafetyMode) -> Judge:
+        """The same for a run in this mode."""
+        return Judge(self.policy.bound_by(mode), self.registry, self.permissions)
+
+    def decide(self, spec: ToolSpec, agent: str, args: dict[str, Any]) -> PolicyDecision:
+        """The verdict on one call."""
+        decision = self.policy.evaluate(spec, agent, args)
+        if decision.action is not PolicyAction.DENY:
+            for rule, reason in agent_denials(spec, agent, self.registry, self.permissions):
+                return PolicyDecision(PolicyAction.DENY, reason, rule)
+        return decision
+
+    def explain(self, spec: ToolSpec, agent: str, args: dict[str, Any]) -> Explanation:
+        """The verdict on one call, and everything that has a part in it."""
+        decision = self.decide(spec, agent, args)
+        denials = [
+            *self.policy.built_in_denials(spec, agent),
+            *agent_denials(spec, agent, self.registry, self.permissions),
+        ]
+        hits = [Hit(rule, DENY, reason) for rule, reason in denials]
+        hits += [Hit(rule, "approve", reason) for rule, reason in built_in_reasons(spec)]
+        misses = []
+        for rule in self.policy.rules.rules if self.policy.rules is not None else ():
+            if not fits_call(rule, spec.tool_id, agent, spec.effective_class):
+                continue
+            if fits_arguments(rule, args):
+                hits.append(Hit.of(rule))
+            else:
+                misses.append(rule.name)
+        return Explanation(
+            spec.tool_id, agent, decision, tuple(hits), tuple(misses), _remedy(decision, hits, spec)
+        )
 
 
-def _remedy(decision: PolicyDecision, spec: ToolSpec) -> str:
+def _remedy(decision: PolicyDecision, hits: list[Hit], spec: ToolSpec) -> str:
+    """What would change a verdict: for a denial, each thing that denies has to go."""
     if decision.action is PolicyAction.ALLOW:
         return ""
     if decision.action is PolicyAction.REQUIRE_APPROVAL:
-        granted = "" if decision.rule == "destructive" else "; a grant can approve further ones in advance"
+        granted = "" if built_in_reasons(spec) else "; a grant can approve further ones in advance"
         return f"an operator's approval of the call{granted}"
+    denying = [hit.rule for hit in hits if hit.effect == DENY]
     if decision.rule == NOT_ALLOWED:
-        return f"a rule that allows {spec.tool_id}"
-    built_in = {
-        "blocked_tools": "taking the tool off the blocked ones",
-        "allowed_tools": "putting the tool among the allowed ones",
-        "allowlisted_agents": "another allowlist in the tool's contract, approved again",
-        "safe_mode": "a run and a configuration in normal mode",
-        "strict_mode": "a run and a configuration in normal mode",
-        "capabilities": "other tools or another ceiling under agents: in the configuration",
-    }
-    return built_in.get(decision.rule, f"removing or narrowing {decision.rule}")
-
-
-def oddities(rules: Collection[PolicyRule], tool_ids: Collection[str], agents: Collection[str]) -> list[str]:
-    """What its author probably did not mean, one line each.
-
-    Args:
-        tool_ids: of the tools that are registered. agents: those that the configuration names.
-    """
-    found = []
-    for rule in rules:
-        idle = [pattern for pattern in rule.tools if not _fits_any(pattern, tool_ids)]
-        found += [f"{rule.name}: no registered tool fits {pattern}" for pattern in idle]
-        strangers = [pattern for pattern in rule.agents if agents and not _fits_any(pattern, agents)]
-        found += [f"{rule.name}: no configured agent fits {pattern}" for pattern in strangers]
-        found += [
-            f"{rule.name}: it never matters, since {other.name} denies all of it"
-            for other in rules
-            if other is not rule and _covers(other, rule)
-        ]
-    names = [rule.name for rule in rules]
-    found += [f"{name}: several rules have this name" for name in sorted(set(names)) if names.count(name) > 1]
-    return found
-
-
-def _fits_any(pattern: str, names: Collection[str]) -> bool:
-    return any(matches(pattern, name) for name in names)
-
-
-def _covers(denial: PolicyRule, rule: PolicyRule) -> bool:
-    """Whether a rule that denies without conditions is about everything that the other one is about."""
-    if denial.effect != DENY or denial.args or denial.agents or denial.classes:
-        return False
-    return all(any(pattern in ("*", tool) for pattern in denial.tools) for tool in rule.tools)
+        denying.append(NOT_ALLOWED)
+    remedies = _REMEDIES | {NOT_ALLOWED: f"a rule that allows {spec.tool_id}"}
+    return ", and ".join(
+        dict.fromkeys(remedies.get(rule, f"removing or narrowing {rule}") for rule in denying)
+    )

@@ -1,27 +1,26 @@
-"""What would a policy have done to the calls on record?
-
-Arguments are on record redacted and clipped. Where a rule depends on one that is, the answer is that it cannot be told.
-"""
+"""What would a policy have done to the calls on record?"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from sb.decisions.namespace import BUDGET_EXCEEDED, RUN_STARTED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
-from sb.kernel.contracts import SafetyClass, ToolSpec
+from sb.kernel.contracts import SafetyClass
+from sb.kernel.policy.explain import Judge
+from sb.kernel.policy.on_record import spec_on_record, untold
 from sb.kernel.run_context import SafetyMode
-from sb.kernel.tooling.permissions import PolicyAction, ToolPolicy
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.tooling.permissions import PolicyAction
 from sb.sources import iso
 from sb.state import Event, EventLog
 
 UNTOLD = "cannot be told"
-_ALTERED = ("[redacted:", "… (")  # what the log puts in place of a value
+_ASKED = ("requires_approval", "approval_denied", "approval_refused")
+_CALLS = (TOOL_DISPATCH, TOOL_POLICY_BLOCKED, BUDGET_EXCEEDED)
 _NOT_ABOUT_POLICY = "other"
+_REPORT_EVERY = 1000  # rows
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Replayed:
     rule: str = ""
     reason: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return vars(self) | {"at": iso(self.at / 1e6)}
 
 
@@ -52,19 +51,36 @@ class Replay:
     """How many calls there were, and which of them would have ended otherwise.
 
     Args:
-        calls: (then, now) to how many. changed: the newest of those that differ. skipped: calls that were refused
-            for a reason that no policy decides, such as their arguments.
+        calls: (then, now) to how many.
+        changed: the newest of those that differ or cannot be told.
+        skipped: calls that were refused for a reason that no policy decides, such as their arguments.
+        pruned: rows that no longer say what became of a call.
     """
 
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     changed: list[Replayed] = field(default_factory=list)
     skipped: int = 0
+    pruned: int = 0
+
+    @property
+    def total(self) -> int:
+        """All calls that a policy decides."""
+        return self.calls.total()
+
+    @property
+    def differing(self) -> int:
+        """How many would have ended otherwise."""
+        return sum(n for (then, now), n in self.calls.items() if now not in (then, UNTOLD))
+
+    @property
+    def untold(self) -> int:
+        """How many cannot be told."""
+        return sum(n for (_, now), n in self.calls.items() if now == UNTOLD)
 
 
 def replay(
     log: EventLog,
-    policy: ToolPolicy,
-    registry: ToolRegistry,
+    judge: Judge,
     *,
     since: int,
     agent: str = "",
@@ -83,100 +99,63 @@ def replay(
     found = Replay()
     mode_of = lru_cache(maxsize=1024)(lambda run_id: _mode(log, run_id))
     total = log.head().seq
-    for event in log.events(since=since, agent=agent, tool_id=tool_id, newest_first=True):
-        if progress is not None and event.seq % 1000 == 0:
+    for number, event in enumerate(
+        log.events(since=since, agent=agent, tool_id=tool_id, newest_first=True), 1
+    ):
+        if progress is not None and number % _REPORT_EVERY == 0:
             progress(total - event.seq, total)
-        then = _then(event)
-        if not then:
+        if event.kind not in _CALLS:
             continue
+        if event.payload is None:
+            found.pruned += 1
+            continue
+        then = _then(event)
         if then == _NOT_ABOUT_POLICY:
             found.skipped += 1
-            continue
-        judged = _judge(event, then, policy.bound_by(mode_of(event.subject.run_id)), registry)
-        found.calls[then, judged.now] += 1
-        if judged.now != then and (not limit or len(found.changed) < limit):
-            found.changed.append(judged)
+        elif then:
+            judged = _judge(event, then, judge, mode_of(event.subject.run_id))
+            found.calls[then, judged.now] += 1
+            if judged.now != then and (not limit or len(found.changed) < limit):
+                found.changed.append(judged)
     if progress is not None:
         progress(total, total)
     return found
 
 
-def _mode(log: EventLog, run_id: str) -> SafetyMode:
+def _mode(log: EventLog, run_id: str) -> SafetyMode | None:
+    """The safety mode of a run, None if it is not on record."""
     started = next(log.events(run_id=run_id, kind=RUN_STARTED, limit=1), None)
-    word = ((started.payload if started else None) or {}).get("safety_mode", SafetyMode.NORMAL)
-    return SafetyMode(word) if word in list(SafetyMode) else SafetyMode.NORMAL
+    word = ((started.payload if started else None) or {}).get("safety_mode")
+    return SafetyMode(word) if word in list(SafetyMode) else None
 
 
 def _then(event: Event) -> str:
     """What became of the call that this event is the first of; "" for events that are no call's first."""
-    payload = event.payload
-    if event.kind not in (TOOL_DISPATCH, TOOL_POLICY_BLOCKED, BUDGET_EXCEEDED):
-        return ""
-    if payload is None:
-        return str(PolicyAction.DENY) if event.kind == TOOL_POLICY_BLOCKED else ""
+    payload = event.payload or {}
     phase = payload.get("phase")
     if phase == "intent" or (phase == "outcome" and "intent" not in payload):
         approved = "approval_id" in payload or "grant_id" in payload
         return str(PolicyAction.REQUIRE_APPROVAL if approved else PolicyAction.ALLOW)
     if phase != "refused":
         return ""
-    if str(payload.get("rule", "")).startswith(("requires_approval", "approval_")):
+    if payload.get("rule") in _ASKED:
         return str(PolicyAction.REQUIRE_APPROVAL)
     return str(PolicyAction.DENY) if event.kind == TOOL_POLICY_BLOCKED else _NOT_ABOUT_POLICY
 
 
-def _judge(event: Event, then: str, policy: ToolPolicy, registry: ToolRegistry) -> Replayed:
+def _judge(event: Event, then: str, judge: Judge, mode: SafetyMode | None) -> Replayed:
     subject = event.subject
     known = (subject.call_id, event.at, subject.agent, subject.tool_id, then)
-    spec = spec_on_record(event, registry)
+    spec = spec_on_record(event, judge.registry)
     if spec is None:
-        return Replayed(
-            *known, UNTOLD, "", "the tool is not registered and its safety class is not on record"
-        )
+        why = "the tool is not registered and its safety class is not on record"
+        return Replayed(*known, UNTOLD, "", why)
+    if mode is None and then == PolicyAction.DENY and spec.effective_class is not SafetyClass.READ_ONLY:
+        return Replayed(*known, UNTOLD, "", "the safety mode of its run is not on record")
+    judge = judge.under(mode or SafetyMode.NORMAL)  # what ran and could write ran in normal mode
     args = (event.payload or {}).get("args")
-    doubtful = doubtful_arguments(policy, spec, subject.agent, args)
-    if doubtful:
-        return Replayed(*known, UNTOLD, "", f"{doubtful} is not on record as it was")
-    refusal = registry.capability_refusal(spec, subject.agent)
-    if refusal:
-        return Replayed(*known, str(PolicyAction.DENY), "capabilities", refusal)
-    decision = policy.evaluate(spec, subject.agent, args if isinstance(args, dict) else {})
+    decision = judge.decide(spec, subject.agent, args if isinstance(args, dict) else {})
+    doubt = untold(judge.policy, spec, subject.agent, args, decision)
+    if doubt:
+        return Replayed(*known, UNTOLD, "", f"{doubt} is not on record as it was")
     return Replayed(*known, str(decision.action), decision.rule, decision.reason)
-
-
-def spec_on_record(event: Event, registry: ToolRegistry) -> ToolSpec | None:
-    """The contract of a call's tool: the registered one, or one of the safety class on record."""
-    spec = registry.get(event.subject.tool_id)
-    if spec is not None:
-        return spec
-    word = (event.payload or {}).get("safety_class")
-    if word not in list(SafetyClass):
-        return None
-    return ToolSpec(event.subject.tool_id, event.subject.tool_id, safety_class=SafetyClass(word))
-
-
-def doubtful_arguments(policy: ToolPolicy, spec: ToolSpec, agent: str, args: Any) -> str:
-    """The first argument that a rule depends on and that is not on record as it was, or ""."""
-    if policy.rules is None:
-        return ""
-    for rule in policy.rules.conditional(spec.tool_id, agent, spec.effective_class):
-        for name in rule.args:
-            if not isinstance(args, dict) or (name in args and any(map(_altered, _leaves(args[name])))):
-                return name
-    return ""
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _leaves(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item)
-    elif isinstance(value, str):
-        yield value
-
-
-def _altered(text: str) -> bool:
-    return any(mark in text for mark in _ALTERED)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from sb.canonical import canonical_bytes, digest
 from sb.config.rules import PolicyRule
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.policy.patterns import matches, permits, touches
+from sb.kernel.policy.patterns import any_fits, forms, matches, permits
 
 DENY, APPROVE, ALLOW = "deny", "approve", "allow"
 NOT_ALLOWED = "policy.default"
@@ -28,6 +28,10 @@ class Hit(NamedTuple):
     effect: str
     reason: str
 
+    @classmethod
+    def of(cls, rule: PolicyRule) -> Hit:
+        return cls(rule.name, rule.effect, rule.reason or in_words(rule))
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -35,7 +39,7 @@ class Verdict:
 
     Args:
         effect: deny, approve or allow.
-        hits: the rules that made it so, in the order in which they were written.
+        hits: the rules that fit, those that made it so first.
     """
 
     effect: str
@@ -71,7 +75,8 @@ class WrittenPolicy:
         known = self._look_up(tool_id, agent, safety_class)
         if not known.open_rules:
             return known.verdict
-        hits = [_hit(rule) for rule in known.open_rules if fits_arguments(rule, args)]
+        spelled: dict[str, list[str]] = {}
+        hits = [Hit.of(rule) for rule in known.open_rules if fits_arguments(rule, args, spelled)]
         return self._verdict([*known.verdict.hits, *hits]) if hits else known.verdict
 
     def conditional(self, tool_id: str, agent: str, safety_class: SafetyClass) -> tuple[PolicyRule, ...]:
@@ -89,7 +94,7 @@ class WrittenPolicy:
 
     def _work_out(self, tool_id: str, agent: str, safety_class: SafetyClass) -> _Known:
         about = [rule for rule in self.rules if fits_call(rule, tool_id, agent, safety_class)]
-        verdict = self._verdict([_hit(rule) for rule in about if not rule.args])
+        verdict = self._verdict([Hit.of(rule) for rule in about if not rule.args])
         if verdict.effect == DENY and verdict.hits:
             return _Known(verdict, ())
         return _Known(verdict, tuple(rule for rule in about if rule.args))
@@ -112,17 +117,34 @@ def fits_call(rule: PolicyRule, tool_id: str, agent: str, safety_class: SafetyCl
     )
 
 
-def fits_arguments(rule: PolicyRule, args: dict[str, Any]) -> bool:
-    """Whether each argument that the rule names is there and fits one of its patterns."""
-    fits = permits if rule.effect == ALLOW else touches
-    return all(
-        name in args and any(fits(pattern, args[name]) for pattern in patterns)
-        for name, patterns in rule.args.items()
-    )
+def fits_arguments(
+    rule: PolicyRule, args: dict[str, Any], spelled: dict[str, list[str]] | None = None
+) -> bool:
+    """Whether each argument that the rule names is there and fits one of its patterns.
+
+    Args:
+        spelled: keeps the spellings of arguments, so that several rules about one call work them out once.
+    """
+    if spelled is None:
+        spelled = {}
+    for name in rule.args:  # noqa: SIM110 - a generator takes twice as long
+        if not fits_argument(rule, name, args, spelled):
+            return False
+    return True
 
 
-def _hit(rule: PolicyRule) -> Hit:
-    return Hit(rule.name, rule.effect, rule.reason or in_words(rule))
+def fits_argument(rule: PolicyRule, name: str, args: dict[str, Any], spelled: dict[str, list[str]]) -> bool:
+    """Whether one argument that the rule names is there and fits one of its patterns; `spelled` as above."""
+    if name not in args:
+        return False
+    if rule.effect == ALLOW:
+        return any(permits(pattern, args[name]) for pattern in rule.args[name])
+    if name not in spelled:
+        spelled[name] = forms(args[name])
+    for pattern in rule.args[name]:  # noqa: SIM110 - a generator takes twice as long
+        if any_fits(pattern, spelled[name]):
+            return True
+    return False
 
 
 def in_words(rule: PolicyRule) -> str:

@@ -18,7 +18,7 @@ from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.tooling.arguments import problem_with, secrets_in
 from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.intents import KnownStep
-from sb.kernel.tooling.permissions import PolicyAction, ToolPolicy
+from sb.kernel.tooling.permissions import PolicyAction, ToolPolicy, agent_denials
 from sb.kernel.tooling.recorder import Recorder
 from sb.kernel.tooling.registry import IDEMPOTENCY_KEY, ToolRegistry, accepts_key
 from sb.text import human_bytes, nearest
@@ -155,14 +155,8 @@ class Admission:
         call.policy = policy.evaluate(spec, agent, call.args)
         if call.policy.action is PolicyAction.DENY:
             raise Refused(ToolErrorCode.PERMISSION_DENIED, call.policy.reason, call.policy.rule)
-        refusal = self.registry.capability_refusal(spec, agent)
-        if refusal:
-            raise Refused(ToolErrorCode.PERMISSION_DENIED, refusal, "capabilities")
-        granted = self.permissions.get(agent, ())
-        for permission in spec.requires_permission:
-            if permission not in granted:
-                reason = f"{spec.tool_id} requires permission {permission}, which agent {agent} has not been granted"
-                raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "requires_permission")
+        for rule, reason in agent_denials(spec, agent, self.registry, self.permissions):
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, rule)
 
     def _check_arguments(self, call: ToolCall) -> None:
         problem = problem_with(call.spec, call.args)

@@ -5,15 +5,18 @@ Everything that does not depend on the arguments is looked up, so 1 000 entries 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.canonical import canonical_bytes, digest
 from sb.kernel.contracts import SafetyClass, ToolSpec
 from sb.kernel.policy.rules import APPROVE, DENY, NOT_ALLOWED, WrittenPolicy
 from sb.kernel.run_context import SafetyMode
+
+if TYPE_CHECKING:
+    from sb.kernel.tooling.registry import ToolRegistry
 
 
 class PolicyAction(StrEnum):
@@ -102,23 +105,27 @@ class ToolPolicy:
 
     def evaluate(self, spec: ToolSpec, agent_name: str, args: dict[str, Any]) -> PolicyDecision:
         """The verdict for one call (kernel reference, "ToolPolicy factory methods")."""
-        tool_id = spec.tool_id
-        if tool_id in self.blocked_tools:
-            return PolicyDecision(PolicyAction.DENY, f"{tool_id} is blocked", "blocked_tools")
-        if self.allowed_tools is not None and tool_id not in self.allowed_tools:
-            return PolicyDecision(
-                PolicyAction.DENY, f"{tool_id} is not among the allowed tools", "allowed_tools"
-            )
-        if not spec.allows_agent(agent_name):
-            reason = f"agent {agent_name} is not on the allowlist of {tool_id}"
-            return PolicyDecision(PolicyAction.DENY, reason, "allowlisted_agents")
-        safety_class = spec.effective_class
-        if safety_class is not SafetyClass.READ_ONLY and self.mode is not SafetyMode.NORMAL:
-            reason = f"{tool_id} is {safety_class}: {self.mode} mode allows only read_only"
-            return PolicyDecision(PolicyAction.DENY, reason, f"{self.mode}_mode")
+        denials = self.built_in_denials(spec, agent_name)
+        if denials:
+            rule, reason = denials[0]
+            return PolicyDecision(PolicyAction.DENY, reason, rule)
         if self.rules is not None and self.rules.rules:
             return self._written(self.rules, spec, agent_name, args)
-        return _decided(_destructive(spec))
+        return _decided(built_in_reasons(spec))
+
+    def built_in_denials(self, spec: ToolSpec, agent_name: str) -> list[tuple[str, str]]:
+        """(rule, reason) of everything but the written rules that denies the agent the tool."""
+        tool_id, found = spec.tool_id, []
+        if tool_id in self.blocked_tools:
+            found.append(("blocked_tools", f"{tool_id} is blocked"))
+        if self.allowed_tools is not None and tool_id not in self.allowed_tools:
+            found.append(("allowed_tools", f"{tool_id} is not among the allowed tools"))
+        if not spec.allows_agent(agent_name):
+            found.append(("allowlisted_agents", f"agent {agent_name} is not on the allowlist of {tool_id}"))
+        if self.mode is not SafetyMode.NORMAL and spec.effective_class is not SafetyClass.READ_ONLY:
+            reason = f"{tool_id} is {spec.effective_class}: {self.mode} mode allows only read_only"
+            found.append((f"{self.mode}_mode", reason))
+        return found
 
     def _written(
         self, rules: WrittenPolicy, spec: ToolSpec, agent_name: str, args: dict[str, Any]
@@ -131,10 +138,28 @@ class ToolPolicy:
             )
             return PolicyDecision(PolicyAction.DENY, reason, rule)
         asked = tuple((hit.rule, hit.reason) for hit in verdict.hits if hit.effect == APPROVE)
-        return _decided((*_destructive(spec), *asked))
+        return _decided((*built_in_reasons(spec), *asked))
 
 
-def _destructive(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
+def agent_denials(
+    spec: ToolSpec, agent_name: str, registry: ToolRegistry, granted: Mapping[str, Collection[str]]
+) -> list[tuple[str, str]]:
+    """(rule, reason) of everything in an agent's registration that denies it the tool.
+
+    Args:
+        granted: agent name to the permissions that it has been granted.
+    """
+    refusal = registry.capability_refusal(spec, agent_name)
+    found = [("capabilities", refusal)] if refusal else []
+    for permission in spec.requires_permission:
+        if permission not in granted.get(agent_name, ()):
+            reason = f"{spec.tool_id} requires permission {permission}, which agent {agent_name} has not been granted"
+            found.append(("requires_permission", reason))
+    return found
+
+
+def built_in_reasons(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
+    """(rule, reason) for which a person has to agree whatever is written."""
     if spec.effective_class is not SafetyClass.DESTRUCTIVE:
         return ()
     return (("destructive", f"{spec.tool_id} is destructive: a person has to approve each call"),)

@@ -120,6 +120,7 @@ class Recorder:
             "rule": refusal.rule,
             "policy_version": call.policy_version,
             "args_digest": call.args_digest,
+            **_approval_rules(call),
             **call.contract,
         }
         said = {"reason": scrub(refusal.reason, call.secrets), "args": call.shown_args()}
@@ -149,6 +150,7 @@ class Recorder:
         facts = {"phase": "intent", "idempotency_key": step.idempotency_key, **self._facts(call)}
         if call.reasons:
             facts |= {"approval_id": call.approval_id} if call.approval_id else {"grant_id": call.grant_id}
+            facts |= _approval_rules(call)
         said = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE or bool(call.approval_id)
         with self.log.write(power=self._power or irreversible) as write:
@@ -231,6 +233,11 @@ class Recorder:
             result = redact_json(scrub(outcome.value, call.secrets))
         error = "" if outcome.code is None else f"{outcome.code}: {outcome.message}"
         return KeptStep(call.identity, result, error)
+
+
+def _approval_rules(call: ToolCall) -> dict[str, list[str]]:
+    """The names of the rules for which a person has to agree."""
+    return {"approval_rules": [reason["rule"] for reason in call.reasons]} if call.reasons else {}
 
 
 def _milliseconds(value: float) -> float:
