@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration, decider
 
 from sb.errors import UsageError
+from sb.text import nearest
+from sb.text import plain as printable
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -26,6 +30,13 @@ app = typer.Typer(
 @app.command()
 def console(
     ctx: typer.Context,
+    screen: Annotated[
+        str, typer.Argument(help="With --plain: home, approvals, contracts, runs or audit.")
+    ] = "home",
+    plain: Annotated[
+        bool,
+        typer.Option("--plain", help="Print one screen as lines, for screen readers and pipes, and end."),
+    ] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Show everything, decide nothing.")] = False,
     operator: Annotated[
         str, typer.Option("--as", help="The operator who decides, where this home has several keys.")
@@ -36,6 +47,9 @@ def console(
     port: Annotated[int, typer.Option(help="With --web: the port; 0 takes a free one.")] = 0,
 ) -> None:
     """Watch agents work, and decide, in a full-screen console."""
+    if plain:
+        _print(ctx, screen)
+        return
     if web:
         _serve(ctx, read_only, operator, port)
         return
@@ -53,6 +67,7 @@ def on_terminal() -> bool:
 
 def show(config: Config, *, read_only: bool = False, operator: str = "") -> None:
     """Run the console until it is left."""
+    gc.disable()  # nothing of what is imported now is garbage: looking for it costs a tenth of the start
     from sb.screens.app import ConsoleApp
     from sb.screens.state.records import Records
 
@@ -61,6 +76,23 @@ def show(config: Config, *, read_only: bool = False, operator: str = "") -> None
         ConsoleApp(records, read_only=read_only, operator=operator).run()
     finally:
         records.close()
+
+
+def _print(ctx: typer.Context, screen: str) -> None:
+    from sb.screens.state.plain import PLAIN
+    from sb.screens.state.records import Records
+
+    if screen not in PLAIN:
+        shown = printable(screen, one_line=True)
+        raise UsageError(f"no screen {shown!r}{nearest(screen, PLAIN)}", "one of " + ", ".join(PLAIN))
+    with closing(Records(configuration(ctx))) as records:
+        found = PLAIN[screen](records)
+    if found.rows:
+        output.table(found.titles, found.rows)
+    else:
+        note(f"nothing on screen {screen}")
+    if len(found.rows) < found.total:
+        note(f"showing {len(found.rows)} of {found.total:,}")
 
 
 def _serve(ctx: typer.Context, read_only: bool, operator: str, port: int) -> None:

@@ -27,7 +27,7 @@ def configuration(ctx: typer.Context, *, in_full: bool = False, quietly: bool = 
         in_full: say all of it, rather than the first and how many more.
         quietly: say nothing of it; the command reports it itself.
     """
-    from sb.runtime import current_config
+    from sb.config import current_config
 
     options = ctx.find_object(Options) or Options()
     config = current_config({"database": options.db})

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from sb.config import Config, load_config
+from sb.config import Config, current_config
 from sb.errors import ConfigError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
@@ -77,11 +76,6 @@ class Runtime:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def current_config(flags: Mapping[str, object] | None = None) -> Config:
-    """The configuration of this process: its environment and folder."""
-    return load_config(env=os.environ, cwd=Path.cwd(), flags=flags or {})
 
 
 def open_log(config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS) -> EventLog:

@@ -29,6 +29,14 @@ def plain(value: object, *, one_line: bool = False) -> str:
     return re.sub(r"[\n\t]+", " ", text) if one_line else text
 
 
+def revealed(text: str) -> str:
+    """Text in which every character that `plain` would remove stands as its escape: a backslash, u and four digits.
+
+    For what a person has to judge: a mark that is merely left out would make two different texts look alike.
+    """
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 def shorten(text: str, limit: int) -> str:
     """At most `limit` characters, the cut marked by an ellipsis."""
     return text if len(text) <= limit else text[: max(limit - 1, 0)] + "…"

@@ -2,44 +2,51 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
-from functools import partial
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sb.screens.actions import EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
-from sb.screens.approvals import ApprovalsScreen
-from sb.screens.audit import AuditScreen
-from sb.screens.contracts import ContractsScreen
-from sb.screens.dialogs import HelpScreen
-from sb.screens.home import HomeScreen
-from sb.screens.palette import ConsoleCommands
-from sb.screens.record import RecordScreen
-from sb.screens.runs import RunsScreen
 from sb.screens.section import Section
-from sb.screens.state.document import Document
-from sb.screens.state.events import record_document
-from sb.screens.state.home import Target
 from sb.screens.state.records import Look, Records
-from sb.screens.state.signer import Signer
-from textual import on
+from textual import events, on
 from textual.app import App
+from textual.command import Provider
 from textual.message import Message
+from textual.screen import Screen
 from textual.worker import get_current_worker
 
 from sb.duration import human_duration
 from sb.sources import iso
 from sb.text import plain
 
+if TYPE_CHECKING:
+    from sb.screens.state.document import Document
+    from sb.screens.state.home import Target
+    from sb.screens.state.signer import Signer
+
 LOOK_EVERY_S = 0.5
+TRANSITION_S = 0.01  # in which a new screen may settle before it is painted
 STALE_AFTER_S = 3.0
-SECTION_SCREENS: tuple[type[Section], ...] = (
-    HomeScreen,
-    ApprovalsScreen,
-    ContractsScreen,
-    RunsScreen,
-    AuditScreen,
-)
+
+
+def _screen(name: str) -> Callable[[], Screen[Any]]:
+    """Makes a section's screen, importing it then: the console starts without the others."""
+
+    def make() -> Screen[Any]:
+        screen: Screen[Any] = getattr(import_module(f"sb.screens.{name}"), f"{SECTIONS[name]}Screen")()
+        return screen
+
+    return make
+
+
+def _console_commands() -> type[Provider]:
+    from sb.screens.palette import ConsoleCommands
+
+    return ConsoleCommands
 
 
 class ConsoleApp(App[None]):
@@ -54,9 +61,9 @@ class ConsoleApp(App[None]):
 
     TITLE = "SecondBrain"
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[Any]] = {ConsoleCommands}
+    COMMANDS: ClassVar[set[Any]] = {_console_commands}
     COMMAND_PALETTE_BINDING = "ctrl+p"
-    MODES: ClassVar[dict[str, Any]] = {screen.name_: screen for screen in SECTION_SCREENS}
+    MODES: ClassVar[dict[str, Any]] = {name: _screen(name) for name in SECTIONS}
     DEFAULT_MODE = next(iter(SECTIONS))
     BINDINGS = bindings(EVERYWHERE)
 
@@ -80,7 +87,7 @@ class ConsoleApp(App[None]):
         self.read_only = read_only
         self.paused = False
         self.trouble = ""
-        self.signer = Signer(records, operator)
+        self.operator = operator
         self._operators = ""
         self._look_every_s = look_every_s
         self.leaving = threading.Event()
@@ -92,8 +99,23 @@ class ConsoleApp(App[None]):
         self.set_interval(1.0, self._tick)
         self.call_after_refresh(self._start_looking)
 
+    async def on_event(self, event: events.Event) -> None:
+        """What is pasted comes from anywhere, and a box would paint it as it is."""
+        if isinstance(event, events.Paste):
+            event = events.Paste(plain(event.text))
+        await super().on_event(event)
+
     def _start_looking(self) -> None:
+        if not gc.isenabled():  # whoever started us wanted the first screen first
+            gc.freeze()
+            gc.enable()
+        self.run_worker(self._import_the_rest, group="look", thread=True, exit_on_error=False)
         self.run_worker(self._keep_looking, group="look", thread=True, exit_on_error=False)
+
+    def _import_the_rest(self) -> None:
+        """So that the first visit of a section does not wait for it."""
+        for name in (*SECTIONS, "record", "palette", "grants"):
+            import_module(f"sb.screens.{name}")
 
     def _keep_looking(self) -> None:
         worker = get_current_worker()
@@ -104,6 +126,18 @@ class ConsoleApp(App[None]):
 
     def on_unmount(self) -> None:
         self.leaving.set()
+
+    @property
+    def looked(self) -> bool:
+        """Whether the database was found and looked at."""
+        return self._version is not None
+
+    @cached_property
+    def signer(self) -> Signer:
+        """Who decides."""
+        from sb.screens.state.signer import Signer
+
+        return Signer(self.records, self.operator)
 
     @property
     def section(self) -> Section | None:
@@ -144,7 +178,7 @@ class ConsoleApp(App[None]):
     def read_failed(self, trouble: str) -> None:
         """Keep what is on screen, say why it is old, and read again as soon as that is possible."""
         self._stale = True
-        self.trouble = f"{trouble}; trying again"
+        self.trouble = f"trying again: {trouble}"
         self._show_status()
 
     def _tick(self) -> None:
@@ -177,6 +211,10 @@ class ConsoleApp(App[None]):
         """Whether it can be done in this console at all."""
         return not (action.writes and self.read_only)
 
+    def delay_update(self, delay: float = TRANSITION_S) -> None:
+        """Textual waits 50 ms before it paints another screen, which one feels."""
+        super().delay_update(min(delay, TRANSITION_S))
+
     def go(self, name: str) -> None:
         """Show a section."""
         self.switch_mode(name)
@@ -186,11 +224,16 @@ class ConsoleApp(App[None]):
 
     def open_record(self, reference: str | int) -> None:
         """Show a call, or a row of the log, in full."""
+        from sb.screens.record import RecordScreen
+        from sb.screens.state.events import record_document
+
         shown = f"row {reference}" if isinstance(reference, int) else reference
         self.push_screen(RecordScreen(shown, lambda log: record_document(log, reference)))
 
     def open_fields(self, reference: str, fields: Document) -> None:
         """Show what is known already."""
+        from sb.screens.record import RecordScreen
+
         self.push_screen(RecordScreen(reference, lambda log: fields))
 
     def open_reference(self, reference: str) -> None:
@@ -198,40 +241,30 @@ class ConsoleApp(App[None]):
         if reference.isdecimal():
             self.open_record(int(reference))
         elif reference.startswith("run_"):
-            self.search_log(f"run:{reference}")
+            self.find_on("audit", f"run:{reference}")
         elif reference.startswith("apr_"):
-            self._find_on("approvals", reference)
+            self.find_on("approvals", reference)
         else:
             self.open_record(reference)
 
     def open_target(self, target: Target) -> None:
         """Go where a line of Home leads."""
         if isinstance(target.record, str) and target.section in ("approvals", "contracts"):
-            self._find_on(target.section, target.record)
+            self.find_on(target.section, target.record)
         elif target.record is not None:
             self.open_record(target.record)
         else:
             self.go(target.section)
 
-    def _find_on(self, name: str, reference: str) -> None:
-        """Go to a section and put the cursor on a record."""
+    def find_on(self, name: str, reference: str) -> None:
+        """Go to a section and find something there."""
         self.go(name)
 
         def find() -> None:
-            section = self.section
-            if isinstance(section, ApprovalsScreen | ContractsScreen):
-                section.find(reference)
+            if self.section is not None and self.section.name_ == name:
+                self.section.find(reference)
 
         self.call_after_refresh(find)
-
-    def search_log(self, text: str) -> None:
-        """Show the log, filtered."""
-        self.go("audit")
-        self.call_after_refresh(lambda: self._audit(lambda screen: screen.type_filter(text)))
-
-    def _audit(self, use: Callable[[AuditScreen], None]) -> None:
-        if isinstance(self.section, AuditScreen):
-            use(self.section)
 
     def commands(self) -> list[tuple[str, str, Callable[[], object]]]:
         """What the palette lists: text, help and what to call."""
@@ -266,6 +299,8 @@ class ConsoleApp(App[None]):
 
     def action_help(self) -> None:
         title = self.section.heading if self.section else self.TITLE
+        from sb.screens.dialogs import HelpScreen
+
         self.push_screen(HelpScreen(title, self.available()))
 
     def action_refresh(self) -> None:

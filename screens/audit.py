@@ -79,9 +79,11 @@ class AuditScreen(Filtering):
     def _step(self, message: Step) -> None:
         if message.search is not self.search:
             return
-        self.search.found = found = message.found
-        notice = EMPTY if not self.search.text else NO_HIT if found.complete else "Searching…"
-        self.rows.show(found.keys, notice)
+        before, found = self.search.found, message.found
+        self.search.found = found
+        if found.complete or len(found.keys) != len(before.keys):
+            notice = EMPTY if not self.search.text else NO_HIT if found.complete else "Searching…"
+            self.rows.show(found.keys, notice)
         self.show_status()
 
     def _looked(self, _: None) -> None:

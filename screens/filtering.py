@@ -46,10 +46,10 @@ class Filtering(Section):
             self.filter_changed()
             self.show_status()
 
-    def type_filter(self, text: str) -> None:
+    def find(self, reference: str) -> None:
         """Filter by this, as if it had been typed."""
         self.action_filter()
-        self.query_one("#filter", Input).value = text
+        self.query_one("#filter", Input).value = reference
         self.query("RowList").first().focus()
 
     def action_filter(self) -> None:

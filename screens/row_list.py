@@ -19,6 +19,8 @@ from textual.strip import Strip
 
 from sb.text import plain
 
+LOADING_AFTER_S = 0.2  # nobody needs to read of what is over by then
+
 
 class RowList(ScrollView, can_focus=True):
     """A list whose rows are fetched as they come into view.
@@ -83,6 +85,7 @@ class RowList(ScrollView, can_focus=True):
         self.listing = Listing()
         self._columns = columns
         self._notice = ""
+        self._loading = True
         self._told: int | None = None
 
     def show(self, keys: Sequence[int], notice: str = "") -> None:
@@ -93,7 +96,7 @@ class RowList(ScrollView, can_focus=True):
         """
         shift = self.listing.show(keys)
         self.listing.move_to(self.listing.index)  # off a heading
-        self._notice = notice
+        self._notice, self._loading = notice, False
         self.virtual_size = Size(0, len(keys) + 1)
         at_top = self.scroll_offset.y == 0 and self.listing.index < self._height
         if shift and not at_top:
@@ -101,6 +104,14 @@ class RowList(ScrollView, can_focus=True):
         self.refresh()
         self.ask(everything=True)
         self._tell()
+
+    def on_mount(self) -> None:
+        self.set_timer(LOADING_AFTER_S, self._still_loading)
+
+    def _still_loading(self) -> None:
+        if self._loading:
+            self._notice = "Loading…"
+            self.refresh()
 
     def put(self, rows: Mapping[int, Row]) -> None:
         """Rows that were fetched."""

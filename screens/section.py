@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from sb.screens.actions import ACTIONS, EVERYWHERE, SECTIONS, actions
 from sb.screens.chrome import KeyLine, SectionLine, StatusLine, TroubleLine
 from sb.screens.reading import Reading, trouble_of
+from sb.screens.row_list import RowList
 from sb.screens.state.records import Records
 from textual.app import ComposeResult
 from textual.events import Resize
 from textual.screen import Screen
 from textual.widget import Widget
+
+from sb.errors import StoreError
 
 if TYPE_CHECKING:
     from sb.screens.app import ConsoleApp
@@ -61,6 +64,10 @@ class Section(Reading, Screen[None]):
         """What is on screen, for the status line."""
         raise NotImplementedError
 
+    def find(self, reference: str) -> None:
+        """Put the cursor on a record, or show only what mentions this."""
+        raise NotImplementedError
+
     def start_over(self) -> None:
         """Another database is at the path: no number of a row means anything any more."""
 
@@ -89,7 +96,14 @@ class Section(Reading, Screen[None]):
         self.console_app.read_succeeded()
 
     def failed(self, error: BaseException) -> None:
-        self.console_app.read_failed(trouble_of(error))
+        trouble = trouble_of(error)
+        for rows in self.query(RowList):
+            if not rows.listing.keys:
+                rows.show((), f"This could not be read.\n\n{trouble}\n\nr tries again.")
+        if isinstance(error, StoreError):
+            self.console_app.read_failed(trouble)
+        else:
+            self.app.notify(trouble, title="not read", severity="error", timeout=8, markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         known = next((declared for declared in ACTIONS if declared.id == action), None)

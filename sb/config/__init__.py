@@ -7,7 +7,7 @@ from sb.config.document import Problem
 from sb.config.home import Home
 from sb.config.hosts import HostPattern
 from sb.config.kinds import AgentSettings
-from sb.config.load import load_config
+from sb.config.load import current_config, load_config
 from sb.config.model import SETTINGS, Config
 from sb.config.render import Shown, render_example, render_table, shown
 from sb.config.setting import Setting
@@ -24,6 +24,7 @@ __all__ = [
     "Setting",
     "Shown",
     "check",
+    "current_config",
     "find_project",
     "is_trusted",
     "load_config",

@@ -7,6 +7,7 @@ defaults give.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,11 @@ from sb.text import plain, shorten
 
 _REFUSED_SHOWN = 3
 _NAME_SHOWN = 200  # characters: the end of a path says the most
+
+
+def current_config(flags: Mapping[str, object] | None = None) -> Config:
+    """The configuration of this process: its environment and folder."""
+    return load_config(env=os.environ, cwd=Path.cwd(), flags=flags or {})
 
 
 def load_config(*, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object]) -> Config:

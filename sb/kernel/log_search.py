@@ -15,7 +15,7 @@ from sb.state import EVENT_COLUMNS, Event, EventLog
 FIELDS = {"kind": "kind", "agent": "agent", "tool": "tool_id", "run": "run_id", "call": "call_id"}
 FIRST_STEP = 2_000  # rows of the log
 LONGEST_STEP = 20_000
-_SEARCHED = " || ' ' || ".join([*FIELDS.values(), "coalesce(payload, '')"])
+_SEARCHED = ("payload", *FIELDS.values())
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,12 @@ class LogFilter:
 
     def condition(self) -> tuple[str, tuple[str, ...]]:
         """The SQL condition and its parameters."""
-        clauses = [f"{FIELDS[field]} LIKE ? ESCAPE '\\'" for field, _ in self.terms]
-        clauses += [f"{_SEARCHED} LIKE ? ESCAPE '\\'" for _ in self.words]
-        texts = [text for _, text in self.terms] + list(self.words)
-        return " AND ".join(clauses) or "1", tuple(f"%{_literal(text)}%" for text in texts)
+        terms = [(text, (FIELDS[field],)) for field, text in self.terms]
+        clauses, parameters = [], list[str]()
+        for text, columns in [*terms, *((word, _SEARCHED) for word in self.words)]:
+            clauses.append("(" + " OR ".join(f"{column} LIKE ? ESCAPE '\\'" for column in columns) + ")")
+            parameters += [f"%{_literal(text)}%"] * len(columns)
+        return " AND ".join(clauses) or "1", tuple(parameters)
 
 
 def _literal(text: str) -> str:

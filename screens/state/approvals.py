@@ -15,6 +15,7 @@ from sb.kernel.approvals.approval import MICROSECONDS, OPEN, Approval, ApprovalS
 from sb.kernel.approvals.description import description
 from sb.kernel.approvals.watching import Change, standing
 from sb.kernel.contracts import SafetyClass
+from sb.text import revealed
 
 APPROVAL_COLUMNS = (
     Column("state", 9),
@@ -55,7 +56,7 @@ def call_text(approval: Approval) -> str:
     args = approval.request.get("args", {})
     listed = args.items() if isinstance(args, dict) else [("args", args)]
     shown = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)[:200]}" for name, value in listed)
-    return f"{approval.tool_id}({shown})"
+    return revealed(f"{approval.tool_id}({shown})")
 
 
 def approval_row(approval: Approval, now: int) -> Row:

@@ -13,6 +13,7 @@ from sb.screens.state.records import Records
 
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.findings import Finding, Status, enforcement, log_standing, operators
 from sb.kernel.tooling.intents import Intents
@@ -77,10 +78,14 @@ def quickly(records: Records) -> dict[str, tuple[HomeLine, ...]]:
 
 
 def thoroughly(records: Records) -> dict[str, tuple[HomeLine, ...]]:
-    """What takes longer."""
+    """What takes longer; who may decide is said even where it cannot be relied on."""
+    try:
+        found = operators(records.config, records.authority("home"))
+    except Unauthorised as error:
+        found = [Finding("assurance", Status.FAIL, error.message, error.hint)]
     return {
         "contracts": tuple(_contracts(records.baselines("home"))),
-        "operators": tuple(_finding(found) for found in operators(records.config, records.authority("home"))),
+        "operators": tuple(map(_finding, found)),
     }
 
 

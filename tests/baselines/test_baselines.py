@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.config import current_config
 from sb.decisions.namespace import BASELINE_CHANGED
 from sb.errors import NotFoundError, UsageError
 from sb.kernel import RunContext, SafetyClass, ToolErrorCode, ToolExecutor, ToolRegistry, ToolResult, ToolSpec
@@ -23,7 +24,7 @@ from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.contracts import ToolArgSchema
 from sb.kernel.log_pruning import prune
 from sb.kernel.log_verification import verify
-from sb.runtime import current_config, open_runtime
+from sb.runtime import open_runtime
 from sb.state import EventLog, Subject
 from sb.store.database import open_database
 from tests.fakes import FakeClock

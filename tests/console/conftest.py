@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from sb.screens.dialogs import PassphraseScreen
 from sb.screens.state.records import Records
 from textual.pilot import Pilot
 
+from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
-from sb.runtime import Runtime, current_config, open_runtime
+from sb.runtime import Runtime, open_runtime
 from tests.conftest import approve_tools
 from tests.fakes import CountingIds, FakeClock
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
+FRAME_S = 1 / 60
 HOSTILE = (
     "see [/etc/passwd]",
     "[@click=app.quit]x[/]",
@@ -48,28 +51,30 @@ class Console:
 
         async def run() -> None:
             async with self.app.run_test(size=size) as pilot:
-                await self.settle(pilot)
+                await self.until(pilot, self._looked)
                 await script(pilot)
 
         asyncio.run(run())
 
+    def _looked(self) -> bool:
+        return self.app.trouble != "" or self.app.looked
+
     async def settle(self, pilot: Pilot[None]) -> None:
         """Wait until everything that was asked for has been read and painted."""
-        await self.until(pilot, lambda: not self._reading())
+        await self.until(pilot, lambda: True)
 
-    def _reading(self) -> bool:
-        return any(worker.group != "look" for worker in self.app.workers)
+    def _busy(self) -> bool:
+        pumps = (self.app, *self.app.screen_stack, *self.app.screen.query("*"))
+        reading = any(worker.group != "look" for worker in self.app.workers)
+        return reading or any(pump.message_queue_size for pump in pumps) or bool(self.app._batch_count)
 
     async def until(self, pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-        """Wait until it holds, and what that causes has been painted."""
-        for _ in range(400):
-            await pilot.pause()
-            if holds():
-                await pilot.pause()
-                if not self._reading():
-                    return
-            await asyncio.sleep(0.005)
-        raise AssertionError("it did not come to that:\n" + self.text())
+        """Wait until it holds, nothing is under way, and a frame or two have been painted since."""
+        end, calm = time.monotonic() + 10, 0
+        while calm < 4:
+            await asyncio.sleep(FRAME_S / 2)
+            calm = calm + 1 if not self._busy() and holds() else 0
+            assert time.monotonic() < end, "it did not come to that:\n" + self.text()
 
     async def shows(self, pilot: Pilot[None], text: str) -> None:
         """Wait until this is on screen."""
@@ -81,15 +86,15 @@ class Console:
 
     async def asks(self, pilot: Pilot[None]) -> None:
         """Wait until a passphrase is asked for; the worker that wants it goes on waiting."""
-        for _ in range(400):
-            await pilot.pause(0.005)
-            if isinstance(self.app.screen, PassphraseScreen):
-                return
-        raise AssertionError("no passphrase was asked for:\n" + self.text())
+        end = time.monotonic() + 10
+        while not isinstance(self.app.screen, PassphraseScreen):
+            await asyncio.sleep(FRAME_S)
+            assert time.monotonic() < end, "no passphrase was asked for:\n" + self.text()
 
     async def press(self, pilot: Pilot[None], *keys: str) -> None:
-        await pilot.press(*keys)
-        await self.settle(pilot)
+        for key in keys:
+            self.app.simulate_key(key)
+            await self.settle(pilot)
 
     def text(self) -> str:
         """What is on screen, line by line."""
@@ -138,11 +143,14 @@ class Agents:
                 self.runtime.executor.execute(ctx, tool, args)
         return ctx.run_id
 
+    def context(self, agent: str, intent: str = "") -> RunContext:
+        return RunContext.create(agent, intent=intent, clock=self.clock, ids=self.ids)
+
     def call(
         self, tool: str, args: dict[str, object], *, agent: str = "clerk", intent: str = ""
     ) -> ToolResult:
         """One call in a run of its own."""
-        ctx = RunContext.create(agent, intent=intent, clock=self.clock, ids=self.ids)
+        ctx = self.context(agent, intent)
         return self.runtime.executor.execute(ctx, tool, args)
 
     def pay(self, to: str = "bob", *, agent: str = "clerk") -> str:

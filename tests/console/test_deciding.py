@@ -7,6 +7,7 @@ from sb.screens.dialogs import DecisionScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.config import current_config
 from sb.kernel import RunContext
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.authority.authority import Authority
@@ -15,7 +16,6 @@ from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.seeding import carry_over
 from sb.kernel.tooling.executor import ToolExecutor
-from sb.runtime import current_config
 from tests.approvals.test_grants_and_watching import AskAlways
 from tests.console.conftest import Agents, Console
 from tests.console.test_screens import SIZES, name

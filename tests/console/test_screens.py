@@ -163,7 +163,7 @@ def test_a_record_named_in_the_palette_that_is_no_record_searches_the_log(
     agents.work(2)
 
     async def script(pilot: Pilot[None]) -> None:
-        console.app.search_log("bank.look")
+        console.app.find_on("audit", "bank.look")
         await console.shows(pilot, "2 of 7 · filter: bank.look")
 
     console(script)

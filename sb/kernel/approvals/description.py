@@ -8,6 +8,7 @@ from typing import Any
 from sb.duration import human_duration
 from sb.kernel.approvals.approval import MICROSECONDS, OPEN, Approval
 from sb.sources import iso
+from sb.text import revealed
 
 Section = tuple[str, list[str]]
 
@@ -60,8 +61,12 @@ def _tool(approval: Approval, request: dict[str, Any]) -> str:
 
 def _arguments(args: Any) -> list[str]:
     if not isinstance(args, dict):
-        return [json.dumps(args, ensure_ascii=False)]
-    return [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in args.items()] or ["none"]
+        return [_json(args)]
+    return [f"{revealed(str(name))} = {_json(value)}" for name, value in args.items()] or ["none"]
+
+
+def _json(value: Any) -> str:
+    return revealed(json.dumps(value, ensure_ascii=False))
 
 
 def _dicts(request: dict[str, Any], key: str) -> list[dict[str, Any]]:

@@ -1,0 +1,81 @@
+"""How does a screen read as plain lines, for a screen reader, a pipe or a terminal that is none?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sb.screens.state.approvals import APPROVAL_COLUMNS, approval_row
+from sb.screens.state.contracts import CONTRACT_COLUMNS, contract_row, ordered
+from sb.screens.state.events import EVENT_COLUMNS, event_row
+from sb.screens.state.home import Home, quickly, thoroughly
+from sb.screens.state.listing import Column, Row
+from sb.screens.state.records import Records
+from sb.screens.state.runs import RUN_COLUMNS, run_row
+
+from sb.kernel.approvals.approval import OPEN
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.runs import first_events, runs_at
+
+MOST_ROWS = 200
+
+
+@dataclass(frozen=True)
+class PlainScreen:
+    """One screen as a table.
+
+    Args:
+        total: how many rows there are; the newest MOST_ROWS are shown.
+    """
+
+    titles: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    total: int
+
+
+def _table(columns: Sequence[Column], rows: Sequence[Row], total: int) -> PlainScreen:
+    return PlainScreen(tuple(column.title for column in columns), [row.cells for row in rows], total)
+
+
+def _home(records: Records) -> PlainScreen:
+    lines = Home(**quickly(records), **thoroughly(records)).lines()
+    rows = [
+        (f"# {line.row.cells[0]}", "", "") if line.row.tone == "heading" else line.row.cells for line in lines
+    ]
+    return PlainScreen(("status", "what", ""), rows, len(rows))
+
+
+def _approvals(records: Records) -> PlainScreen:
+    queue = ApprovalQueue(records.log())
+    numbers, now = queue.numbers(states=OPEN), queue.now()
+    found = queue.numbered(numbers[:MOST_ROWS])
+    items = [found[number] for number in numbers[:MOST_ROWS] if number in found]
+    rows = [(item.id, *approval_row(item, now).cells) for item in items]
+    return PlainScreen(("request", *(column.title for column in APPROVAL_COLUMNS)), rows, len(numbers))
+
+
+def _contracts(records: Records) -> PlainScreen:
+    entries = ordered(records.baselines("rows").entries())
+    return _table(CONTRACT_COLUMNS, [contract_row(entry) for entry in entries], len(entries))
+
+
+def _runs(records: Records) -> PlainScreen:
+    firsts = first_events(records.log())
+    found = runs_at(records.log(), firsts[:MOST_ROWS])
+    rows = [run_row(found[first]) for first in firsts[:MOST_ROWS] if first in found]
+    return _table(RUN_COLUMNS, rows, len(firsts))
+
+
+def _audit(records: Records) -> PlainScreen:
+    log = records.log()
+    rows = [event_row(event) for event in log.events(newest_first=True, limit=MOST_ROWS)]
+    return _table(EVENT_COLUMNS, rows, log.head().seq)
+
+
+PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
+    "home": _home,
+    "approvals": _approvals,
+    "contracts": _contracts,
+    "runs": _runs,
+    "audit": _audit,
+}
