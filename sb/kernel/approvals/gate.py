@@ -67,11 +67,12 @@ class ApprovalGate:
         if call.approval_id:
             self._take(call, self._named(call))
             return
-        grant = self._grant_for(call)
-        if grant is not None:
-            call.grant_id = grant.id
-            return
         found = self._newest(call)
+        if found is None or found.state is not ApprovalState.APPROVED:
+            grant = self._grant_for(call)
+            if grant is not None:
+                call.grant_id = grant.id
+                return
         blocking = (*OPEN, ApprovalState.DENIED)
         if found is not None and found.state in blocking and self.approvals.now() < found.expires_at:
             self._take(call, found)

@@ -200,10 +200,8 @@ class ToolExecutor:
             return self._replay(call, known)
         except Refused as refusal:
             result = self._refuse(call, refusal)
-            if wait_s <= 0 or refusal.rule != "requires_approval" or result.data is None:
-                return result
-            waiting = str(result.data["approval_id"])
-            if not self._gate.wait(waiting, wait_s):
+            waiting = self._decided(refusal, result, wait_s)
+            if not waiting:
                 return result
             return self._execute(ctx, tool_id, args, override_fn, step, loop, waiting, 0)
         span = self._telemetry.start(ctx, call.spec, call.call_id, call.shown_args)
@@ -211,6 +209,17 @@ class ToolExecutor:
         span.end(result)
         self._telemetry.measure(call.spec, result)
         return result
+
+    def _decided(self, refusal: Refused, result: ToolResult, wait_s: float) -> str:
+        """The id of the approval that was decided while this waited for it, or ""."""
+        if not (wait_s > 0 and refusal.rule == "requires_approval" and result.data):
+            return ""
+        waiting = str(result.data["approval_id"])
+        try:
+            return waiting if self._gate.wait(waiting, wait_s) else ""
+        except (SBError, driver.Error) as error:
+            result.error_message += f" (and the decision could not be waited for: {error})"
+            return ""
 
     def _refuse(self, call: ToolCall, refusal: Refused) -> ToolResult:
         result = self._record_refusal(call, refusal)
