@@ -139,7 +139,9 @@ class AuditScreen(Filtering):
     def _verified_all(self, found: Verification) -> None:
         when = self.console_app.time_of_day()
         if found.ok:
-            self._verified = f"whole at {when}: {found.rows:,} rows, anchored up to {found.anchored_seq:,}"
+            self._verified = f"whole at {when}"
+            anchored = f"anchored up to {found.anchored_seq:,}" if found.anchored_seq else "not anchored yet"
+            self.console_app.say(f"the log is whole: {found.rows:,} rows, {anchored}")
         else:
             problems = len(found.problems) + found.further_problems
             self._verified = f"BROKEN at {when}: {problems} problems"

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 DIALOG_CSS = """
-.dialog { width: 80%; max-width: 96; height: auto; max-height: 90%; border: round $primary;
+.dialog { width: 90%; max-width: 96; height: auto; max-height: 90%; border: round $primary;
           background: $surface; padding: 0 1; }
 .dialog Input { height: 1; border: none; padding: 0 1; background: $boost; }
 .dialog Input:focus { border: none; background: $block-cursor-blurred-background; }

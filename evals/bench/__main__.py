@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from evals.bench import approvals, cold_start, kernel
+from evals.bench import approvals, cold_start, console, kernel
 
 
 def main() -> None:
-    for report in (kernel.report, approvals.report, cold_start.report):
+    for report in (kernel.report, approvals.report, console.report, cold_start.report):
         for line in report():
             print(line, flush=True)
 

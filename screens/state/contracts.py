@@ -55,7 +55,7 @@ def contract_document(entry: ContractEntry, history: Sequence[Baseline]) -> list
     fields += fields_of(entry.live_document or entry.baseline_document)
     fields.append(Field("approvals" if history else "never approved"))
     fields += [
-        Field(item.at[:19] + "Z", f"{item.by}: {item.reason} ({item.fingerprint})") for item in history
+        Field(item.at[:16] + "Z", f"{item.by}: {item.reason} ({item.fingerprint})") for item in history
     ]
     return fields
 

@@ -14,7 +14,7 @@ from sb.screens.state.listing import WIDE
 from sb.text import plain
 
 FOLDED_LINES = 6
-NAME_WIDTH = 18
+NAME_WIDTH = 20
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:
 def _lines(field: Field, width: int, unfolded: bool) -> Iterator[Line]:
     name = plain(field.name, one_line=True)
     if field.value is None:
-        yield Line("", name, tone="heading")
+        yield from (Line("", line, tone="heading") for line in _wrapped(name, width))
         return
     indent = NAME_WIDTH if name else 0
     name = name if cell_len(name) < NAME_WIDTH else name[: NAME_WIDTH - 2] + "…"
@@ -95,14 +95,19 @@ def _lines(field: Field, width: int, unfolded: bool) -> Iterator[Line]:
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:
-    """Pieces that fit, cut anywhere: in arguments, spaces and line ends are part of what was asked."""
+    """Pieces that fit, put together again by joining them: spaces and line ends are part of what was asked."""
     for line in text.split("\n"):
-        if line.isascii():
-            yield from (line[start : start + width] for start in range(0, len(line), width))
-            if not line:
-                yield ""
-        else:
+        if not line.isascii():
             yield from chop_cells(line, width) or [""]
+            continue
+        start = 0
+        while start == 0 or start < len(line):
+            end = start + width
+            space = line.rfind(" ", start + 2 * width // 3, end) + 1
+            if space and end < len(line):
+                end = space
+            yield line[start:end]
+            start = end
 
 
 def _unified(change: Change, width: int) -> Iterator[Line]:
