@@ -68,7 +68,7 @@ def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:
         width: cells of a line; changes stand side by side from about WIDE on.
         unfolded: show long values in full.
     """
-    width = max(width, 20)
+    width = max(width, 2 * NAME_WIDTH)
     lines: list[Line] = []
     for field in document:
         if isinstance(field, Change):

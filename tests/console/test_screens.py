@@ -101,7 +101,7 @@ def test_verification_says_when_the_log_was_whole_and_names_what_is_not(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5", "v")
         assert "whole at 08:00:04" in console.text()
-        await console.says(pilot, "the log is whole: 9 rows")
+        await console.says(pilot, "the log is whole: 10 rows")
         with agents.runtime.database.write() as execute:
             execute("DROP TRIGGER events_are_final")
             execute("UPDATE events SET agent = 'nobody' WHERE seq = 2")
