@@ -98,7 +98,7 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
     """Pieces that fit, put together again by joining them: spaces and line ends are part of what was asked."""
     for line in text.split("\n"):
         if not line.isascii():
-            yield from chop_cells(line, width) or [""]
+            yield from chop_cells(line, width) or [line]  # it may have no width at all
             continue
         start = 0
         while start == 0 or start < len(line):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib import import_module
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sb.screens.actions import ACTIONS, ASKING, EVERYWHERE, LISTS, RECORDS, SECTIONS, actions, key_table
 from sb.screens.state.document import FOLDED_LINES, Change, Field, layout
@@ -79,6 +79,7 @@ def test_no_row_or_line_can_command_a_terminal(hostile: str) -> None:
 
 
 @given(st.text(max_size=400), st.integers(20, 130))
+@example("\u1de0", 20)  # no width at all
 def test_unfolded_text_is_all_there_and_folded_text_is_short(text: str, width: int) -> None:
     lines = layout([Field("name", text)], width, unfolded=True)
     kept = "".join(line.text for line in lines).replace(" ", "")
