@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,7 @@ def test_one_of_two_approvals_put_into_the_row_by_hand_is_not_two(tmp_path: Path
     assert "1 of 2 people" in office.call().error_message
 
 
-@pytest.mark.parametrize("damage", ["gone", "other", "cut", "text", "unreadable"])
+@pytest.mark.parametrize("damage", ["gone", "other", "cut", "text", "unreadable", "pipe", "huge"])
 def test_a_root_file_that_is_not_the_one_on_the_log_fails_closed(staffed: Office, damage: str) -> None:
     staffed.approvals.approve(staffed.ask(), staffed.operator("ada"), "fine")
     path = staffed.folder / "operators.json"
@@ -177,9 +178,11 @@ def test_a_root_file_that_is_not_the_one_on_the_log_fails_closed(staffed: Office
         path.write_text(json.dumps({"entries": json.loads(path.read_text())["entries"][:1]}))
     elif damage == "text":
         path.write_text("hello")
+    elif damage == "huge":
+        path.write_text(path.read_text() + " " * (1 << 20))
     else:
         path.unlink()
-        path.mkdir()
+        os.mkfifo(path) if damage == "pipe" else path.mkdir()
     refused = staffed.call()
     assert not refused.success
     assert "operators" in refused.error_message

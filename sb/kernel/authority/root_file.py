@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
@@ -20,6 +21,7 @@ from sb.errors import ConfigError, SBError
 from sb.kernel.authority.keys import NAME
 from sb.kernel.authority.signing import Decider, key_id_of, public_bytes, signature_fits
 
+LARGEST = 1 << 20  # bytes: thousands of entries
 ACTIONS = ("root", "add", "revoke", "rotate")
 
 
@@ -167,12 +169,14 @@ class RootFile:
     def state(self) -> tuple[int, int, int] | None:
         """What tells one version of the file from another; None without a file."""
         try:
-            stat = self.path.stat()
+            found = self.path.stat()
         except FileNotFoundError:
             return None
         except OSError as error:
             raise Damaged(f"cannot read {self.path}: {error.strerror}") from None
-        return stat.st_ino, stat.st_size, stat.st_mtime_ns
+        if not S_ISREG(found.st_mode) or found.st_size > LARGEST:
+            raise Damaged(f"{self.path} is not a list of operators")
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
     def read(self) -> Roster:
         """What it says; empty when there is none.
