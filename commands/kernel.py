@@ -156,6 +156,8 @@ def run(
         )
     else:
         note(f"{result.error_code}: {result.error_message}")
+        if isinstance(result.data, dict) and "approval_id" in result.data:
+            note(f"sb approvals show {result.data['approval_id']}; once it is approved, run this again")
     if not as_json:
         note(f"run {context.run_id}, call {result.call_id}: sb audit show {context.run_id}")
     raise typer.Exit(_exit_code(result))
