@@ -216,6 +216,8 @@ def open_runtime(
             contract_baseline_store=baselines,
             authority=authority,
             approvals=_approval_settings(config),
+            reversibility=config.reversibility,
+            irreversibility_ceilings=config.irreversibility.ceilings(),
             power=config.durability == "power",
             max_args_bytes=config.max_args_bytes,
             max_result_bytes=config.max_result_bytes,

@@ -124,6 +124,11 @@ class LogWrite:
             raise
         return self
 
+    @property
+    def next_seq(self) -> int:
+        """The number of the event that is appended next."""
+        return self._head.seq + 1
+
     def append(
         self, kind: str, said: dict[str, Any], subject: Subject = NOBODY, facts: dict[str, Any] | None = None
     ) -> int:

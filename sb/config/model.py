@@ -125,6 +125,27 @@ class Approvals:
     )
 
 
+def _ceiling(what: str) -> float:
+    """The most of one dimension; at its default there is none."""
+    meaning = f"The most {what} that one run may do without a person's agreement; {_MANY} is no limit."
+    return setting(float(_MANY), kinds.number(0, _MANY), meaning, narrow=smaller())
+
+
+@dataclass(frozen=True)
+class Irreversibility:
+    """What a run may do that stays. Reversible calls count nothing, compensable ones a tenth, irreversible ones all."""
+
+    money: float = _ceiling("money")
+    comms: float = _ceiling("communication")
+    commitments: float = _ceiling("commitment")
+    exposure: float = _ceiling("exposure")
+    regulatory: float = _ceiling("regulated consequence")
+
+    def ceilings(self) -> dict[str, float]:
+        """Dimension to its ceiling, for those that have one."""
+        return {name: limit for name, limit in vars(self).items() if limit < _MANY}
+
+
 @dataclass(frozen=True)
 class Operators:
     """Who may decide."""
@@ -192,6 +213,13 @@ class Config:
         "the call, unless it only reads.",
         narrow=stricter(*ENFORCEMENTS),
     )
+    reversibility: str = setting(
+        ENFORCEMENTS[-1],
+        kinds.choice(*ENFORCEMENTS),
+        "observe keeps a way back from each call that changed something; enforce also asks a person before what cannot "
+        "be undone, and holds runs to the blast radius of tools and to the ceilings of irreversibility.",
+        narrow=stricter(*ENFORCEMENTS),
+    )
     safety_mode: str = setting(
         SAFETY_MODES[0],
         kinds.choice(*SAFETY_MODES),
@@ -230,6 +258,7 @@ class Config:
     http: Http = field(default_factory=Http)
     shell: Shell = field(default_factory=Shell)
     approvals: Approvals = field(default_factory=Approvals)
+    irreversibility: Irreversibility = field(default_factory=Irreversibility)
     operators: Operators = field(default_factory=Operators)
     audit: Audit = field(default_factory=Audit)
     telemetry: Telemetry = field(default_factory=Telemetry)

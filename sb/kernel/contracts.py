@@ -14,7 +14,42 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.errors import ContractError
+from sb.kernel.reversal_contracts import (
+    Assumption,
+    BlastRadius,
+    MutationRef,
+    MutationState,
+    RecoveryApprovalMode,
+    ReversalClass,
+    ReversalSpec,
+)
 from sb.sources import SYSTEM_IDS
+
+__all__ = [
+    "GOVERNANCE_METADATA",
+    "TOOL_ID",
+    "VALUE_TYPES",
+    "AgentCapabilities",
+    "Assumption",
+    "BlastRadius",
+    "CompiledContextItem",
+    "MutationRef",
+    "MutationState",
+    "RecoveryApprovalMode",
+    "ResultDetails",
+    "ReversalClass",
+    "ReversalSpec",
+    "SafetyClass",
+    "ToolArgSchema",
+    "ToolError",
+    "ToolErrorCode",
+    "ToolProvenance",
+    "ToolResult",
+    "ToolReturnSchema",
+    "ToolSpec",
+    "new_call_id",
+    "value_matches",
+]
 
 TOOL_ID = re.compile(r"[a-z][a-z0-9_\-.]+")
 VALUE_TYPES: dict[str, tuple[type, ...]] = {
@@ -66,6 +101,13 @@ class SafetyClass(StrEnum):
 
 
 _RANKS = {safety_class: rank for rank, safety_class in enumerate(SafetyClass)}
+# The survival layer, section 1: what a tool with side effects that declares nothing is taken for.
+_DERIVED = {
+    SafetyClass.READ_ONLY: ReversalSpec(ReversalClass.REVERSIBLE),
+    SafetyClass.LOCAL_WRITE: ReversalSpec(ReversalClass.REVERSIBLE),
+    SafetyClass.NETWORK: ReversalSpec(ReversalClass.COMPENSABLE),
+    SafetyClass.DESTRUCTIVE: ReversalSpec(ReversalClass.IRREVERSIBLE),
+}
 
 
 class ToolErrorCode(StrEnum):
@@ -188,6 +230,12 @@ def _mapping(name: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
+def _reversal(name: str, value: Any) -> ReversalSpec | None:
+    if value is not None and not isinstance(value, ReversalSpec):
+        raise ContractError(f"reversal must be a ReversalSpec, not {type(value).__name__}")
+    return value
+
+
 # Contracts are mutable, so each rule holds whenever a field is set, not only when the contract is made.
 _RULES: dict[str, Callable[[str, Any], Any]] = {
     "tool_id": _tool_id,
@@ -200,6 +248,7 @@ _RULES: dict[str, Callable[[str, Any], Any]] = {
     "max_retries": _within(0, 5),
     "timeout_ms": _within(100, 60_000),
     "metadata": _mapping,
+    "reversal": _reversal,
 }
 
 
@@ -216,7 +265,9 @@ class ToolSpec:
         max_retries: 0 to 5.
         timeout_ms: 100 to 60 000 ms. A passed value is a hard deadline for any class; the default one is hard
             only for tools with side effects.
-        metadata: GOVERNANCE_METADATA keys are part of the contract, all others are free.
+        metadata: GOVERNANCE_METADATA keys are part of the contract, all others are free. `risk_dimension` (one of
+            RiskDimension) and `value_arg` (the argument that holds the amount) are part of the reversal.
+        reversal: how what it did is undone; not part of the fingerprint, but of one of its own.
         declared: which fields were passed; filled in by the constructor.
 
     Raises:
@@ -237,6 +288,7 @@ class ToolSpec:
     max_retries: int = 2
     timeout_ms: int = 5_000
     metadata: dict[str, Any] = field(default_factory=dict)
+    reversal: ReversalSpec | None = None
     declared: frozenset[str] = field(default=frozenset(), kw_only=True, repr=False, compare=False)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -291,8 +343,24 @@ class ToolSpec:
         Raises:
             ContractError: governance metadata holds a value that is not JSON.
         """
+        return self._fingerprint(self.contract_document())
+
+    def resolved_reversal(self) -> ReversalSpec:
+        """The declared reversal, or the conservative one that the effective safety class stands for."""
+        return self.reversal or _DERIVED[self.effective_class]
+
+    def reversal_document(self) -> dict[str, Any]:
+        """What the reversal fingerprint covers: the way back that an operator approves."""
+        risk = {key: self.metadata.get(key) for key in ("risk_dimension", "value_arg")}
+        return {"tool_id": self.tool_id, **self.resolved_reversal().to_dict(), **risk}
+
+    def reversal_fingerprint(self) -> str:
+        """``sha256:<hex>`` over the canonical form of `reversal_document`; raises like `contract_fingerprint`."""
+        return self._fingerprint(self.reversal_document())
+
+    def _fingerprint(self, document: dict[str, Any]) -> str:
         try:
-            return "sha256:" + digest(canonical_bytes(self.contract_document()))
+            return "sha256:" + digest(canonical_bytes(document))
         except NotCanonical as error:
             raise ContractError(f"tool {self.tool_id}: the contract is not JSON: {error}") from None
 
@@ -314,6 +382,7 @@ class ResultDetails(TypedDict, total=False):
     trace_id: str
     span_id: str
     provenance: ToolProvenance | None
+    mutation_id: str
 
 
 @dataclass
@@ -324,6 +393,7 @@ class ToolResult:
         latency_ms: milliseconds inside the tool, retries included.
         retries: attempts after the first.
         trace_id, span_id: hex ids of the run's trace and of this call's span ("" without one).
+        mutation_id: names what it changed, for `sb undo`; "" when it changed nothing.
     """
 
     call_id: str
@@ -337,6 +407,7 @@ class ToolResult:
     trace_id: str = ""
     span_id: str = ""
     provenance: ToolProvenance | None = None
+    mutation_id: str = ""
 
     @classmethod
     def ok(cls, tool_id: str, data: Any = None, **details: Unpack[ResultDetails]) -> ToolResult:

@@ -1,6 +1,6 @@
-"""What does one run carry with it: ids, locale, safety mode and budget?
+"""What does one run carry with it: ids, locale, safety mode, and the budgets of effort and of consequence?
 
-Source: the kernel reference, "RunContext", "SafetyMode values" and "RunBudget".
+Source: the kernel reference, "RunContext", "SafetyMode values" and "RunBudget"; the survival layer, section 1.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from sb.kernel.reversal_contracts import BlastRadius, ReversalClass
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 
 
@@ -112,6 +113,76 @@ class RunBudget:
         return asdict(self)
 
 
+class RiskDimension(StrEnum):
+    """In which way a consequence that stays can hurt (survival layer, section 1)."""
+
+    MONEY = "money"
+    COMMS = "comms"
+    COMMITMENTS = "commitments"
+    EXPOSURE = "exposure"
+    REGULATORY = "regulatory"
+
+
+# How much of a consequence counts as debt (survival layer, section 1).
+DEBT_SHARE = {
+    ReversalClass.REVERSIBLE: 0.0,
+    ReversalClass.COMPENSABLE: 0.1,
+    ReversalClass.IRREVERSIBLE: 1.0,
+}
+
+
+@dataclass
+class IrreversibilityBudget:
+    """Consequence of one run that cannot be undone, by dimension. Crossing a ceiling asks a person, it never denies.
+
+    Args:
+        ceilings: dimension to the most debt without a person's agreement, in the unit of the tools' `value_arg`.
+        debt: what the run has run up, calls that are running included.
+
+    Raises:
+        ValueError: a dimension is unknown, or an amount is negative.
+    """
+
+    ceilings: dict[RiskDimension, float] = field(default_factory=dict)
+    debt: dict[RiskDimension, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.ceilings = {RiskDimension(name): _amount(value) for name, value in self.ceilings.items()}
+        given = {RiskDimension(name): _amount(value) for name, value in self.debt.items()}
+        self.debt = {name: given.get(name, 0.0) for name in RiskDimension}
+
+    def charge(
+        self, dimension: RiskDimension, value: float, reversal_class: ReversalClass, ceiling: float | None
+    ) -> tuple[float, bool]:
+        """Add a consequence; returns what to give back if it does not happen, and whether a ceiling is crossed.
+
+        Args:
+            value: its size. ceiling: another one beside this budget's own; the lower counts.
+        """
+        share = value * DEBT_SHARE[reversal_class]
+        limits = [limit for limit in (self.ceilings.get(dimension), ceiling) if limit is not None]
+        with _BUDGETS:
+            self.debt[dimension] += share
+            return share, bool(limits) and share > 0 and self.debt[dimension] > min(limits)
+
+    def give_back(self, dimension: RiskDimension, share: float) -> None:
+        """Take back what `charge` added: it did not happen."""
+        with _BUDGETS:
+            self.debt[dimension] -= share
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "ceilings": {str(name): value for name, value in self.ceilings.items()},
+            "debt": {str(name): value for name, value in self.debt.items() if value},
+        }
+
+
+def _amount(value: float) -> float:
+    if isinstance(value, bool) or not value >= 0:
+        raise ValueError(f"an amount of consequence is {value!r}, must be a number from 0")
+    return float(value)
+
+
 @dataclass
 class RunContext:
     """The envelope of one run; make it with `RunContext.create`."""
@@ -126,6 +197,7 @@ class RunContext:
     safety_mode: SafetyMode = SafetyMode.NORMAL
     budget: RunBudget = field(default_factory=RunBudget)
     metadata: dict[str, Any] = field(default_factory=dict)
+    irreversibility: IrreversibilityBudget = field(default_factory=IrreversibilityBudget)
 
     def __post_init__(self) -> None:
         if not self.agent_name:
@@ -137,6 +209,7 @@ class RunContext:
             value.encode()  # an unpaired surrogate has no place in a record: UnicodeEncodeError is a ValueError
         self._clock: Clock = SYSTEM_CLOCK
         self._started = SYSTEM_CLOCK.monotonic()
+        self._reach: dict[str, tuple[int, float]] = {}
 
     @classmethod
     def create(
@@ -150,6 +223,7 @@ class RunContext:
         budget: RunBudget | None = None,
         metadata: dict[str, Any] | None = None,
         *,
+        irreversibility: IrreversibilityBudget | None = None,
         trace_id: str = "",
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
@@ -173,10 +247,28 @@ class RunContext:
             safety_mode=SafetyMode(safety_mode),
             budget=budget if budget is not None else RunBudget(),
             metadata=dict(metadata or {}),
+            irreversibility=irreversibility if irreversibility is not None else IrreversibilityBudget(),
         )
         ctx._clock = clock
         ctx._started = clock.monotonic()
         return ctx
+
+    def extend_reach(self, tool_id: str, value: float, limit: BlastRadius) -> str:
+        """Set one call of a tool aside within its blast radius; the limit that forbids it, or ""."""
+        with _BUDGETS:
+            calls, total = self._reach.get(tool_id, (0, 0.0))
+            if limit.max_calls_per_run is not None and calls >= limit.max_calls_per_run:
+                return "max_calls_per_run"
+            if limit.max_value_per_run is not None and total + value > limit.max_value_per_run:
+                return "max_value_per_run"
+            self._reach[tool_id] = (calls + 1, total + value)
+            return ""
+
+    def withdraw_reach(self, tool_id: str, value: float) -> None:
+        """Give back what `extend_reach` set aside: it did not happen."""
+        with _BUDGETS:
+            calls, total = self._reach[tool_id]
+            self._reach[tool_id] = (calls - 1, total - value)
 
     def is_safe_mode(self) -> bool:
         """True for SAFE and STRICT."""

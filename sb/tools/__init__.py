@@ -24,7 +24,7 @@ def register_builtin(
     kept: KeptStore,
     protected: Sequence[Path],
 ) -> None:
-    """Add files.read, files.list, files.search, files.write, files.delete, http.get and shell.run.
+    """Add the tools for files, http.get and shell.run.
 
     Args:
         kept: takes the former content of files that are changed.

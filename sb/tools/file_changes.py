@@ -36,10 +36,11 @@ class FileChanges:
         content: str,
         encoding: str = "utf-8",
         parents: bool = False,
+        keep: bool = True,
         *,
         idempotency_key: str = "",
     ) -> dict[str, Any]:
-        """Give a regular file this content, keeping permission bits and the former content.
+        """Give a regular file this content, keeping permission bits and, unless `keep` is False, the former content.
 
         Raises:
             ToolError: PERMISSION_DENIED also when the former content is too large to keep; VALIDATION_ERROR also
@@ -53,16 +54,18 @@ class FileChanges:
             folder.open_present(name) as fd,
             os_failures_about(folder.path / name),
         ):
-            prior = self._keep(fd, key, folder, name)
-            present = None if fd is None else _sha256(fd)
+            prior = self._keep(fd, key, folder, name) if keep else None
+            present = None if fd is None else sha256_of(fd)
             if present != new:
-                if present != (prior and prior.sha256):
+                if keep and present != (prior and prior.sha256):
                     raise _changed_meanwhile(folder, name)
-                _replace(folder, name, data, fd)
-        return _facts(folder, name, prior, size=len(data), sha256=new)
+                replace_file(folder, name, data, fd)
+            created = prior is None if keep else fd is None
+            mode = os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode & 0o777
+            return _facts(folder, name, prior, size=len(data), sha256=new, mode=mode, created=created)
 
-    def delete(self, path: str, *, idempotency_key: str = "") -> dict[str, Any]:
-        """Remove a regular file, keeping its content.
+    def delete(self, path: str, keep: bool = True, *, idempotency_key: str = "") -> dict[str, Any]:
+        """Remove a regular file, keeping its content unless `keep` is False.
 
         Raises:
             ToolError: as `write`; NOT_FOUND unless an earlier attempt of the same call deleted it.
@@ -73,16 +76,17 @@ class FileChanges:
             folder.open_present(name) as fd,
             os_failures_about(folder.path / name),
         ):
-            prior = self._deleted_before(key) if fd is None else self._keep(fd, key, folder, name)
-            if prior is None:
+            prior = self._deleted_before(key) if fd is None else None
+            if fd is None and prior is None:
                 raise not_found(f"{shown(folder.path / name)} does not exist")
             if fd is not None:
-                if _sha256(fd) != prior.sha256:
+                prior = self._keep(fd, key, folder, name) if keep else None
+                if prior is not None and sha256_of(fd) != prior.sha256:
                     raise _changed_meanwhile(folder, name)
-                _require_in_place(folder, name, fd)
+                require_in_place(folder, name, fd)
                 os.unlink(name, dir_fd=folder.fd)
                 os.fsync(folder.fd)
-        return _facts(folder, name, prior, size=0, sha256=None)
+        return _facts(folder, name, prior, size=0, sha256=None, mode=None, created=False)
 
     def _keep(self, fd: int | None, key: str, folder: Folder, name: str) -> KeptCopy | None:
         try:
@@ -90,7 +94,8 @@ class FileChanges:
         except TooLargeToKeep as error:
             raise denied(
                 f"{shown(folder.path / name)} is larger than the {human_bytes(error.limit)} that are kept for undo "
-                "(setting files.keep_max_bytes), so it is left as it is"
+                "(setting files.keep_max_bytes), so it is left as it is; with keep = false the change cannot be undone, "
+                "and a person has to agree"
             ) from None
 
     def _deleted_before(self, key: str) -> KeptCopy | None:
@@ -101,7 +106,8 @@ class FileChanges:
             return None
 
 
-def _sha256(fd: int) -> str:
+def sha256_of(fd: int) -> str:
+    """Of an open file's content, in hex."""
     with open(fd, "rb", closefd=False) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -113,7 +119,7 @@ def _changed_meanwhile(folder: Folder, name: str) -> ToolError:
     )
 
 
-def _require_in_place(folder: Folder, name: str, fd: int | None) -> None:
+def require_in_place(folder: Folder, name: str, fd: int | None) -> None:
     """Raise ToolError unless `name` still is the open file, or is still missing if there was none."""
     try:
         present = file_identity(os.stat(name, dir_fd=folder.fd, follow_symlinks=False))
@@ -123,34 +129,50 @@ def _require_in_place(folder: Folder, name: str, fd: int | None) -> None:
         raise _changed_meanwhile(folder, name)
 
 
-def _replace(folder: Folder, name: str, data: bytes, fd: int | None) -> None:
-    """Put a synced new file in place of `name`, whose present file is `fd`."""
+def replace_file(
+    folder: Folder, name: str, data: bytes, fd: int | None, *, mode_after: int | None = None
+) -> None:
+    """Put a synced new file in place of `name`, whose present file is `fd`.
+
+    Args:
+        mode_after: its permission bits; by default those of the present file, or what the umask leaves.
+    """
     temporary = f".sb-{SYSTEM_IDS.token(8)}.tmp"
     # What replaces a private file is private from its first byte; a new file gets what the umask leaves.
-    mode = 0o666 if fd is None else 0o600
+    mode = 0o666 if fd is None and mode_after is None else 0o600
     with ExitStack() as undo:
         out = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder.fd)
         undo.callback(os.unlink, temporary, dir_fd=folder.fd)
         with open(out, "wb") as file:
             file.write(data)
             file.flush()
-            if fd is not None:
-                os.fchmod(out, os.fstat(fd).st_mode & 0o777)
+            if mode_after is None and fd is not None:
+                mode_after = os.fstat(fd).st_mode & 0o777
+            if mode_after is not None:
+                os.fchmod(out, mode_after)
             os.fsync(out)
-        _require_in_place(folder, name, fd)
+        require_in_place(folder, name, fd)
         os.replace(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
         undo.pop_all()
     os.fsync(folder.fd)
 
 
 def _facts(
-    folder: Folder, name: str, prior: KeptCopy | None, *, size: int, sha256: str | None
+    folder: Folder,
+    name: str,
+    prior: KeptCopy | None,
+    *,
+    size: int,
+    sha256: str | None,
+    mode: int | None,
+    created: bool,
 ) -> dict[str, Any]:
     return {
         "path": readable(str(folder.path / name)),
         "bytes": size,
         "sha256": sha256,
-        "created": prior is None,
+        "mode": mode,
+        "created": created,
         "kept": prior and prior.key,
         "prior": prior and {"sha256": prior.sha256, "bytes": prior.size, "mode": prior.mode},
     }

@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 from sb.config.model import Files
-from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolReturnSchema
+from sb.kernel.contracts import (
+    RecoveryApprovalMode,
+    ReversalClass,
+    ReversalSpec,
+    SafetyClass,
+    ToolArgSchema,
+    ToolReturnSchema,
+)
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.store.kept import KeptStore
 from sb.tools.file_changes import FileChanges
 from sb.tools.file_reading import FileReader
+from sb.tools.file_restoring import FileRestoring
 from sb.tools.file_search import FileSearch
 from sb.tools.roots import Roots
 
+_KEEP = "false gives up undo, and a person has to agree to it (default true)."
+# Both tools keep what was there under the call's idempotency key.
+_RESTORED = ReversalSpec(
+    ReversalClass.REVERSIBLE,
+    compensation_capability="files.restore",
+    recovery_approval_mode=RecoveryApprovalMode.HUMAN,
+    reversal_args={
+        "path": "result.path",
+        "kept": "call.idempotency_key",
+        "sha256": "result.sha256",
+        "mode": "result.mode",
+    },
+    irreversible_when={"keep": False},
+    preview_capability="files.restorable",
+)
 _PATH = "Absolute path below an allowed folder, or a path relative to the first allowed folder. No '..', no links."
 
 
 def register_files(registry: ToolRegistry, settings: Files, roots: Roots, kept: KeptStore) -> None:
-    """Add files.read, files.list, files.search, files.write and files.delete."""
+    """Add files.read, files.list, files.search, files.write and files.delete, and what undoes the last two."""
     _register_reading(registry, settings, roots)
     _register_changes(registry, FileChanges(roots, kept))
+    _register_restoring(registry, FileRestoring(roots, kept))
 
 
 def _register_reading(registry: ToolRegistry, settings: Files, roots: Roots) -> None:
@@ -81,7 +105,7 @@ def _register_reading(registry: ToolRegistry, settings: Files, roots: Roots) -> 
 def _register_changes(registry: ToolRegistry, changes: FileChanges) -> None:
     facts = ToolReturnSchema(
         "object",
-        "path, bytes and sha256 of the file as it is now (0 and null: deleted), created, kept (key of the kept "
+        "path, bytes, sha256 and mode of the file as it is now (0 and null: deleted), created, kept (key of the kept "
         "former content, or null), prior (sha256, bytes and mode of the former file, or null)",
     )
     registry.register_fn(
@@ -100,9 +124,11 @@ def _register_changes(registry: ToolRegistry, changes: FileChanges) -> None:
             ToolArgSchema(
                 "parents", "boolean", required=False, description="Make missing folders (default false)."
             ),
+            ToolArgSchema("keep", "boolean", required=False, description=_KEEP),
         ],
         returns_schema=facts,
         timeout_ms=30_000,
+        reversal=_RESTORED,
     )
     registry.register_fn(
         "files.delete",
@@ -111,7 +137,60 @@ def _register_changes(registry: ToolRegistry, changes: FileChanges) -> None:
         SafetyClass.LOCAL_WRITE,
         "Delete one regular file, never a folder. Its content is kept for undo.",
         idempotent=False,
-        args_schema=[ToolArgSchema("path", description=_PATH)],
+        args_schema=[
+            ToolArgSchema("path", description=_PATH),
+            ToolArgSchema("keep", "boolean", required=False, description=_KEEP),
+        ],
         returns_schema=facts,
+        timeout_ms=30_000,
+        reversal=_RESTORED,
+    )
+
+
+def _register_restoring(registry: ToolRegistry, restoring: FileRestoring) -> None:
+    args = [
+        ToolArgSchema("path", description=_PATH),
+        ToolArgSchema("kept", description="The key of the kept former content."),
+        ToolArgSchema(
+            "sha256",
+            "any",
+            required=False,
+            description="Of the file as it is to be found; null: there is none.",
+        ),
+        ToolArgSchema(
+            "mode", "any", required=False, description="Its permission bits; null: they do not matter."
+        ),
+    ]
+    registry.register_fn(
+        "files.restore",
+        "Restore a file",
+        restoring.restore,
+        SafetyClass.LOCAL_WRITE,
+        "Put a file back to what it was before files.write or files.delete changed it, unless it changed since.",
+        idempotent=True,
+        args_schema=args,
+        allowlisted_agents=["recovery"],
+        returns_schema=ToolReturnSchema(
+            "object", "path, existed (before), sha256 and mode as they are again"
+        ),
+        timeout_ms=30_000,
+    )
+    registry.register_fn(
+        "files.restorable",
+        "Can a file be restored?",
+        restoring.restorable,
+        description="Say whether files.restore would work now, and what it would do.",
+        args_schema=args,
+        allowlisted_agents=["recovery"],
+        returns_schema=ToolReturnSchema("object", "ok, detail"),
+        timeout_ms=30_000,
+    )
+    registry.register_fn(
+        "files.digest",
+        "Digest of a file",
+        restoring.digest,
+        description="The SHA-256 of one regular file, as hex; null when there is none. Tells whether it changed.",
+        args_schema=[ToolArgSchema("path", description=_PATH)],
+        returns_schema=ToolReturnSchema("object", "path, sha256"),
         timeout_ms=30_000,
     )

@@ -6,7 +6,15 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from sb.config.model import Http
-from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolError, ToolErrorCode, ToolReturnSchema
+from sb.kernel.contracts import (
+    ReversalClass,
+    ReversalSpec,
+    SafetyClass,
+    ToolArgSchema,
+    ToolError,
+    ToolErrorCode,
+    ToolReturnSchema,
+)
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.tools.content import byte_limit, to_content
 from sb.tools.egress import is_public, names, permits
@@ -62,6 +70,7 @@ def register_http(registry: ToolRegistry, settings: Http) -> None:
             "truncated (the body is longer)",
         ),
         timeout_ms=_TIMEOUT_MS,
+        reversal=ReversalSpec(ReversalClass.REVERSIBLE),  # GET is safe: RFC 9110, section 9.2.1
     )
 
 

@@ -29,7 +29,7 @@ def test_the_documented_commands(sb: CommandLine, home: Path) -> None:
     found = sb("runtime-guard", "mismatches", "--surface", "kernel", "--json")
     assert (found.code, [item["tool_id"] for item in found.json["items"]]) == (1, ["vision.analyze"])
     taken = sb("runtime-guard", "snapshot", "--surface", "kernel", "--approved-by", "local-operator")
-    assert (taken.code, "8 contracts of surface kernel are approved, 1 of them newly" in taken.out) == (
+    assert (taken.code, "11 contracts of surface kernel are approved, 1 of them newly" in taken.out) == (
         0,
         True,
     )

@@ -40,7 +40,7 @@ def folder(home: Path, tmp_path: Path) -> Path:
 
 def test_info_says_what_the_kernel_consists_of(sb: CommandLine) -> None:
     facts = sb("kernel", "info", "--json").json
-    assert facts["tools"] == 7
+    assert facts["tools"] == 10
     assert facts["contract_enforcement"] == "enforce"
     assert facts["safety_classes"] == ["read_only", "local_write", "network", "destructive"]
     assert facts["memory_tiers"] == ["working", "episodic", "durable"]
@@ -61,16 +61,20 @@ def test_tools_are_listed_with_their_origin_and_filtered_as_documented(sb: Comma
 
     assert ids() == [
         "files.delete",
+        "files.digest",
         "files.list",
         "files.read",
+        "files.restorable",
+        "files.restore",
         "files.search",
         "files.write",
         "http.get",
         "shell.run",
     ]
-    assert ids("--safety", "read_only") == ["files.list", "files.read", "files.search"]
+    reading = ["files.digest", "files.list", "files.read", "files.restorable", "files.search"]
+    assert ids("--safety", "read_only") == reading
     assert ids("--agent", "meeting_copilot") == ["files.read"]
-    assert ids("--agent", "stranger") == ids()
+    assert set(ids()) - set(ids("--agent", "stranger")) == {"files.restorable", "files.restore"}
     first = sb("kernel", "tools", "--json").json["items"][0]
     assert first["source"] == "sb"
     assert first["fingerprint"].startswith("sha256:")

@@ -225,6 +225,7 @@ def test_a_result_has_the_documented_fields() -> None:
         "trace_id",
         "span_id",
         "provenance",
+        "mutation_id",
     }
 
 

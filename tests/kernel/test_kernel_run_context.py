@@ -41,6 +41,7 @@ def test_the_fields_and_defaults_are_the_documented_ones() -> None:
         "safety_mode",
         "budget",
         "metadata",
+        "irreversibility",
     ]
     assert (ctx.session_id, ctx.user_sid, ctx.agent_name, ctx.intent) == ("", "", "default", "")
     assert ctx.locale is LocaleCode.EN_US

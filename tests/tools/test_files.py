@@ -48,6 +48,9 @@ def test_contracts_say_what_each_tool_does(registry: ToolRegistry) -> None:
         "files.search": SafetyClass.READ_ONLY,
         "files.write": SafetyClass.LOCAL_WRITE,
         "files.delete": SafetyClass.LOCAL_WRITE,
+        "files.digest": SafetyClass.READ_ONLY,
+        "files.restore": SafetyClass.LOCAL_WRITE,
+        "files.restorable": SafetyClass.READ_ONLY,
         "http.get": SafetyClass.NETWORK,
         "shell.run": SafetyClass.DESTRUCTIVE,
     }
@@ -58,6 +61,7 @@ def test_contracts_say_what_each_tool_does(registry: ToolRegistry) -> None:
     assert [
         spec.tool_id for spec in registry.list_all() if "idempotent" in spec.declared and spec.idempotent
     ] == [
+        "files.restore",
         "files.write",
         "http.get",
     ]
@@ -313,6 +317,7 @@ def test_writing_makes_a_file_and_says_that_nothing_was_there(root: Path, call: 
         "path": str(root / "f"),
         "bytes": 7,
         "sha256": sha256("größe".encode()),
+        "mode": stat.S_IMODE((root / "f").stat().st_mode),
         "created": True,
         "kept": None,
         "prior": None,
@@ -341,6 +346,7 @@ def test_overwriting_keeps_the_mode_and_the_former_content(
         "path": str(root / "f"),
         "bytes": 3,
         "sha256": sha256(b"new"),
+        "mode": mode,
         "created": False,
         "kept": "k1",
         "prior": {"sha256": sha256(BINARY), "bytes": 256, "mode": mode},
@@ -389,6 +395,7 @@ def test_deleting_keeps_the_content_and_says_what_was_there(root: Path, kept: Ke
         "path": str(root / "f"),
         "bytes": 0,
         "sha256": None,
+        "mode": None,
         "created": False,
         "kept": "k1",
         "prior": {"sha256": sha256(b"old"), "bytes": 3, "mode": 0o640},

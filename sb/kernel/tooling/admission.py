@@ -1,7 +1,7 @@
 """May this call run? Every check before the intent, in one order, each failing closed.
 
 Order (docs/architecture.md): canonical arguments, lookup, contract, deny by policy, arguments against the schema,
-budget reserved, callable, then all reasons for which a person has to decide.
+budget and blast radius reserved, callable, then all reasons for which a person has to decide.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.tooling.arguments import problem_with, secrets_in
 from sb.kernel.tooling.call import Refused, ToolCall
+from sb.kernel.tooling.consequence import Consequences, give_back
 from sb.kernel.tooling.intents import KnownStep
 from sb.kernel.tooling.permissions import PolicyAction, ToolPolicy, agent_denials
 from sb.kernel.tooling.recorder import Recorder
 from sb.kernel.tooling.registry import IDEMPOTENCY_KEY, ToolRegistry, accepts_key
 from sb.text import human_bytes, nearest
+
+RECOVERY = "recovery"  # the agent whose calls undo what others did
 
 
 class ContractEnforcement(StrEnum):
@@ -43,12 +46,14 @@ class Admission:
         gate: finds what lets a call pass that a person has to agree to, or queues it.
         baselines: the contracts that an operator approved; without it none is compared with what was approved.
         recorder: knows the named steps that need no second decision.
+        consequences: the limits of what one run may do that stays.
     """
 
     registry: ToolRegistry
     policy: ToolPolicy
     gate: ApprovalGate
     recorder: Recorder
+    consequences: Consequences
     baselines: ContractBaselineStore | None = None
     enforcement: ContractEnforcement = ContractEnforcement.OBSERVE
     permissions: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -64,10 +69,12 @@ class Admission:
         try:
             self._freeze(call, args)
             self._look_up(call)
+            self._reserve_name(call)
             self._check_contract(call)
             self._check_policy(call)
             self._check_arguments(call)
             self._reserve(call)
+            self.consequences.reserve(call)
             self._locate(call)
             self._check_approval(call)
         except (Refused, KnownStep):
@@ -108,6 +115,11 @@ class Admission:
             raise Refused(ToolErrorCode.NOT_FOUND, reason, "lookup")
         call.found(tool)
         call.secrets = secrets_in(tool.spec, call.args)
+
+    def _reserve_name(self, call: ToolCall) -> None:
+        if call.ctx.agent_name == RECOVERY and call.recovery is None:
+            reason = f"the name {RECOVERY!r} is recovery's own: no agent can have it"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "agent_name")
 
     def _check_contract(self, call: ToolCall) -> None:
         tool = call.tool
@@ -181,14 +193,19 @@ class Admission:
     def _check_approval(self, call: ToolCall) -> None:
         if call.policy is not None and call.policy.action is PolicyAction.REQUIRE_APPROVAL:
             reasons = call.policy.reasons or ((call.policy.rule, call.policy.reason),)
-            call.reasons = [{"rule": rule, "reason": reason} for rule, reason in reasons]
+            asked = [{"rule": rule, "reason": reason} for rule, reason in reasons]
+            # What is destructive is asked for anyway; that it cannot be undone is no second reason.
+            call.reasons = asked + [one for one in call.reasons if one["rule"] != "irreversible"]
+        if call.recovery is not None:
+            call.reasons += call.recovery.reasons
         if call.reasons:
             self.recorder.refuse_known_step(call)
             self.gate.require(call)
 
 
 def release(call: ToolCall) -> None:
-    """Give back what the call has reserved of the run's budget: it did not run."""
+    """Give back what the call has reserved of the run's budgets: it did not run."""
+    give_back(call)
     if call.reserved:
         call.reserved = False
         call.ctx.budget.release_call()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sb.kernel.approvals.approval import Approval
-from sb.kernel.contracts import ToolErrorCode, ToolSpec
+from sb.kernel.contracts import Assumption, ReversalSpec, ToolErrorCode, ToolSpec
 from sb.kernel.data_classification import redact_text, scrub
-from sb.kernel.run_context import RunContext
+from sb.kernel.run_context import RiskDimension, RunContext
 from sb.kernel.tooling.arguments import loggable, presentable, shown
-from sb.kernel.tooling.intents import Step
+from sb.kernel.tooling.intents import IntentState, Step
 from sb.kernel.tooling.permissions import PolicyDecision
 from sb.kernel.tooling.registry import RegisteredTool, ToolFunction
-from sb.state import Subject
+from sb.state import LogWrite, Subject
 from sb.text import plain, shorten
 
 LONGEST_UNKNOWN_ID = 200  # characters
@@ -47,6 +48,34 @@ class Refused(Exception):
         self.opens = opens
 
 
+class RecoveryCall(Protocol):
+    """What a call does for recovery, beside what every call does; each method is part of a transaction of the call.
+
+    Args:
+        reasons: why a person has to agree to it, as rule and reason; [] if nobody has to.
+        expires_at: until when somebody may, in microseconds since the epoch; None as for any other call.
+        insists: whether it is asked again although it was denied before.
+        reverses: the mutation that it undoes, 0 for a call that only looks.
+    """
+
+    reasons: list[dict[str, str]]
+    expires_at: int | None
+    insists: bool
+    reverses: int
+
+    def queued(self, write: LogWrite, call: ToolCall, approval_id: str) -> None:
+        """It waits for a person."""
+        ...
+
+    def claim(self, write: LogWrite, call: ToolCall) -> None:
+        """It is about to run; raises Refused if it must not."""
+        ...
+
+    def settle(self, write: LogWrite, call: ToolCall, state: IntentState) -> None:
+        """It has ended."""
+        ...
+
+
 @dataclass(slots=True)
 class ToolCall:
     """One call; admission fills it in step by step.
@@ -58,6 +87,11 @@ class ToolCall:
         tool, spec: set by `found`, once the tool is `known`; `fn` once it is located.
         contract: the audit entries about the contract's fingerprint.
         approval_id, grant_id: what lets it pass although there are `reasons` for which a person has to decide.
+        assumptions: what justifies it, as its caller says.
+        recovery: set for calls that recover from others; they have rules of their own.
+        way_back: how it is undone; set for calls that are `bound` to one.
+        reach, debt: what is set aside of the run's blast radius and irreversibility.
+        mutation_id: names what it changed.
         identity: what makes it this step and no other; only calls with side effects have one.
         secrets: texts that may appear nowhere, longest first.
     """
@@ -80,12 +114,19 @@ class ToolCall:
     policy: PolicyDecision | None = None
     policy_version: str = ""
     approval_id: str = ""
+    assumptions: Sequence[Assumption | str] = ()
+    recovery: RecoveryCall | None = None
     grant_id: str = ""
     reasons: list[dict[str, str]] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
     accepts_key: bool = False
     identity: Step | None = None
     reserved: bool = False
+    bound: bool = False
+    way_back: ReversalSpec = field(init=False)
+    reach: float | None = None
+    debt: tuple[RiskDimension, float] | None = None
+    mutation_id: str = ""
 
     def found(self, tool: RegisteredTool) -> None:
         """The look-up gave this tool."""
@@ -102,6 +143,12 @@ class ToolCall:
     def announced(self) -> bool:
         """Whether it is put on record before it runs: it may change something, or uses a person's decision."""
         return self.side_effecting or bool(self.reasons)
+
+    @property
+    def can_be_in_doubt(self) -> bool:
+        """Whether it matters that nobody knows if it happened."""
+        declared = self.spec.reversal
+        return self.side_effecting and not (declared is not None and declared.leaves_nothing)
 
     @property
     def subject(self) -> Subject:

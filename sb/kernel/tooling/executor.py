@@ -6,7 +6,7 @@ Source: the kernel reference, "Execution pipeline", with the refinements of docs
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,13 +18,15 @@ from sb.kernel.approvals.gate import ApprovalGate, ApprovalSettings
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seen import SeenContracts
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.contracts import ResultDetails, ToolErrorCode, ToolProvenance, ToolResult
+from sb.kernel.contracts import Assumption, ResultDetails, ToolErrorCode, ToolProvenance, ToolResult
 from sb.kernel.data_classification import redact, redact_text
-from sb.kernel.run_context import RunContext, SafetyMode
+from sb.kernel.reversibility import MutationStore, Reversibility
+from sb.kernel.run_context import RiskDimension, RunContext, SafetyMode
 from sb.kernel.telemetry import CallSpan, Telemetry
 from sb.kernel.tooling.admission import Admission, ContractEnforcement, release
 from sb.kernel.tooling.attempts import Attempts
-from sb.kernel.tooling.call import Refused, ToolCall
+from sb.kernel.tooling.call import RecoveryCall, Refused, ToolCall
+from sb.kernel.tooling.consequence import Consequences, give_back
 from sb.kernel.tooling.intents import Intent, IntentState, KnownStep
 from sb.kernel.tooling.permissions import ToolPolicy
 from sb.kernel.tooling.recorder import Outcome, Recorder, safe_message
@@ -54,6 +56,9 @@ class ToolExecutor:
         permissions: agent name to what its configuration grants; without an entry nothing is granted.
         authority: says who may decide; by default nobody is enrolled, and decisions are unsigned.
         approvals: how long requests wait, and which tools need two people.
+        reversibility: "off", "observe" (bind a way back from each call that changed something, and count what stays)
+            or "enforce" (hold runs to blast radius and ceilings as well).
+        irreversibility_ceilings: dimension to what any run may do that stays without a person's agreement.
         power: whether every intent survives power loss, not only those of destructive tools.
         max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
         workers: runs calls that have a hard deadline; replaced to test without waiting.
@@ -70,6 +75,8 @@ class ToolExecutor:
         permissions: Mapping[str, Collection[str]] | None = None,
         authority: Authority | None = None,
         approvals: ApprovalSettings | None = None,
+        reversibility: str = "off",
+        irreversibility_ceilings: Mapping[str, float] | None = None,
         power: bool = False,
         max_args_bytes: int = 1 << 20,
         max_result_bytes: int = 8 << 20,
@@ -90,6 +97,10 @@ class ToolExecutor:
             self.policy,
             self._gate,
             self._recorder,
+            Consequences(
+                Reversibility(reversibility),
+                {RiskDimension(name): limit for name, limit in (irreversibility_ceilings or {}).items()},
+            ),
             contract_baseline_store,
             ContractEnforcement(contract_enforcement),
             permissions or {},
@@ -122,6 +133,7 @@ class ToolExecutor:
         step: str = "",
         approval_id: str = "",
         wait_s: float = 0.0,
+        assumptions: Sequence[Assumption | str] = (),
     ) -> ToolResult:
         """Run one tool call and say what became of it; never raises for what a tool or policy does.
 
@@ -136,11 +148,14 @@ class ToolExecutor:
             wait_s: seconds to wait for a person's decision. With 0, a call that needs one returns at once with
                 PERMISSION_DENIED and `data={"approval_id", "reasons", "expires_at"}`; repeated once it is approved,
                 it runs. Waiting uses no budget.
+            assumptions: what justifies the call, beside what its tool declares: when one turns false, recovery
+                offers the way back.
 
         Returns:
             The tool's result, or an error with a ToolErrorCode.
         """
-        return self._execute(ctx, tool_id, args, override_fn, step, None, approval_id, wait_s)
+        call = self._call(ctx, tool_id, step, override_fn, approval_id, assumptions)
+        return self._execute(call, args, None, wait_s)
 
     async def aexecute(
         self,
@@ -152,6 +167,7 @@ class ToolExecutor:
         step: str = "",
         approval_id: str = "",
         wait_s: float = 0.0,
+        assumptions: Sequence[Assumption | str] = (),
     ) -> ToolResult:
         """`execute` for coroutines: it runs in a worker thread, and an async tool in the caller's event loop.
 
@@ -160,12 +176,35 @@ class ToolExecutor:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        call = partial(self._execute, ctx, tool_id, args, override_fn, step, loop, approval_id, wait_s)
-        return await asyncio.wrap_future(self._workers.submit(call))
+        call = self._call(ctx, tool_id, step, override_fn, approval_id, assumptions)
+        run = partial(self._execute, call, args, loop, wait_s)
+        return await asyncio.wrap_future(self._workers.submit(run))
+
+    def execute_recovery(
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        args: dict[str, Any],
+        recovery: RecoveryCall,
+        approval_id: str = "",
+    ) -> ToolResult:
+        """Run a call that recovers from others, on the one path and under rules of its own; for recovery alone.
+
+        Args:
+            approval_id: the approval to use, if a person has to agree.
+        """
+        call = self._call(ctx, tool_id, "", None, approval_id, ())
+        call.recovery = recovery
+        return self._execute(call, args, None, 0)
 
     def execute_batch(self, ctx: RunContext, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[ToolResult]:
         """Run (tool id, arguments) pairs one after the other; a failed one does not stop those after it."""
         return [self.execute(ctx, tool_id, args) for tool_id, args in calls]
+
+    @property
+    def mutations(self) -> MutationStore:
+        """What calls changed, and the way back."""
+        return self._recorder.mutations
 
     def in_doubt(self) -> list[Intent]:
         """Calls with side effects of which nobody knows whether they happened, oldest first."""
@@ -175,25 +214,29 @@ class ToolExecutor:
         """Mark the unfinished calls of dead processes as in doubt; returns how many there were."""
         return self._recorder.intents.settle_orphans()
 
-    def _execute(
+    def _call(
         self,
         ctx: RunContext,
         tool_id: str,
-        args: Any,
-        override_fn: ToolFunction | None,
         step: str,
-        loop: asyncio.AbstractEventLoop | None,
+        override_fn: ToolFunction | None,
         approval_id: str,
-        wait_s: float,
-    ) -> ToolResult:
-        call = ToolCall(
+        assumptions: Sequence[Assumption | str],
+    ) -> ToolCall:
+        call_id = f"call_{self._ids.token(8)}"
+        return ToolCall(
             ctx,
             str(tool_id),
-            f"call_{self._ids.token(8)}",
+            call_id,
             str(step),
             override_fn,
             approval_id=str(approval_id),
+            assumptions=assumptions,
         )
+
+    def _execute(
+        self, call: ToolCall, args: Any, loop: asyncio.AbstractEventLoop | None, wait_s: float
+    ) -> ToolResult:
         try:
             self._admission.admit(call, args)
         except KnownStep as known:
@@ -203,8 +246,9 @@ class ToolExecutor:
             waiting = self._decided(refusal, result, wait_s)
             if not waiting:
                 return result
-            return self._execute(ctx, tool_id, args, override_fn, step, loop, waiting, 0)
-        span = self._telemetry.start(ctx, call.spec, call.call_id, call.shown_args)
+            again = self._call(call.ctx, call.tool_id, call.step, call.override_fn, waiting, call.assumptions)
+            return self._execute(again, args, loop, 0)
+        span = self._telemetry.start(call.ctx, call.spec, call.call_id, call.shown_args)
         result = self._run_recorded(call, span, loop)
         span.end(result)
         self._telemetry.measure(call.spec, result)
@@ -315,6 +359,9 @@ class ToolExecutor:
             if intent_id is not None:
                 message += f"; the tool ran, and call {call.call_id} is in doubt"
             return _error(call, ToolErrorCode.UNEXPECTED, message, **details)
+        if state is IntentState.FAILED:
+            give_back(call)
+        details["mutation_id"] = call.mutation_id
         if outcome.code is not None:
             doubt = (
                 f"; whether it happened is in doubt ({call.call_id})" if state is IntentState.IN_DOUBT else ""

@@ -15,10 +15,12 @@ from typing import Any
 
 from sb.canonical import digest, encode
 from sb.decisions.namespace import TOOL_DISPATCH
+from sb.kernel.contracts import ToolErrorCode
 from sb.state import EventLog, LogWrite, Subject
 from sb.store import driver
 
 HOST = socket.gethostname()
+LEAVES_NOTHING = ""  # an intent's reversal, where it does not matter whether the call happened
 _live: set[tuple[str, int]] = set()  # (database id, intent) of the calls that this process is running
 
 
@@ -31,7 +33,12 @@ class IntentState(StrEnum):
 
 @dataclass(frozen=True)
 class Intent:
-    """An announced call without an outcome; `deadline` is in microseconds since the epoch."""
+    """An announced call without an outcome; `deadline` is in microseconds since the epoch.
+
+    Args:
+        reversal: what it would have left behind, as far as its arguments say, as JSON; None if that is not known.
+        reverses: the mutation that it undoes itself, or None.
+    """
 
     id: int
     call_id: str
@@ -45,6 +52,8 @@ class Intent:
     state: IntentState
     owner: str
     deadline: int
+    reversal: str | None
+    reverses: int | None
 
 
 class KnownStep(Exception):
@@ -68,7 +77,7 @@ class KnownStep(Exception):
         self.error = error
 
 
-_COLUMNS = "id, call_id, run_id, agent, tool_id, step, step_key, args_digest, idempotency_key, state, owner, deadline"
+_COLUMNS = "id, call_id, run_id, agent, tool_id, step, step_key, args_digest, idempotency_key, state, owner, deadline, reversal, reverses"
 
 
 @dataclass(frozen=True)
@@ -122,14 +131,25 @@ class Intents:
         self._log = log
         self._owner = f"{HOST}:{os.getpid()}"
 
-    def open(self, write: LogWrite, event_id: int, subject: Subject, step: Step, deadline: int) -> None:
+    def open(
+        self,
+        write: LogWrite,
+        event_id: int,
+        subject: Subject,
+        step: Step,
+        deadline: int,
+        *,
+        reversal: str | None = None,
+        reverses: int | None = None,
+    ) -> None:
         """Record that a call is about to run.
 
         Args:
             deadline: microseconds since the epoch after which it cannot be running any more.
+            reversal, reverses: see Intent.
         """
         write.execute(
-            f"INSERT INTO intents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'started', ?, ?)",
+            f"INSERT INTO intents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'started', ?, ?, ?, ?)",
             (
                 event_id,
                 subject.call_id,
@@ -142,6 +162,8 @@ class Intents:
                 step.idempotency_key,
                 self._owner,
                 deadline,
+                reversal,
+                reverses,
             ),
         )
         known = (self._log.database_id, event_id)
@@ -189,7 +211,10 @@ class Intents:
         ]
 
     def settle_orphans(self) -> int:
-        """Move the started calls of dead processes to in doubt, each with an event; returns how many."""
+        """Move the started calls of dead processes to in doubt, each with an event; returns how many.
+
+        Those of tools that leave nothing behind have failed.
+        """
         orphans = [intent for intent in self.in_doubt() if intent.state is IntentState.STARTED]
         return sum(self._settle(intent) for intent in orphans)
 
@@ -209,10 +234,16 @@ class Intents:
         with self._log.write() as write:
             if not _still_started(write.execute, intent.id):
                 return False  # its outcome came after all, or another process was faster
-            facts = {"phase": "in_doubt", "cause": "the process that ran it ended without an outcome"}
-            write.append(TOOL_DISPATCH, {}, subject, facts)
-            self.close(write, intent.id, IntentState.IN_DOUBT)
-            return True
+            why = "the process that ran it ended without an outcome"
+            if intent.reversal == LEAVES_NOTHING:
+                state = IntentState.FAILED
+                facts = {"phase": "outcome", "state": state, "code": ToolErrorCode.UNEXPECTED}
+                write.append(TOOL_DISPATCH, {"error": why}, subject, facts)
+            else:
+                state = IntentState.IN_DOUBT
+                write.append(TOOL_DISPATCH, {}, subject, {"phase": "in_doubt", "cause": why})
+            self.close(write, intent.id, state)
+            return state is IntentState.IN_DOUBT
 
 
 def process_lives(pid: str) -> bool:

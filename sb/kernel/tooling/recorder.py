@@ -16,10 +16,11 @@ from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.seen import SeenContracts
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance
 from sb.kernel.data_classification import redact_json, redact_text, scrub
+from sb.kernel.reversibility import Done, MutationStore, begun, sources_of
 from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, loggable
 from sb.kernel.tooling.call import Refused, ToolCall
-from sb.kernel.tooling.intents import Intents, IntentState, KeptStep, KnownStep, step_of
+from sb.kernel.tooling.intents import LEAVES_NOTHING, Intents, IntentState, KeptStep, KnownStep, step_of
 from sb.kernel.tooling.permissions import PolicyAction
 from sb.state import EventLog, LogWrite, Subject
 
@@ -61,7 +62,7 @@ def state_of(call: ToolCall, outcome: Outcome) -> IntentState:
     if outcome.done:
         return IntentState.DONE
     unknown = outcome.code in (ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
-    return IntentState.IN_DOUBT if unknown and call.side_effecting else IntentState.FAILED
+    return IntentState.IN_DOUBT if unknown and call.can_be_in_doubt else IntentState.FAILED
 
 
 class Recorder:
@@ -78,6 +79,7 @@ class Recorder:
     ) -> None:
         self.log = log
         self.intents = Intents(log)
+        self.mutations = MutationStore(log)
         self._gate = gate
         self._seen = seen
         self._power = power
@@ -129,6 +131,8 @@ class Recorder:
             self._meet(write, call)
             if refusal.opens is not None:
                 self._gate.open(write, refusal.opens, call)
+                if call.recovery is not None:
+                    call.recovery.queued(write, call, refusal.opens.id)
             write.append(kind, said, call.subject, facts)
 
     def _meet(self, write: LogWrite, call: ToolCall) -> None:
@@ -158,11 +162,19 @@ class Recorder:
                 self.intents.refuse_known_step(write.execute, step)
             self._announce(write, call.ctx)
             self._meet(write, call)
+            if call.recovery is not None:
+                call.recovery.claim(write, call)
             if call.reasons:
                 self._gate.use(write, call)
             event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             deadline = int((self.log.clock.now() + deadline_s) * 1e6)
-            self.intents.open(write, event_id, call.subject, step, deadline)
+            reverses = None if call.recovery is None else call.recovery.reverses or None
+            reversal = None if call.can_be_in_doubt else LEAVES_NOTHING
+            if call.bound:
+                reversal = begun(call.way_back, call.tool.reversal_fingerprint, call.args, call.assumptions)
+            self.intents.open(
+                write, event_id, call.subject, step, deadline, reversal=reversal, reverses=reverses
+            )
         return event_id
 
     def refuse_known_step(self, call: ToolCall) -> None:
@@ -209,12 +221,36 @@ class Recorder:
         with self.log.write() as write:
             self._announce(write, call.ctx)
             self._meet(write, call)
-            event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
+            if call.bound and state is IntentState.DONE:
+                event_id = self._bind(write, call, outcome, said, facts)
+            else:
+                event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             if intent_id is not None:
                 self.intents.close(write, intent_id, state)
                 if kept is not None:
                     self.intents.keep_step(write, kept, event_id, call.call_id)
+            if call.recovery is not None:
+                call.recovery.settle(write, call, state)
         return state
+
+    def _bind(
+        self, write: LogWrite, call: ToolCall, outcome: Outcome, said: dict[str, Any], facts: dict[str, Any]
+    ) -> int:
+        """Append the outcome together with the way back from it."""
+        key = call.identity.idempotency_key if call.identity else ""
+        done = Done(
+            call.way_back,
+            call.tool.reversal_fingerprint,
+            call.subject,
+            sources_of(call.args, outcome.value, call.call_id, key),
+            call.assumptions,
+            write.next_seq,
+            self.mutations.now(),
+        )
+        call.mutation_id, event_id = self.mutations.bind(
+            write, done, lambda bound: write.append(TOOL_DISPATCH, said, call.subject, facts | bound)
+        )
+        return event_id
 
     def _facts(self, call: ToolCall) -> dict[str, Any]:
         return {

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb.errors import ContractError
-from sb.kernel.contracts import AgentCapabilities, SafetyClass, ToolSpec
+from sb.kernel.contracts import AgentCapabilities, ReversalSpec, SafetyClass, ToolSpec
+from sb.kernel.run_context import RiskDimension
 
 ToolFunction = Callable[..., Any]
 SHIPPED = "sb"  # the source of the tools that come with this version
@@ -40,6 +41,9 @@ class RegisteredTool:
         self.fn = fn
         self.source = source
         self.accepts_key = accepts_key(fn)
+        self.reversal: ReversalSpec = spec.resolved_reversal()
+        self.reversal_fingerprint = ""
+        self.risk_dimension: RiskDimension | None = None
         self._seen: dict[str, Any] = {}
         self._current = ""
         self.registered_fingerprint = self.current_fingerprint()
@@ -51,14 +55,31 @@ class RegisteredTool:
         return self.registered_side_effecting or self.spec.side_effecting
 
     def current_fingerprint(self) -> str:
-        """The fingerprint of the contract as it is now; raises ContractError when it cannot be computed."""
+        """The fingerprint of the contract as it is now; the reversal is looked at with it.
+
+        Raises:
+            ContractError: it cannot be computed.
+        """
         if self.spec.__dict__ != self._seen:
             self._current = self.spec.contract_fingerprint()
+            self.reversal = self.spec.resolved_reversal()
+            self.reversal_fingerprint = self.spec.reversal_fingerprint()
+            self.risk_dimension = _risk_dimension(self.spec)
             self._seen = {
                 name: copy.deepcopy(value) if isinstance(value, list | dict) else value
                 for name, value in vars(self.spec).items()
             }
         return self._current
+
+
+def _risk_dimension(spec: ToolSpec) -> RiskDimension | None:
+    name = spec.metadata.get("risk_dimension")
+    if not name:
+        return None
+    if name not in list(RiskDimension):
+        known = ", ".join(RiskDimension)
+        raise ContractError(f"tool {spec.tool_id}: unknown risk_dimension {name!r}", f"one of {known}")
+    return RiskDimension(name)
 
 
 @dataclass(frozen=True)

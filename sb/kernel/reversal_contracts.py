@@ -1,0 +1,305 @@
+"""How can what a tool did be undone, and what justified doing it? What authors declare, and what a call leaves behind.
+
+Source: the survival layer, section 1. These names are part of `sb.kernel.contracts`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from sb.errors import ContractError, SBError
+from sb.sources import iso
+
+_PATH = re.compile(r"(args|result|call)\.([A-Za-z0-9_.-]+?)(\?)?")
+_HOLE = re.compile(r"\{([^{}]*)\}")
+LONGEST_WINDOW_MS = 10 * 366 * 86_400_000
+
+
+class ReversalClass(StrEnum):
+    """What can be done about a consequence: undo it, make up for it, or neither."""
+
+    REVERSIBLE = "reversible"
+    COMPENSABLE = "compensable"
+    IRREVERSIBLE = "irreversible"
+
+
+class RecoveryApprovalMode(StrEnum):
+    """Who has to agree to a reversal; never taken over from the call that is reversed."""
+
+    AUTO = "auto"
+    HUMAN = "human"
+    DUAL_CONTROL = "dual_control"
+
+
+class Unresolved(SBError):
+    """A mapping names something that the call or its result does not have."""
+
+    kind = "unresolved"
+
+
+@dataclass(frozen=True)
+class BlastRadius:
+    """The most that one run may do with a tool; None for no limit.
+
+    Args:
+        max_calls_per_run: calls that ran and did not fail.
+        max_value_per_run: sum of the argument that the tool's `value_arg` metadata names.
+    """
+
+    max_calls_per_run: int | None = None
+    max_value_per_run: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, limit in vars(self).items():
+            if limit is not None and (isinstance(limit, bool) or not limit >= 0):
+                raise ContractError(f"{name} is {limit!r}, must be a number from 0")
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Something that justifies a call; when it turns false, the way back is offered.
+
+    Args:
+        ref: its name, such as ``order_not_shipped:{args.order}``; what braces name is put in.
+        tool_id: a read-only tool that tells whether it still holds; "" if only an event says so.
+        args: what that tool is given, mapped as `ReversalSpec.reversal_args`.
+        path: where in the tool's result to look; "" for the whole.
+        equals: what has to be found there, mapped alike.
+        holds_for_ms: milliseconds after the call for which it holds; None for ever.
+    """
+
+    ref: str
+    tool_id: str = ""
+    args: Mapping[str, Any] = field(default_factory=dict)
+    path: str = ""
+    equals: Any = None
+    holds_for_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.ref:
+            raise ContractError("an assumption needs a ref")
+        for hole in _HOLE.findall(self.ref):
+            _require_path(hole)
+        require_mapping({**self.args, "equals": self.equals})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {**vars(self), "args": dict(self.args)}
+
+
+@dataclass(frozen=True)
+class ReversalSpec:
+    """How what a tool did is undone. One that is reversible and names nothing else leaves nothing behind.
+
+    Args:
+        compensation_capability: the tool that undoes it; "" for none.
+        recovery_approval_mode: who has to agree to that.
+        reversal_window_ms: milliseconds after the call in which it can be undone; None for ever.
+        reversal_args: argument of the undoing tool to where its value comes from: ``args.NAME``, ``result.PATH``,
+            ``call.idempotency_key`` or ``call.call_id``; with ``?`` behind it, left out where there is none.
+            ``=TEXT`` is that text; numbers, booleans and None stand for themselves.
+        assumptions: what justifies each call, beside what its caller and its result name.
+        assumptions_from: where in the result a list of further assumptions' names is, as ``result.PATH``.
+        external_handle: where in the result the transaction's id of the other system is, as ``result.PATH``.
+        irreversible_when: argument values with which a call cannot be undone, whatever the class says.
+        preview_capability: a read-only tool with the same arguments as the undoing one, which answers
+            ``{"ok": bool, "detail": str}`` without changing anything.
+        probe_capability: a read-only tool that, given ``key`` (the idempotency key of a call in doubt), answers
+            ``{"done": bool, "result": ...}``.
+    """
+
+    reversal_class: ReversalClass = ReversalClass.IRREVERSIBLE
+    compensation_capability: str = ""
+    recovery_approval_mode: RecoveryApprovalMode = RecoveryApprovalMode.HUMAN
+    reversal_window_ms: int | None = None
+    blast_radius: BlastRadius = field(default_factory=BlastRadius)
+    reversal_args: Mapping[str, Any] = field(default_factory=dict)
+    assumptions: tuple[Assumption, ...] = ()
+    assumptions_from: str = ""
+    external_handle: str = ""
+    irreversible_when: Mapping[str, Any] = field(default_factory=dict)
+    preview_capability: str = ""
+    probe_capability: str = ""
+
+    def __post_init__(self) -> None:
+        for name, kind in (
+            ("reversal_class", ReversalClass),
+            ("recovery_approval_mode", RecoveryApprovalMode),
+        ):
+            value = getattr(self, name)
+            if value not in list(kind):
+                raise ContractError(f"unknown {name} {value!r}", "one of " + ", ".join(kind))
+            object.__setattr__(self, name, kind(value))
+        window = self.reversal_window_ms
+        if window is not None and (isinstance(window, bool) or not 0 < window <= LONGEST_WINDOW_MS):
+            raise ContractError(f"reversal_window_ms is {window!r}, must be milliseconds, at most ten years")
+        if self.reversal_class is ReversalClass.IRREVERSIBLE and self.compensation_capability:
+            raise ContractError("what is irreversible has no compensation_capability")
+        if not isinstance(self.blast_radius, BlastRadius):
+            raise ContractError(f"blast_radius is {self.blast_radius!r}, must be a BlastRadius")
+        object.__setattr__(self, "assumptions", tuple(self.assumptions))
+        require_mapping(self.reversal_args)
+        for path in (self.assumptions_from, self.external_handle):
+            if path:
+                _require_path(path)
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """The arguments of a call that its way back is made from."""
+        mapped: list[Any] = [*self.reversal_args.values(), self.assumptions_from, self.external_handle]
+        for assumption in self.assumptions:
+            mapped += [*_HOLE.findall(assumption.ref), *assumption.args.values(), assumption.equals]
+        paths = [_PATH.fullmatch(value) for value in mapped if isinstance(value, str)]
+        named = {match[2].partition(".")[0] for match in paths if match and match[1] == "args"}
+        return frozenset(named | self.irreversible_when.keys())
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """Whether calls change nothing that would have to be undone, so that one in doubt does no harm."""
+        changes = self.compensation_capability or self.irreversible_when or self.assumptions
+        return self.reversal_class is ReversalClass.REVERSIBLE and not changes
+
+    def class_of(self, args: Mapping[str, Any]) -> ReversalClass:
+        """What can be done about a call with these arguments."""
+        if any(name in args and args[name] == value for name, value in self.irreversible_when.items()):
+            return ReversalClass.IRREVERSIBLE
+        return self.reversal_class
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, everything that the reversal fingerprint covers."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        return plain | {
+            "reversal_class": str(self.reversal_class),
+            "recovery_approval_mode": str(self.recovery_approval_mode),
+            "blast_radius": vars(self.blast_radius),
+            "reversal_args": dict(self.reversal_args),
+            "irreversible_when": dict(self.irreversible_when),
+            "assumptions": [assumption.to_dict() for assumption in self.assumptions],
+        }
+
+
+class MutationState(StrEnum):
+    """What became of a consequence. `reversing` stays where nobody knows whether its reversal happened."""
+
+    COMMITTED = "committed"
+    REVERSING = "reversing"
+    REVERSED = "reversed"
+
+
+@dataclass(frozen=True)
+class MutationRef:
+    """An executable pointer back from what one call did, bound when it was done.
+
+    Args:
+        mutation_id: names it: ``mut_<row of the log>_<end of the call's id>``.
+        reversal_tool: what undoes it; "" when nothing does.
+        reversal_args: what that tool is given; secrets included, so they are shown only redacted.
+        external_handle: the transaction's id in the other system.
+        bound_at: microseconds since the epoch. window_ends_at: alike; None for never.
+        reversal_fingerprint: of the declaration that it was bound under.
+        no_way_back: why there is no reversal, "" if there is one.
+    """
+
+    mutation_id: str
+    call_id: str
+    run_id: str
+    agent: str
+    tool_id: str
+    reversal_class: ReversalClass
+    reversal_tool: str
+    reversal_args: dict[str, Any]
+    recovery_approval_mode: RecoveryApprovalMode
+    assumption_refs: tuple[str, ...]
+    external_handle: str
+    idempotency_key: str
+    bound_at: int
+    window_ends_at: int | None
+    reversal_fingerprint: str
+    preview_tool: str = ""
+    no_way_back: str = ""
+    state: MutationState = MutationState.COMMITTED
+
+    def in_window(self, now: int) -> bool:
+        """Whether it can still be undone at this time, in microseconds since the epoch."""
+        return self.window_ends_at is None or now < self.window_ends_at
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, with times in ISO 8601."""
+        ends = self.window_ends_at
+        return vars(self) | {
+            "reversal_class": str(self.reversal_class),
+            "recovery_approval_mode": str(self.recovery_approval_mode),
+            "state": str(self.state),
+            "assumption_refs": list(self.assumption_refs),
+            "bound_at": iso(self.bound_at / 1e6),
+            "window_ends_at": None if ends is None else iso(ends / 1e6),
+        }
+
+
+def _require_path(text: str) -> None:
+    if not _PATH.fullmatch(text):
+        raise ContractError(f"{text!r} names nothing of a call", "args.NAME, result.PATH or call.NAME")
+
+
+def require_mapping(mapping: Mapping[str, Any]) -> None:
+    """Raise ContractError unless every value says where it comes from."""
+    for value in mapping.values():
+        if isinstance(value, str) and not value.startswith("="):
+            _require_path(value)
+        elif not isinstance(value, str | int | float | bool | None):
+            raise ContractError(
+                f"{value!r} cannot stand in a mapping", "a path, =TEXT, a number or a boolean"
+            )
+
+
+Sources = Mapping[str, Any]  # "args", "result" and "call" to what they hold
+
+
+def found_at(value: Any, path: str) -> Any:
+    """What is at a dotted path inside JSON; raises KeyError."""
+    for part in path.split(".") if path else ():
+        if isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        elif isinstance(value, dict):
+            value = value[part]
+        else:
+            raise KeyError(path)
+    return value
+
+
+def resolved(mapping: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
+    """The values that a mapping stands for.
+
+    Raises:
+        Unresolved: one of them is not there.
+    """
+    found = {}
+    for name, value in mapping.items():
+        if not isinstance(value, str):
+            found[name] = value
+        elif value.startswith("="):
+            found[name] = value[1:]
+        else:
+            match = _PATH.fullmatch(value)
+            if match is None:
+                raise Unresolved(f"{value!r} names nothing of a call")
+            try:
+                found[name] = found_at(sources.get(match[1]), match[2])
+            except KeyError:
+                if not match[3]:
+                    raise Unresolved(f"there is no {value}") from None
+    return found
+
+
+def filled_in(template: str, sources: Sources) -> str:
+    """An assumption's name with its braces filled in; raises Unresolved."""
+
+    def value(hole: re.Match[str]) -> str:
+        return str(resolved({"": hole[1]}, sources).get("", ""))
+
+    return _HOLE.sub(value, template)

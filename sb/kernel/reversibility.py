@@ -1,0 +1,310 @@
+"""What did a call change, how could that be undone, and where is that kept?
+
+Bound in the transaction of the outcome, so that nothing has to be worked out from the log later. Nothing here undoes
+anything. Source: the survival layer, section 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from sb.canonical import encode
+from sb.errors import NotFoundError, StoreCorrupt
+from sb.kernel.reversal_contracts import (
+    Assumption,
+    MutationRef,
+    MutationState,
+    RecoveryApprovalMode,
+    ReversalClass,
+    ReversalSpec,
+    Sources,
+    Unresolved,
+    filled_in,
+    resolved,
+)
+from sb.state import EventLog, LogWrite, Subject
+from sb.store import driver
+from sb.text import plain, shorten
+
+MUTATION_ID = re.compile(r"mut_([0-9]{1,13})_([0-9a-f]{4})")
+MOST_ASSUMPTIONS = 50  # of one call
+LONGEST_REF = 200  # characters of an assumption's name
+_SELECT = "SELECT m.id, m.call_id, m.state, m.ref FROM mutations AS m"
+_RUNS = "JOIN events AS e ON e.id = m.id WHERE e.run_id = ?"
+
+
+class Reversibility(StrEnum):
+    """Whether ways back are bound ("observe"), and limits of consequence enforced as well ("enforce")."""
+
+    OFF = "off"
+    OBSERVE = "observe"
+    ENFORCE = "enforce"
+
+
+Named = Sequence[Assumption | str]
+Watched = tuple[str, int | None, str]  # an assumption's name, until when it holds, and the call that tells
+
+
+def sources_of(args: Mapping[str, Any], result: Any, call_id: str, idempotency_key: str) -> Sources:
+    """What a mapping may take values from."""
+    return {"args": args, "result": result, "call": {"idempotency_key": idempotency_key, "call_id": call_id}}
+
+
+def begun(spec: ReversalSpec, fingerprint: str, args: Mapping[str, Any], named: Named) -> str | None:
+    """What is kept of a call until it has ended, so that one in doubt can be undone all the same."""
+    if not (spec.compensation_capability or spec.assumptions or named):
+        return None
+    kept = {name: args[name] for name in spec.needs if name in args}
+    assumed = [one if isinstance(one, str) else one.to_dict() for one in named]
+    return encode({"args": kept, "assumptions": assumed, "fingerprint": fingerprint}).decode()
+
+
+def assumptions_of(spec: ReversalSpec, named: Named, sources: Sources, now: int) -> list[Watched]:
+    """The assumptions of a call with everything filled in.
+
+    Args:
+        named: by the caller. now: microseconds since the epoch.
+
+    Raises:
+        Unresolved: one needs something that the call does not have.
+    """
+    given = [*spec.assumptions, *named]
+    if spec.assumptions_from:
+        names = resolved({"": spec.assumptions_from}, sources).get("", [])
+        given += [str(name) for name in names] if isinstance(names, list) else [str(names)]
+    found: dict[str, tuple[int | None, str]] = {}
+    for assumption in given[:MOST_ASSUMPTIONS]:
+        if isinstance(assumption, str):
+            found[assumption[:LONGEST_REF]] = (None, "")
+            continue
+        watch, until = "", assumption.holds_for_ms
+        if assumption.tool_id:
+            asked = resolved(assumption.args, sources)
+            equals = resolved({"": assumption.equals}, sources).get("")
+            call = {"tool_id": assumption.tool_id, "args": asked, "path": assumption.path, "equals": equals}
+            watch = encode(call).decode()
+        ref = filled_in(assumption.ref, sources)[:LONGEST_REF]
+        found[ref] = (None if until is None else now + until * 1000, watch)
+    return [(ref, until, watch) for ref, (until, watch) in found.items()]
+
+
+@dataclass(frozen=True)
+class Done:
+    """A call that was done, as far as its way back is made from it.
+
+    Args:
+        sources: see `sources_of`. named: the assumptions that its caller gave.
+        row: of its outcome in the log. now: microseconds since the epoch.
+    """
+
+    spec: ReversalSpec
+    fingerprint: str
+    subject: Subject
+    sources: Sources
+    named: Named
+    row: int
+    now: int
+
+    def mutation(self) -> tuple[MutationRef, list[Watched]]:
+        """The way back from it, and what justified it."""
+        spec, subject = self.spec, self.subject
+        args, handle, watched, missing = {}, "", list[Watched](), ""
+        try:
+            watched = assumptions_of(spec, self.named, self.sources, self.now)
+            args = resolved(spec.reversal_args, self.sources)
+            if spec.external_handle:
+                handle = str(resolved({"": spec.external_handle}, self.sources).get("", ""))
+        except Unresolved as error:
+            missing = error.message
+        reversal_class = spec.class_of(self.sources["args"])
+        why = self._no_way_back(reversal_class, missing)
+        window = spec.reversal_window_ms
+        ref = MutationRef(
+            mutation_id=f"mut_{self.row}_{subject.call_id[-4:]}",
+            call_id=subject.call_id,
+            run_id=subject.run_id,
+            agent=subject.agent,
+            tool_id=subject.tool_id,
+            reversal_class=reversal_class,
+            reversal_tool="" if why else spec.compensation_capability,
+            reversal_args={} if why else args,
+            recovery_approval_mode=spec.recovery_approval_mode,
+            assumption_refs=tuple(one[0] for one in watched),
+            external_handle=handle,
+            idempotency_key=self.sources["call"]["idempotency_key"],
+            bound_at=self.now,
+            window_ends_at=None if window is None else self.now + window * 1000,
+            reversal_fingerprint=self.fingerprint,
+            preview_tool="" if why else spec.preview_capability,
+            no_way_back=why,
+        )
+        return ref, watched
+
+    def _no_way_back(self, reversal_class: ReversalClass, missing: str) -> str:
+        tool_id = self.subject.tool_id
+        if reversal_class is ReversalClass.IRREVERSIBLE:
+            always = self.spec.reversal_class is ReversalClass.IRREVERSIBLE
+            return f"what {tool_id} does cannot be undone" + ("" if always else " with these arguments")
+        if missing:
+            return f"the arguments of its reversal could not be made: {missing}"
+        return "" if self.spec.compensation_capability else f"{tool_id} does not declare what undoes it"
+
+
+def mutation_row(mutation_id: str) -> tuple[int, str]:
+    """The log's row and the end of the call's id that an id names; raises NotFoundError."""
+    match = MUTATION_ID.fullmatch(mutation_id)
+    if match is None:
+        shown = plain(shorten(mutation_id, 40), one_line=True)
+        raise NotFoundError(f"no mutation {shown!r}", "sb undo --list shows them")
+    return int(match[1]), match[2]
+
+
+class MutationStore:
+    """The mutations of one log's database, newest last; writing happens inside the log's transactions."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+
+    def now(self) -> int:
+        """Microseconds since the epoch."""
+        return int(self.log.clock.now() * 1e6)
+
+    def bind(
+        self,
+        write: LogWrite,
+        done: Done,
+        append: Callable[[dict[str, Any]], int],
+    ) -> tuple[str, int]:
+        """Keep the way back from a call under the event of its outcome; returns its id and the event's.
+
+        Args:
+            append: writes that event, with these facts besides its own.
+        """
+        ref, watched = done.mutation()
+        body = _to_json(ref)
+        event_id = append({"mutation": ref.mutation_id, "mutation_digest": self.log.digest(body)})
+        row = (event_id, ref.call_id, body.decode())
+        write.execute("INSERT INTO mutations VALUES (?, ?, 'committed', ?)", row)
+        for name, until, watch in watched:
+            row_of_it = (name, event_id, ref.run_id, until, watch)
+            write.execute("INSERT OR IGNORE INTO assumptions VALUES (?, ?, ?, ?, ?)", row_of_it)
+        return ref.mutation_id, event_id
+
+    def move(self, write: LogWrite, number: int, before: MutationState, after: MutationState) -> bool:
+        """Change a mutation's state, unless it is in another than `before`; returns whether it was."""
+        changed = write.execute(
+            "UPDATE mutations SET state = ? WHERE id = ? AND state = ?", (after, number, before)
+        )
+        return bool(changed.rowcount)
+
+    def get(self, mutation_id: str) -> MutationRef:
+        """One mutation; raises NotFoundError."""
+        seq, tail = mutation_row(mutation_id)
+        rows = self.log.database.query(f"{_SELECT} WHERE m.id = ?", (self.log.first_id + seq,))
+        if not rows or not rows[0][1].endswith(tail):
+            raise NotFoundError(f"no mutation {mutation_id}", "sb undo --list shows them")
+        return self._ref(rows[0])
+
+    def number(self, mutation_id: str) -> int:
+        """The key that other tables have for it."""
+        return self.log.first_id + mutation_row(mutation_id)[0]
+
+    def for_call(self, call_id: str) -> MutationRef | None:
+        """What a call left behind."""
+        rows = self.log.database.query(f"{_SELECT} WHERE m.call_id = ?", (call_id,))
+        return self._ref(rows[0]) if rows else None
+
+    def of_run(self, run_id: str) -> list[MutationRef]:
+        """What a run left behind, oldest first."""
+        rows = self.log.database.query(f"{_SELECT} {_RUNS} ORDER BY m.id", (run_id,))
+        return [self._ref(row) for row in rows]
+
+    def newest(self, *, limit: int = 50, state: MutationState | None = None) -> list[MutationRef]:
+        """The last mutations, newest first; 0 for all."""
+        where, parameters = (" WHERE m.state = ?", (str(state),)) if state else ("", ())
+        sql = f"{_SELECT}{where} ORDER BY m.id DESC LIMIT ?"
+        return [self._ref(row) for row in self.log.database.query(sql, (*parameters, limit or -1))]
+
+    def assuming(self, assumption_ref: str, run_id: str = "") -> list[MutationRef]:
+        """The mutations that an assumption justified, newest first, since later ones may build on earlier ones.
+
+        Args:
+            run_id: only of this run; "" for all.
+        """
+        where, parameters = (" AND a.run_id = ?", (run_id,)) if run_id else ("", ())
+        rows = self.log.database.query(
+            f"{_SELECT} JOIN assumptions AS a ON a.mutation_id = m.id WHERE a.ref = ?{where} ORDER BY m.id DESC",
+            (assumption_ref, *parameters),
+        )
+        return [self._ref(row) for row in rows]
+
+    def unaltered(self, execute: Callable[..., driver.Cursor], ref: MutationRef) -> None:
+        """Pass if a mutation is still what was bound; for a process that has the key of the log's digests.
+
+        Raises:
+            StoreCorrupt: it was changed in the database, or removed.
+        """
+        number = self.number(ref.mutation_id)
+        row = execute("SELECT ref FROM mutations WHERE id = ?", (number,)).fetchone()
+        event = execute("SELECT payload FROM events WHERE id = ?", (number,)).fetchone()
+        if not row or row[0] is None or not event or event[0] is None:
+            raise StoreCorrupt(f"the way back of {ref.mutation_id} was removed")
+        if json.loads(event[0]).get("mutation_digest") != self.log.digest(row[0].encode()):
+            raise StoreCorrupt(
+                f"{ref.mutation_id} was changed in the database after it was bound", "sb audit verify"
+            )
+
+    def _ref(self, row: tuple[Any, ...]) -> MutationRef:
+        number, call_id, state, body = row
+        seq = number - self.log.first_id
+        if body is None:
+            why = "its details were removed from the database"
+            return replace(_EMPTY, mutation_id=f"mut_{seq}_{call_id[-4:]}", call_id=call_id, no_way_back=why)
+        return _from_json(body, MutationState(state))
+
+
+_EMPTY = MutationRef(
+    "",
+    "",
+    "",
+    "",
+    "",
+    ReversalClass.IRREVERSIBLE,
+    "",
+    {},
+    RecoveryApprovalMode.HUMAN,
+    (),
+    "",
+    "",
+    0,
+    None,
+    "",
+)
+
+
+def _to_json(ref: MutationRef) -> bytes:
+    """What is kept of a mutation."""
+    fields = vars(ref) | {"assumption_refs": list(ref.assumption_refs)}
+    del fields["state"]
+    return encode(fields)
+
+
+def _from_json(body: str, state: MutationState) -> MutationRef:
+    try:
+        fields = json.loads(body)
+        return MutationRef(
+            **fields
+            | {
+                "reversal_class": ReversalClass(fields["reversal_class"]),
+                "recovery_approval_mode": RecoveryApprovalMode(fields["recovery_approval_mode"]),
+                "assumption_refs": tuple(fields["assumption_refs"]),
+                "state": state,
+            }
+        )
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise StoreCorrupt(f"a mutation in the database cannot be read: {error}", "sb audit verify") from None

@@ -1,0 +1,132 @@
+"""How is a file put back to what it was before a call changed it, and would that work now?
+
+Only where the file still is what the call left: whatever somebody did to it since is not overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from sb.errors import NotFoundError, SBError
+from sb.kernel.contracts import ToolError
+from sb.store.kept import KeptCopy, KeptStore
+from sb.text import human_bytes
+from sb.tools.failures import invalid, not_found, os_failures_about, shown
+from sb.tools.file_changes import replace_file, require_in_place, sha256_of
+from sb.tools.folders import Folder
+from sb.tools.roots import Roots
+
+
+@dataclass(frozen=True)
+class _State:
+    """What is at a path: hash of the content and permission bits, both None where there is no file."""
+
+    sha256: str | None
+    mode: int | None
+
+
+class FileRestoring:
+    """The functions of files.restore and files.restorable."""
+
+    def __init__(self, roots: Roots, kept: KeptStore) -> None:
+        self._roots = roots
+        self._kept = kept
+
+    def restore(
+        self,
+        path: str,
+        kept: str,
+        sha256: str | None = None,
+        mode: int | None = None,
+        *,
+        idempotency_key: str = "",
+    ) -> dict[str, Any]:
+        """Put bytes, permission bits and existence back; a file that is back already is left alone.
+
+        Args:
+            kept: the key of the former content. sha256, mode: of the file as the call left it; None for no file.
+
+        Raises:
+            ToolError: VALIDATION_ERROR when the file is not what the call left.
+        """
+        with (
+            self._roots.parent(path) as (folder, name),
+            folder.open_present(name) as fd,
+            os_failures_about(folder.path / name),
+        ):
+            former = self._former(kept)
+            back = _before(former)
+            if _state(fd) != back:
+                _require_unchanged(folder, name, fd, _State(sha256, mode))
+                if former is None:
+                    require_in_place(folder, name, fd)
+                    os.unlink(name, dir_fd=folder.fd)
+                    os.fsync(folder.fd)
+                else:
+                    replace_file(folder, name, self._kept.read(kept), fd, mode_after=former.mode)
+        return {"path": path, "existed": former is not None, "sha256": back.sha256, "mode": back.mode}
+
+    def restorable(
+        self, path: str, kept: str, sha256: str | None = None, mode: int | None = None
+    ) -> dict[str, Any]:
+        """Whether `restore` with the same arguments would work now, and what it would do."""
+        try:
+            with (
+                self._roots.parent(path) as (folder, name),
+                folder.open_present(name) as fd,
+                os_failures_about(folder.path / name),
+            ):
+                former = self._former(kept)
+                if _state(fd) == _before(former):
+                    return {"ok": True, "detail": f"{shown(folder.path / name)} is as it was before already"}
+                _require_unchanged(folder, name, fd, _State(sha256, mode))
+        except ToolError as error:
+            return {"ok": False, "detail": str(error)}
+        if former is None:
+            return {"ok": True, "detail": f"would remove {path}, which did not exist before"}
+        size = human_bytes(former.size)
+        return {"ok": True, "detail": f"would put back the {size} that {path} had, mode {former.mode:04o}"}
+
+    def digest(self, path: str) -> dict[str, Any]:
+        """The hash of one file's content; raises ToolError when it cannot be read."""
+        with (
+            self._roots.parent(path) as (folder, name),
+            folder.open_present(name) as fd,
+            os_failures_about(folder.path / name),
+        ):
+            return {"path": path, "sha256": _state(fd).sha256}
+
+    def _former(self, key: str) -> KeptCopy | None:
+        """What was kept; raises ToolError when nothing was."""
+        try:
+            return self._kept.facts(key)
+        except NotFoundError:
+            raise not_found(f"what the file was before is not kept any more ({shown(key)})") from None
+        except SBError as error:
+            raise invalid(error.message) from None
+
+
+def _before(former: KeptCopy | None) -> _State:
+    return _State(None, None) if former is None else _State(former.sha256, former.mode)
+
+
+def _state(fd: int | None) -> _State:
+    if fd is None:
+        return _State(None, None)
+    return _State(sha256_of(fd), os.fstat(fd).st_mode & 0o777)
+
+
+def _require_unchanged(folder: Folder, name: str, fd: int | None, left: _State) -> None:
+    """Raise ToolError unless the file still is what the call left."""
+    found, path = _state(fd), shown(folder.path / name)
+    if found.sha256 != left.sha256:
+        if found.sha256 is None:
+            raise invalid(f"{path} was removed since, and is left as it is")
+        what = "there is a file again at" if left.sha256 is None else "somebody has since changed"
+        raise invalid(f"{what} {path}, and it is left as it is")
+    if left.mode is not None and found.mode != left.mode:
+        raise invalid(
+            f"the mode of {path} was changed since, from {left.mode:04o} to {found.mode or 0:04o}; it is left as it is"
+        )
