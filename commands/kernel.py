@@ -160,6 +160,8 @@ def run(
             note(f"sb approvals show {result.data['approval_id']}; once it is approved, run this again")
     if not as_json:
         note(f"run {context.run_id}, call {result.call_id}: sb audit show {context.run_id}")
+        if result.mutation_id:
+            note(f"changed as {result.mutation_id}: sb undo {result.mutation_id}")
     raise typer.Exit(_exit_code(result))
 
 

@@ -89,15 +89,16 @@ def enrol(ctx: typer.Context, name: str = "", *, no_passphrase: bool = False, as
     """Make the first operator of this home; what was approved until now is signed by them."""
     from sb.kernel.authority.enrolment import login_name
     from sb.kernel.baselines.seeding import approved_contracts, carry_over
-    from sb.kernel.baselines.seen import KERNEL
+    from sb.kernel.baselines.seen import SURFACES
 
     opened, name = _Opened(ctx), name or login_name()
-    store, _ = baselines(ctx, KERNEL)
-    approved = approved_contracts(store)
+    stores = [baselines(ctx, surface)[0] for surface in SURFACES]
+    approved = [approved_contracts(store) for store in stores]
     passphrase = None if opened.authority.enrolled() else _new_passphrase(name, no_passphrase)
     made = opened.enrolment.init(name, passphrase)  # or says who is enrolled already
     if made is not None:
-        carry_over(store, approved, made)
+        for store, contracts in zip(stores, approved, strict=True):
+            carry_over(store, contracts, made)
     _report(made or opened.authority.roster().active()[0], as_json)
 
 

@@ -33,7 +33,9 @@ COMMANDS = {
     "kernel": "Look at the kernel's tools and run one.",
     "migrate": "Bring the database to this version's schema.",
     "operator": "Say who may decide, and keep their keys.",
+    "recovery": "See what lost its reason or is in doubt, and settle it.",
     "runtime-guard": "See which tools have approved contracts, and approve them.",
+    "undo": "Take back what an agent's call did.",
 }
 
 

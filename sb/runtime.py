@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -18,11 +19,12 @@ from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seeding import seed_shipped
-from sb.kernel.baselines.seen import KERNEL
+from sb.kernel.baselines.seen import KERNEL, REVERSAL
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
 from sb.kernel.memory import MemoryStore
 from sb.kernel.policy.rules import WrittenPolicy
+from sb.kernel.recovery.service import Recovery
 from sb.kernel.run_context import RunBudget, SafetyMode
 from sb.kernel.telemetry import Telemetry
 from sb.kernel.tooling.executor import ToolExecutor
@@ -42,6 +44,7 @@ class Runtime:
     """An open SecondBrain; close it, or use it as a context manager.
 
     Args:
+        baselines, reversals: the contracts, and the ways back, that an operator approved.
         load_failures: third-party tools that could not be loaded.
         orphans: calls of dead processes that were found unfinished and are now in doubt.
     """
@@ -52,12 +55,18 @@ class Runtime:
     registry: ToolRegistry
     executor: ToolExecutor
     baselines: ContractBaselineStore
+    reversals: ContractBaselineStore
     load_failures: tuple[LoadFailure, ...] = ()
     orphans: int = field(default=0)
 
     def memory_store(self, agent_name: str) -> MemoryStore:
         """The durable memory of one agent."""
         return MemoryStore(self.database, agent_name)
+
+    @cached_property
+    def recovery(self) -> Recovery:
+        """Takes back what calls did."""
+        return Recovery(self.executor, self.reversals)
 
     @property
     def approvals(self) -> Approvals:
@@ -165,8 +174,7 @@ def open_baselines(
 ) -> ContractBaselineStore:
     """The approved contracts of a surface; in a new database those that this version ships are."""
     store = ContractBaselineStore(log, authority, surface)
-    if surface == KERNEL:
-        seed_shipped(store, authority, shipped_registry(config))
+    seed_shipped(store, authority, shipped_registry(config))
     return store
 
 
@@ -207,6 +215,7 @@ def open_runtime(
         registry, failures = open_registry(config)
         authority = open_authority(config, log)
         baselines = open_baselines(config, log, authority)
+        reversals = open_baselines(config, log, authority, REVERSAL)
         executor = ToolExecutor(
             registry,
             open_policy(config),
@@ -229,4 +238,4 @@ def open_runtime(
     except BaseException:
         database.close()
         raise
-    return Runtime(config, database, log, registry, executor, baselines, failures, orphans)
+    return Runtime(config, database, log, registry, executor, baselines, reversals, failures, orphans)

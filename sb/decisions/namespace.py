@@ -30,6 +30,11 @@ GRANT_MADE = "grant.made"
 GRANT_REVOKED = "grant.revoked"
 OPERATOR_CHANGED = "operator.changed"
 BASELINE_CHANGED = "contract.baseline.changed"
+RECOVERY_INVALIDATED = "recovery.assumption.invalidated"
+RECOVERY_DECIDED = "recovery.decided"
+RECOVERY_ESCALATED = "recovery.escalated"
+RECOVERY_DISMISSED = "recovery.dismissed"
+RECOVERY_SETTLED = "recovery.settled"
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -49,6 +54,11 @@ _meanings = {
     GRANT_REVOKED: "A person took a grant back",
     OPERATOR_CHANGED: "The operators who may decide changed",
     BASELINE_CHANGED: "The approved contracts changed",
+    RECOVERY_INVALIDATED: "Something that justified calls turned false",
+    RECOVERY_DECIDED: "The recovery loop decided about a call",
+    RECOVERY_ESCALATED: "Something that a call did needs a person",
+    RECOVERY_DISMISSED: "A person decided to leave it as it is",
+    RECOVERY_SETTLED: "Whether a call in doubt happened was settled",
 }
 
 

@@ -35,6 +35,8 @@ def prune(log: EventLog, *, before: float, reason: str) -> int:
             (log.first_id, last),
         ).rowcount
         write.execute("UPDATE steps SET result = NULL WHERE outcome_id <= ?", (last,))
+        write.execute("UPDATE mutations SET ref = NULL WHERE id BETWEEN ? AND ?", (log.first_id, last))
+        write.execute("UPDATE assumptions SET watch = '' WHERE mutation_id <= ?", (last,))
         if removed:
             write.append(
                 PRUNED, {"reason": reason}, facts={"through": last - log.first_id, "removed": removed}

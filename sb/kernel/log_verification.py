@@ -89,7 +89,8 @@ class _Walk:
         self._connection = connection
         self._open: dict[str, int] = {}  # announced calls without an outcome, by the row of their intent
         self._unclear: set[str] = set()  # calls of which something was pruned
-        self._steps: dict[int, str] = {}  # digests of kept steps, by the id of their outcome
+        self._steps: dict[int, str] = {}
+        self._mutations: dict[int, str] = {}  # digests of kept steps, by the id of their outcome
         self._heads: dict[int, list[AnchoredHead]] = {}
         for head in anchored.heads:
             self._heads.setdefault(head.seq, []).append(head)
@@ -146,14 +147,31 @@ class _Walk:
     def _follow(self, seq: int, row_id: int, call_id: str, payload: dict[str, Any]) -> None:
         if payload.get("phase") == "intent":
             self._open[call_id] = seq
-        elif payload.get("phase") == "outcome":
+        elif payload.get("phase") in ("outcome", "settled"):
+            self._follow_mutation(row_id, payload)
             if payload.get("state") != "in_doubt":
                 self._open.pop(call_id, None)
             if "step_digest" in payload:
                 self._steps[row_id] = str(payload["step_digest"])
 
+    def _follow_mutation(self, row_id: int, payload: dict[str, Any]) -> None:
+        if "mutation" in payload:
+            self._mutations[row_id] = "committed"
+        if "reverses" in payload:
+            number, _, _ = str(payload["reverses"]).removeprefix("mut_").partition("_")
+            reversed_ = payload.get("state") == "done"
+            after = (
+                "reversed"
+                if reversed_
+                else "reversing"
+                if payload.get("state") == "in_doubt"
+                else "committed"
+            )
+            self._mutations[self._log.first_id + int(number or 0)] = after
+
     def check_tables(self) -> None:
-        """Open calls and kept steps stand beside the log: they must be those that it says, no more and no less."""
+        """What stands beside the log must be what it says, no more and no less."""
+        self._check_mutations()
         report, execute = self.found.report, self._connection.execute
         if self.found.pruned > self._removed:
             report(f"{self.found.pruned - self._removed} more payloads are missing than were pruned")
@@ -177,6 +195,20 @@ class _Walk:
         ).fetchone()[0]
         if strays:
             report(f"{strays} rows belong to no stream")
+
+    def _check_mutations(self) -> None:
+        """A reversal that is under way has announced itself, and no more, so its state may be one further on."""
+        report, first = self.found.report, self._log.first_id
+        kept = dict(self._connection.execute("SELECT id, state FROM mutations"))
+        for row_id, state in self._mutations.items():
+            found = kept.pop(row_id, None)
+            if found is None:
+                report(f"the way back that row {row_id - first} bound is gone")
+            elif found != state and not (state == "committed" and found == "reversing"):
+                report(f"what row {row_id - first} did is {found}, and the log says {state}")
+        if not self.found.pruned:
+            for row_id in kept:
+                report(f"row {row_id - first} has a way back that the log does not know")
 
 
 def _parsed(body: str) -> dict[str, Any]:

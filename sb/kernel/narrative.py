@@ -19,6 +19,11 @@ from sb.decisions.namespace import (
     MEMORY_GET,
     MEMORY_PUT,
     OPERATOR_CHANGED,
+    RECOVERY_DECIDED,
+    RECOVERY_DISMISSED,
+    RECOVERY_ESCALATED,
+    RECOVERY_INVALIDATED,
+    RECOVERY_SETTLED,
     RUN_FINISHED,
     RUN_STARTED,
 )
@@ -72,9 +77,23 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"operators: {payload.get('how')} {payload.get('name')} by {payload.get('by')}" + _why(payload)
     if event.kind.startswith(("approval.", "grant.")):
         return _decision_sentence(event, payload)
+    if event.kind.startswith("recovery."):
+        return _recovery_sentence(event, payload)
     if event.subject.tool_id:
         return f"{agent}: {_call_sentence(event, payload)}"
     return f"{event.kind} {_brief(payload)}"
+
+
+def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
+    what = f"{event.subject.tool_id} ({event.subject.call_id})"
+    if event.kind == RECOVERY_INVALIDATED:
+        return f"assumption {payload.get('assumption')} turned false{_why(payload)}"
+    if event.kind == RECOVERY_ESCALATED:
+        return f"RECOVERY {what} needs a person{_why(payload)}"
+    if event.kind == RECOVERY_DECIDED:
+        return f"recovery {payload.get('action')} {what}{_why(payload)}"
+    verb = {RECOVERY_DISMISSED: "left as it is:", RECOVERY_SETTLED: f"settled as {payload.get('verdict')}:"}
+    return f"{payload.get('by')} {verb.get(event.kind, event.kind)} {what}{_why(payload)}"
 
 
 def _decision_sentence(event: Event, payload: dict[str, Any]) -> str:
@@ -108,6 +127,8 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"will call {call}"
     if phase == "replayed":
         return f"again {event.subject.tool_id}: step {payload.get('step', '')} is done, nothing was run"
+    if phase == "settled":
+        return f"settled {event.subject.tool_id}: {payload.get('state')}{_way_back(payload)}"
     if phase == "in_doubt":
         return f"IN DOUBT {event.subject.tool_id}: {payload.get('cause', '')}"
     if phase == "refused":
@@ -118,7 +139,14 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
         word = "IN DOUBT" if payload.get("state") == "in_doubt" else "failed"
         return f"{word} {_named(event, payload, call)}: {payload['code']} {payload.get('error', '')}"
     size = human_bytes(int(payload.get("result_bytes", 0)))
-    return f"ok {_named(event, payload, call)} gave {size} in {payload.get('latency_ms', 0):.1f} ms{changed}"
+    return f"ok {_named(event, payload, call)} gave {size} in {payload.get('latency_ms', 0):.1f} ms{changed}{_way_back(payload)}"
+
+
+def _way_back(payload: dict[str, Any]) -> str:
+    """How it can be undone, or what it undid."""
+    if payload.get("reverses"):
+        return f", undoing {payload['reverses']}"
+    return f"; sb undo {payload['mutation']}" if payload.get("mutation") else ""
 
 
 def _refusal_word(event: Event, payload: dict[str, Any]) -> str:

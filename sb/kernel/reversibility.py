@@ -214,6 +214,16 @@ class MutationStore:
         """The key that other tables have for it."""
         return self.log.first_id + mutation_row(mutation_id)[0]
 
+    def id_of(self, execute: Callable[..., driver.Cursor], number: int) -> str:
+        """The id of a mutation by its number."""
+        row = execute("SELECT call_id FROM mutations WHERE id = ?", (number,)).fetchone()
+        return f"mut_{number - self.log.first_id}_{row[0][-4:]}" if row else ""
+
+    def reversible_now(self, call_id: str) -> bool:
+        """Whether what a call did can still be undone."""
+        ref = self.for_call(call_id)
+        return ref is not None and ref.state is MutationState.COMMITTED and ref.in_window(self.now())
+
     def for_call(self, call_id: str) -> MutationRef | None:
         """What a call left behind."""
         rows = self.log.database.query(f"{_SELECT} WHERE m.call_id = ?", (call_id,))
@@ -224,11 +234,18 @@ class MutationStore:
         rows = self.log.database.query(f"{_SELECT} {_RUNS} ORDER BY m.id", (run_id,))
         return [self._ref(row) for row in rows]
 
-    def newest(self, *, limit: int = 50, state: MutationState | None = None) -> list[MutationRef]:
+    def newest(self, *, limit: int = 50) -> list[MutationRef]:
         """The last mutations, newest first; 0 for all."""
-        where, parameters = (" WHERE m.state = ?", (str(state),)) if state else ("", ())
-        sql = f"{_SELECT}{where} ORDER BY m.id DESC LIMIT ?"
-        return [self._ref(row) for row in self.log.database.query(sql, (*parameters, limit or -1))]
+        rows = self.log.database.query(f"{_SELECT} ORDER BY m.id DESC LIMIT ?", (limit or -1,))
+        return [self._ref(row) for row in rows]
+
+    def last(self) -> MutationRef:
+        """The newest that was not undone; raises NotFoundError."""
+        sql = f"{_SELECT} WHERE m.state <> 'reversed' ORDER BY m.id DESC LIMIT 1"
+        rows = self.log.database.query(sql)
+        if not rows:
+            raise NotFoundError("nothing on record could be undone", "sb undo --list shows what was done")
+        return self._ref(rows[0])
 
     def assuming(self, assumption_ref: str, run_id: str = "") -> list[MutationRef]:
         """The mutations that an assumption justified, newest first, since later ones may build on earlier ones.

@@ -109,6 +109,7 @@ class FileChanges:
 def sha256_of(fd: int) -> str:
     """Of an open file's content, in hex."""
     with open(fd, "rb", closefd=False) as file:
+        file.seek(0)
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

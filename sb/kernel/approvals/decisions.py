@@ -70,7 +70,7 @@ class Approvals(ApprovalQueue):
             DeniedError: this person may not decide it.
             UsageError: the reason is missing or too long.
         """
-        reason = self._reason(reason)
+        reason = self.reason(reason)
         with self.log.write(power=True) as write:
             return self._approve(write, approval_id, by, reason)
 
@@ -96,7 +96,7 @@ class Approvals(ApprovalQueue):
             DeniedError: the tool is destructive or under dual control, or this person may not decide.
             others: as `approve`.
         """
-        reason = self._reason(reason)
+        reason = self.reason(reason)
         if not 0 < lasting_s <= LONGEST_GRANT_S:
             raise UsageError("a grant lasts at most 30 days", "choose a shorter time")
         if not args and not this_run:
@@ -123,7 +123,7 @@ class Approvals(ApprovalQueue):
 
     def deny(self, approval_id: str, by: Decider, reason: str) -> Approval:
         """Deny one waiting call; one person is enough. Raises like `approve`."""
-        reason = self._reason(reason)
+        reason = self.reason(reason)
         with self.log.write(power=True) as write:
             approval = self._open(approval_id, ApprovalState.WAITING)
             self._record(write, APPROVAL_DENIED, "deny", approval, by, reason)
@@ -131,7 +131,7 @@ class Approvals(ApprovalQueue):
 
     def revoke(self, reference: str, by: Decider, reason: str) -> Approval | Grant:
         """Take back an approval that was not used yet, or a grant; raises like `approve`."""
-        reason = self._reason(reason)
+        reason = self.reason(reason)
         with self.log.write(power=True) as write:
             if reference.startswith("grant_"):
                 return self._revoke_grant(write, reference, by, reason)
@@ -246,7 +246,7 @@ class Approvals(ApprovalQueue):
         write.execute("UPDATE grants SET state = 'revoked' WHERE number = ?", (grant.number,))
         return replace(grant, state="revoked")
 
-    def _reason(self, text: str) -> str:
+    def reason(self, text: str) -> str:
         reason = redact_text(plain(text, one_line=True).strip())
         if not reason:
             raise UsageError("a decision needs a reason", "--reason TEXT")

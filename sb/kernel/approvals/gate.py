@@ -73,7 +73,8 @@ class ApprovalGate:
             if grant is not None:
                 call.grant_id = grant.id
                 return
-        blocking = (*OPEN, ApprovalState.DENIED)
+        # Of a reversal, what was dismissed is remembered with the cause, not with the arguments.
+        blocking = (*OPEN, ApprovalState.DENIED) if call.recovery is None else OPEN
         if found is not None and found.state in blocking and self.approvals.now() < found.expires_at:
             self._take(call, found)
         else:
@@ -186,12 +187,18 @@ class ApprovalGate:
         return True
 
     def _needed(self, call: ToolCall) -> int:
+        if call.recovery is not None and call.recovery.people > 1:
+            return 2
         return 2 if any(matches(pattern, call.tool_id) for pattern in self._settings.dual_control) else 1
 
     def _queue(self, call: ToolCall) -> None:
         """Refuse the call, and make the request that goes before a person with that."""
         shown = background(self.approvals, call)
         now = self.approvals.now()
+        expires_at = now + self._settings.expire_after_s * MICROSECONDS
+        if call.recovery is not None:
+            shown |= {"recovery": call.recovery.facts}
+            expires_at = call.recovery.expires_at or expires_at
         approval = Approval(
             number=0,
             id=f"apr_{self._log.ids.token(8)}",
@@ -207,7 +214,7 @@ class ApprovalGate:
             needed=self._needed(call),
             requested_at=now,
             due_at=now + self._settings.overdue_after_s * MICROSECONDS,
-            expires_at=now + self._settings.expire_after_s * MICROSECONDS,
+            expires_at=expires_at,
             decided_at=None,
             decided_by="",
             reason="",

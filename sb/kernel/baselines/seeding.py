@@ -27,7 +27,7 @@ def seed_shipped(store: ContractBaselineStore, authority: Authority, shipped: To
     except SBError:  # who may decide cannot be told: then nothing is approved
         return
     store.seen.note_all(shipped)
-    contracts = {spec.tool_id: spec.contract_fingerprint() for spec in shipped.list_all()}
+    contracts = store.seen.fingerprints(shipped)
     store.approve(contracts, Label(f"secondbrain {__version__}"), "shipped with this version")
 
 

@@ -13,7 +13,8 @@ from sb.state import EventLog, LogWrite
 from sb.store import driver
 
 KERNEL = "kernel"
-SURFACES = (KERNEL,)
+REVERSAL = "reversal"  # how what tools did is undone, for those that declare it
+SURFACES = (KERNEL, REVERSAL)
 LARGEST_DOCUMENT = 64 * 1024  # bytes; a larger contract cannot be shown, and so not approved
 
 
@@ -63,6 +64,23 @@ class SeenContracts:
         self._surface = surface
         self._kept: set[tuple[str, str]] = set()
 
+    def _has(self, tool: RegisteredTool) -> bool:
+        return self._surface == KERNEL or tool.spec.reversal is not None
+
+    def fingerprint(self, tool: RegisteredTool) -> str:
+        """Of what the tool has on this surface, as it is now; raises ContractError."""
+        current = tool.current_fingerprint()
+        return current if self._surface == KERNEL else tool.reversal_fingerprint
+
+    def _document(self, tool: RegisteredTool) -> dict[str, Any]:
+        spec = tool.spec
+        return spec.contract_document() if self._surface == KERNEL else spec.reversal_document()
+
+    def fingerprints(self, registry: ToolRegistry) -> dict[str, str]:
+        """Tool id to fingerprint, for every registered tool that has something on this surface."""
+        tools = [registry.tool(tool_id) for tool_id in registry.list_ids()]
+        return {tool.spec.tool_id: self.fingerprint(tool) for tool in tools if tool and self._has(tool)}
+
     def note(self, write: LogWrite, tool: RegisteredTool, fingerprint: str) -> None:
         """Keep this tool's contract, of this fingerprint, unless this process did so before."""
         key = (tool.spec.tool_id, fingerprint)
@@ -77,7 +95,7 @@ class SeenContracts:
         with self._log.database.write() as execute:
             for tool_id in registry.list_ids():
                 tool = registry.tool(tool_id)
-                if tool is not None:
+                if tool is not None and self._has(tool):
                     self._keep(execute, tool, "NOTHING")
 
     def _keep(
@@ -86,7 +104,7 @@ class SeenContracts:
         tool: RegisteredTool,
         again: str = "UPDATE SET last_seen_at = excluded.last_seen_at",
     ) -> None:
-        document = canonical_bytes(tool.spec.contract_document())
+        document = canonical_bytes(self._document(tool))
         if len(document) > LARGEST_DOCUMENT:
             return
         now = int(self._log.clock.now() * 1e6)
@@ -95,7 +113,7 @@ class SeenContracts:
             (
                 self._surface,
                 tool.spec.tool_id,
-                tool.current_fingerprint(),
+                self.fingerprint(tool),
                 document.decode(),
                 tool.source,
                 now,
@@ -120,13 +138,13 @@ class SeenContracts:
         found = {contract.tool_id: contract for contract in self.newest()}
         for tool_id in registry.list_ids() if registry else ():
             tool = registry.tool(tool_id) if registry else None
-            if tool is None:
+            if tool is None or not self._has(tool):
                 continue
-            fingerprint = tool.current_fingerprint()
+            fingerprint = self.fingerprint(tool)
             met = found.get(tool_id)
             if met is None or met.fingerprint != fingerprint:
                 now = int(self._log.clock.now() * 1e6)
-                document = tool.spec.contract_document()
+                document = self._document(tool)
                 found[tool_id] = SeenContract(
                     self._surface, tool_id, fingerprint, document, tool.source, now, now
                 )

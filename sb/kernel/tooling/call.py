@@ -53,14 +53,16 @@ class RecoveryCall(Protocol):
 
     Args:
         reasons: why a person has to agree to it, as rule and reason; [] if nobody has to.
-        expires_at: until when somebody may, in microseconds since the epoch; None as for any other call.
-        insists: whether it is asked again although it was denied before.
-        reverses: the mutation that it undoes, 0 for a call that only looks.
+        people: how many have to. expires_at: until when they may, in microseconds since the epoch; None as for any
+            other call.
+        reverses: the number of the mutation that it undoes, 0 for a call that only looks.
+        facts: what the log says of it beside what it says of every call.
     """
 
+    facts: dict[str, Any]
     reasons: list[dict[str, str]]
+    people: int
     expires_at: int | None
-    insists: bool
     reverses: int
 
     def queued(self, write: LogWrite, call: ToolCall, approval_id: str) -> None:

@@ -27,7 +27,7 @@ from sb.kernel.tooling.admission import Admission, ContractEnforcement, release
 from sb.kernel.tooling.attempts import Attempts
 from sb.kernel.tooling.call import RecoveryCall, Refused, ToolCall
 from sb.kernel.tooling.consequence import Consequences, give_back
-from sb.kernel.tooling.intents import Intent, IntentState, KnownStep
+from sb.kernel.tooling.intents import Intent, Intents, IntentState, KnownStep
 from sb.kernel.tooling.permissions import ToolPolicy
 from sb.kernel.tooling.recorder import Outcome, Recorder, safe_message
 from sb.kernel.tooling.registry import ToolFunction, ToolRegistry
@@ -205,6 +205,11 @@ class ToolExecutor:
     def mutations(self) -> MutationStore:
         """What calls changed, and the way back."""
         return self._recorder.mutations
+
+    @property
+    def intents(self) -> Intents:
+        """Calls with side effects that have not ended."""
+        return self._recorder.intents
 
     def in_doubt(self) -> list[Intent]:
         """Calls with side effects of which nobody knows whether they happened, oldest first."""

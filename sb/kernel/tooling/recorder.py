@@ -13,7 +13,7 @@ from sb.decisions.namespace import (
     TOOL_POLICY_BLOCKED,
 )
 from sb.kernel.approvals.gate import ApprovalGate
-from sb.kernel.baselines.seen import SeenContracts
+from sb.kernel.baselines.seen import REVERSAL, SeenContracts
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance
 from sb.kernel.data_classification import redact_json, redact_text, scrub
 from sb.kernel.reversibility import Done, MutationStore, begun, sources_of
@@ -82,6 +82,7 @@ class Recorder:
         self.mutations = MutationStore(log)
         self._gate = gate
         self._seen = seen
+        self._seen_reversals = SeenContracts(log, REVERSAL)
         self._power = power
 
     def run_started(self, ctx: RunContext) -> None:
@@ -124,6 +125,7 @@ class Recorder:
             "args_digest": call.args_digest,
             **_approval_rules(call),
             **call.contract,
+            **_recovery_facts(call),
         }
         said = {"reason": scrub(refusal.reason, call.secrets), "args": call.shown_args()}
         with self.log.write() as write:
@@ -138,6 +140,8 @@ class Recorder:
     def _meet(self, write: LogWrite, call: ToolCall) -> None:
         if call.contract:
             self._seen.note(write, call.tool, call.fingerprint)
+            if call.bound and call.spec.reversal is not None:
+                self._seen_reversals.note(write, call.tool, call.tool.reversal_fingerprint)
 
     def intent(self, call: ToolCall, deadline_s: float) -> int:
         """Commit that the call is about to run; returns the intent's id.
@@ -210,6 +214,7 @@ class Recorder:
             facts["result_bytes"] = len(outcome.encoded)
         value = loggable(scrub(outcome.value, call.secrets), len(outcome.encoded))
         said: dict[str, Any] = {"error": outcome.message} if outcome.code is not None else {"result": value}
+        facts |= _recovery_facts(call)
         if intent_id is None:
             facts |= self._facts(call)
             said["args"] = call.shown_args()
@@ -258,6 +263,7 @@ class Recorder:
             "args_digest": call.args_digest,
             "policy_version": call.policy_version,
             **call.contract,
+            **_recovery_facts(call),
         }
 
     def _kept(self, call: ToolCall, outcome: Outcome, state: IntentState) -> KeptStep | None:
@@ -274,6 +280,10 @@ class Recorder:
 def _approval_rules(call: ToolCall) -> dict[str, list[str]]:
     """The names of the rules for which a person has to agree."""
     return {"approval_rules": [reason["rule"] for reason in call.reasons]} if call.reasons else {}
+
+
+def _recovery_facts(call: ToolCall) -> dict[str, Any]:
+    return {} if call.recovery is None else call.recovery.facts
 
 
 def _milliseconds(value: float) -> float:

@@ -1,0 +1,206 @@
+"""`sb recovery`: see what lost its reason or is in doubt, and settle it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.arguments import choice
+from sb.commands.diagnostics import note
+from sb.commands.session import decider, event_log, runtime
+
+from sb.duration import human_duration
+from sb.errors import ExitCode, UsageError
+from sb.text import shorten
+
+if TYPE_CHECKING:
+    from sb.kernel.recovery.escalations import Escalation
+    from sb.kernel.recovery.service import Undone
+    from sb.kernel.tooling.intents import Intent
+
+app = typer.Typer(
+    help="See what lost its reason or is in doubt, and settle it.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Reason = Annotated[str, typer.Option(help="Why; it is kept with the decision, and required.")]
+As = Annotated[str, typer.Option("--as", help="The operator who decides, where this home has several keys.")]
+Reference = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="Of an escalation (esc_…), or of its mutation, approval or call."),
+]
+Call = Annotated[str, typer.Argument(metavar="CALL", help="The id of a call in doubt.")]
+WIDEST = 60  # characters of a cell
+
+
+@app.command(name="list")
+def list_recoveries(
+    ctx: typer.Context,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also what nobody has to look at any more.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List what a person has to look at: reversals that wait or failed, and calls in doubt."""
+    from sb.kernel.recovery.escalations import Escalations
+    from sb.kernel.tooling.intents import Intents
+
+    log = event_log(ctx)
+    found = Escalations(log).page(everything=everything)
+    doubtful = Intents(log).in_doubt()
+    if as_json:
+        output.emit_json(
+            {"items": [one.to_dict() for one in found], "in_doubt": [_doubt(one) for one in doubtful]}
+        )
+        return
+    if found:
+        now = int(log.clock.now() * 1e6)
+        output.table(
+            ["escalation", "state", "agent", "tool", "cause", "mutation", "left"],
+            [_row(one, now) for one in found],
+        )
+    for intent in doubtful:
+        output.line(f"{intent.call_id}  in doubt: {intent.tool_id} by {intent.agent}, run {intent.run_id}")
+    if not found and not doubtful:
+        note("nothing has to be recovered")
+
+
+def _row(one: Escalation, now: int) -> tuple[str, ...]:
+    waiting = one.expires_at is not None and one.standing in ("waiting", "approved")
+    left = human_duration(((one.expires_at or 0) - now) / 1e6) if waiting else "-"
+    return (
+        one.id,
+        str(one.standing),
+        one.agent,
+        one.tool_id,
+        shorten(one.cause, WIDEST),
+        one.mutation_id or "-",
+        left,
+    )
+
+
+def _doubt(intent: Intent) -> dict[str, Any]:
+    names = ("call_id", "run_id", "agent", "tool_id", "step", "idempotency_key")
+    return {name: getattr(intent, name) for name in names}
+
+
+@app.command()
+def show(ctx: typer.Context, reference: Reference, as_json: AsJson = False) -> None:
+    """Show one escalation: what was done, why it should be undone, and what undoing it would do."""
+    with runtime(ctx) as opened:
+        found = opened.recovery.escalations.get(reference)
+        plan = (
+            opened.recovery.plan(opened.recovery.mutations.get(found.mutation_id))
+            if found.mutation_id
+            else None
+        )
+        if as_json:
+            output.emit_json(found.to_dict() | {"plan": plan.to_dict() if plan else None})
+            return
+        for heading, text in (
+            ("escalation", f"{found.id}, {found.standing}"),
+            ("why", found.why),
+            ("call", f"{found.tool_id} by {found.agent}, {found.call_id} in {found.run_id}"),
+            ("mutation", found.mutation_id or "none"),
+            ("people who have to agree", str(found.people)),
+            ("decided by", f"{found.decided_by}: {found.reason}" if found.decided_by else "nobody"),
+        ):
+            output.line(f"{heading}: {text}")
+        if plan is not None:
+            output.line(f"reversal: {plan.ref.reversal_tool or 'none'} {plan.args}")
+            output.line(f"dry run: {'' if plan.ok else 'NO: '}{plan.detail}")
+
+
+@app.command()
+def approve(
+    ctx: typer.Context, reference: Reference, reason: Reason = "", who: As = "", as_json: AsJson = False
+) -> None:
+    """Agree to a reversal that waits, and perform it."""
+    _require(reason)
+    with runtime(ctx) as opened:
+        opened.recovery.escalations.get(reference)  # before a passphrase is asked for
+        by = decider(ctx, opened.approvals.authority, who)
+        _say(opened.recovery.approve(reference, by, reason), as_json)
+
+
+@app.command()
+def dismiss(
+    ctx: typer.Context, reference: Reference, reason: Reason = "", who: As = "", as_json: AsJson = False
+) -> None:
+    """Leave it as it is, and say why; the same cause does not bring it up again."""
+    _require(reason)
+    with runtime(ctx) as opened:
+        opened.recovery.escalations.get(reference)
+        by = decider(ctx, opened.approvals.authority, who)
+        found = opened.recovery.dismiss(reference, by, reason)
+        if as_json:
+            output.emit_json(found.to_dict())
+        else:
+            output.line(f"{found.id} {found.standing} by {by.name}: {found.tool_id} stays as it is")
+
+
+@app.command()
+def settle(
+    ctx: typer.Context,
+    call: Call,
+    verdict: Annotated[
+        str,
+        typer.Argument(help="done, not-done or compensate (it happened: undo it); without, ask the probe."),
+    ] = "",
+    reason: Reason = "",
+    result: Annotated[
+        str, typer.Option(help="What the call gave, as JSON, if that is known; undoing it may need it.")
+    ] = "null",
+    who: As = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say whether a call in doubt happened, or let its tool find out."""
+    from sb.kernel.recovery.settling import Settling, Verdict
+
+    with runtime(ctx) as opened:
+        settling = Settling(opened.recovery)
+        settling.in_doubt(call)
+        if not verdict:
+            found = settling.probe(call)
+            if as_json:
+                output.emit_json({"call_id": call, "verdict": str(found)})
+            else:
+                output.line(f"{call} is {found}, says its probe")
+            return
+        meant: Verdict = choice("verdict", verdict, Verdict)
+        _require(reason)
+        by = decider(ctx, opened.approvals.authority, who)
+        undone = settling.settle(call, meant, by, reason, _json(result))
+        if undone is not None:
+            _say(undone, as_json)
+        elif as_json:
+            output.emit_json({"call_id": call, "verdict": str(meant)})
+        else:
+            output.line(f"{call} is {meant}, says {by.name}")
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--result is not JSON: {error}") from None
+
+
+def _require(reason: str) -> None:
+    if not reason.strip():
+        raise UsageError("a decision needs a reason", "--reason TEXT")
+
+
+def _say(undone: Undone, as_json: bool) -> None:
+    if as_json:
+        output.emit_json(undone.to_dict())
+    else:
+        output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}")
+    if undone.state == "waiting":
+        raise typer.Exit(ExitCode.DENIED)
+    if undone.state != "reversed":
+        raise typer.Exit(ExitCode.FAILED)

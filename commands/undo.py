@@ -1,0 +1,148 @@
+"""`sb undo`: take back what an agent's call did."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import decider, runtime
+
+from sb.errors import CheckFailed, ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from sb.kernel.contracts import MutationRef
+    from sb.kernel.recovery.service import Plan
+    from sb.runtime import Runtime
+
+app = typer.Typer(
+    help="Take back what an agent's call did.",
+    add_completion=False,
+    rich_markup_mode=None,
+)
+LAST = "last"
+
+
+@app.command()
+def undo(
+    ctx: typer.Context,
+    mutation: Annotated[
+        str,
+        typer.Argument(help="The id of what was done (mut_…) or of the call (call_…), or last."),
+    ] = LAST,
+    run: Annotated[str, typer.Option(help="Everything that this run did, the newest first.")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List what was done, the newest first.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="With --list: at most so many; 0 for all.")] = 20,
+    reason: Annotated[str, typer.Option(help="Why; it is kept with the decision.")] = "undone by hand",
+    who: Annotated[
+        str, typer.Option("--as", help="The operator who decides, where this home has several keys.")
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Put things back as they were before a call, unless somebody has changed them since."""
+    if run and mutation != LAST:
+        raise UsageError("name either one mutation or --run", "sb undo --run RUN undoes all of it")
+    with runtime(ctx) as opened:
+        if listing:
+            _list(opened, run, limit, as_json)
+            return
+        plans = opened.recovery.plan_all(_meant(opened, mutation, run))
+        if dry_run:
+            _show(plans, as_json)
+        else:
+            _undo(ctx, opened, plans, who, reason, yes=yes, as_json=as_json)
+
+
+def _meant(opened: Runtime, mutation: str, run: str) -> list[MutationRef]:
+    """The mutations that were named."""
+    store = opened.recovery.mutations
+    if run:
+        found = store.of_run(run)
+        if not found:
+            raise UsageError(f"run {run} changed nothing that is on record", "sb undo --list")
+        return found
+    if mutation == LAST:
+        return [store.last()]
+    by_call = store.for_call(mutation)
+    return [by_call or store.get(mutation)]
+
+
+def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
+    store = opened.recovery.mutations
+    found = store.of_run(run)[::-1] if run else store.newest(limit=limit)
+    if as_json:
+        from sb.kernel.data_classification import redact
+
+        items = [ref.to_dict() | {"reversal_args": redact(ref.reversal_args)} for ref in found]
+        output.emit_json({"items": items})
+    elif found:
+        rows = [
+            (ref.mutation_id, ref.state, ref.reversal_class, ref.agent, ref.tool_id, ref.no_way_back or "-")
+            for ref in found
+        ]
+        output.table(["mutation", "state", "class", "agent", "tool", "why not"], rows)
+    else:
+        note("no call has changed anything yet")
+
+
+def _show(plans: list[Plan], as_json: bool) -> None:
+    if as_json:
+        output.emit_json({"items": [plan.to_dict() for plan in plans]})
+    else:
+        for plan in plans:
+            output.line(_sentence(plan))
+    if not any(plan.ok for plan in plans):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _sentence(plan: Plan) -> str:
+    ref = plan.ref
+    return f"{ref.mutation_id} {ref.tool_id} by {ref.agent}: {'' if plan.ok else 'NO: '}{plan.detail}"
+
+
+def _undo(
+    ctx: typer.Context,
+    opened: Runtime,
+    plans: list[Plan],
+    who: str,
+    reason: str,
+    *,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    for plan in plans:
+        note(_sentence(plan))
+    if not any(plan.ok for plan in plans):
+        raise CheckFailed("there is nothing here that can be undone", "sb undo --dry-run says why")
+    _confirm(sum(plan.ok for plan in plans), yes)
+    by = decider(ctx, opened.recovery.approvals.authority, who)
+    refs = [plan.ref for plan in plans]
+    done = []
+    for undone in opened.recovery.undo_all(refs, by, reason):
+        done.append(undone)
+        if not as_json:
+            output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}")
+    if as_json:
+        output.emit_json({"items": [undone.to_dict() for undone in done]})
+    if done and done[-1].state == "waiting":
+        raise typer.Exit(ExitCode.DENIED)
+    store = opened.recovery.mutations
+    left = sum(store.get(ref.mutation_id).state != "reversed" for ref in refs)
+    if left:
+        note(f"{left} of {len(refs)} stay as they are")
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _confirm(count: int, yes: bool) -> None:
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("undoing asks first, and there is no terminal", "pass --yes, or --dry-run to look")
+    if not typer.confirm(f"undo {'this' if count == 1 else f'these {count}'}?"):
+        raise typer.Exit(ExitCode.FAILED)

@@ -1,0 +1,156 @@
+"""What is special about the calls that recovery makes, in each transaction of theirs?
+
+A reversal claims its mutation in the transaction of its intent and settles it in that of its outcome, so that of two
+recoverers one reverses, and one that died in between leaves a mutation that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sb.decisions.namespace import RECOVERY_ESCALATED
+from sb.errors import SBError
+from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.reversal_contracts import MutationRef, MutationState
+from sb.kernel.reversibility import MutationStore
+from sb.kernel.tooling.call import Refused, ToolCall
+from sb.kernel.tooling.intents import IntentState
+from sb.state import LogWrite, Subject
+
+AFTER = {
+    IntentState.DONE: MutationState.REVERSED,
+    IntentState.FAILED: MutationState.COMMITTED,
+}
+
+
+@dataclass
+class Look:
+    """A read-only call of recovery: a probe, a preview, or a question whether an assumption holds."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    reasons: list[dict[str, str]] = field(default_factory=list)
+    expires_at: int | None = None
+    people: int = 1
+    reverses: int = 0
+
+    def queued(self, write: LogWrite, call: ToolCall, approval_id: str) -> None:
+        """A look that needs a person's agreement waits like any other call."""
+
+    def claim(self, write: LogWrite, call: ToolCall) -> None:
+        """It claims nothing."""
+
+    def settle(self, write: LogWrite, call: ToolCall, state: IntentState) -> None:
+        """It changes nothing."""
+
+
+class Reversal:
+    """The call that undoes a mutation.
+
+    Args:
+        cause: the assumption that turned false, or what else led to it.
+        reasons: why a person has to agree, as rule and reason; [] when it may fire by itself.
+        people: how many have to.
+        expires_at: until when somebody may agree, in microseconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        store: MutationStore,
+        ref: MutationRef,
+        cause: str,
+        *,
+        reasons: list[dict[str, str]],
+        people: int,
+        expires_at: int,
+    ) -> None:
+        self._store = store
+        self._ref = ref
+        self._cause = cause
+        self.reasons = reasons
+        self.people = people
+        self.expires_at: int | None = expires_at
+        self.reverses = store.number(ref.mutation_id)
+        self.facts = {"reverses": ref.mutation_id, "cause": cause}
+
+    def queued(self, write: LogWrite, call: ToolCall, approval_id: str) -> None:
+        """Put it on the list of what a person has to look at."""
+        reason = "; ".join(one["reason"] for one in call.reasons)
+        open_escalation(self._store, write, self._ref, self._cause, reason, approval_id)
+
+    def claim(self, write: LogWrite, call: ToolCall) -> None:
+        """Take the mutation, unless somebody else has, or it cannot be undone any more; raises Refused."""
+        ref = self._ref
+        if not ref.in_window(self._store.now()):
+            raise _refused(f"the window in which {ref.mutation_id} could be undone is over")
+        try:
+            self._store.unaltered(write.execute, ref)
+        except SBError as error:
+            raise _refused(error.message) from error
+        if not self._store.move(write, self.reverses, MutationState.COMMITTED, MutationState.REVERSING):
+            raise _refused(f"{ref.mutation_id} is being undone, or was undone, already")
+
+    def settle(self, write: LogWrite, call: ToolCall, state: IntentState) -> None:
+        """Reversed, or as it was before; one in doubt stays reversing."""
+        after = AFTER.get(state)
+        if after is not None:
+            self._store.move(write, self.reverses, MutationState.REVERSING, after)
+
+
+def _refused(reason: str) -> Refused:
+    return Refused(ToolErrorCode.PERMISSION_DENIED, reason, "reversal_refused")
+
+
+def open_escalation(
+    store: MutationStore,
+    write: LogWrite,
+    ref: MutationRef,
+    cause: str,
+    reason: str,
+    approval_id: str = "",
+) -> None:
+    """Put a mutation on the list of what a person has to look at; once for each cause."""
+    subject = Subject(ref.run_id, "", ref.agent, ref.tool_id, ref.call_id)
+    number = store.number(ref.mutation_id)
+    escalate(store.log.ids.token, write, subject, cause, reason, number, approval_id)
+
+
+def escalate(
+    token: Callable[[int], str],
+    write: LogWrite,
+    subject: Subject,
+    cause: str,
+    reason: str,
+    mutation: int | None = None,
+    approval_id: str = "",
+) -> None:
+    """Put a call on the list of what a person has to look at; once for each cause.
+
+    Args:
+        subject: of the call. mutation: what it left behind, by its number.
+        approval_id: of the reversal that waits for agreement, or "".
+    """
+    known = write.execute(
+        "SELECT state, approval_id FROM escalations WHERE call_id = ? AND cause = ?", (subject.call_id, cause)
+    ).fetchone()
+    if known and (known[0] == "dismissed" or known[1] == approval_id):
+        return
+    facts = {"cause": cause, "approval_id": approval_id}
+    event_id = write.append(RECOVERY_ESCALATED, {"reason": reason}, subject, facts)
+    write.execute(
+        "INSERT INTO escalations (id, state, cause, run_id, agent, tool_id, call_id, mutation_id, approval_id, event_id)"
+        " VALUES (?, 'open', ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (call_id, cause) DO UPDATE"
+        " SET approval_id = excluded.approval_id, event_id = excluded.event_id",
+        (
+            f"esc_{token(4)}",
+            cause,
+            subject.run_id,
+            subject.agent,
+            subject.tool_id,
+            subject.call_id,
+            mutation,
+            approval_id,
+            event_id,
+        ),
+    )

@@ -1,0 +1,177 @@
+"""What does a person have to look at, and what became of it?
+
+Where a reversal waits for agreement, the approval and the mutation say how it stands; the row only ties them together.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sb.errors import NotFoundError
+from sb.kernel.approvals.approval import OPEN, ApprovalState
+from sb.kernel.reversal_contracts import MutationState
+from sb.sources import iso
+from sb.state import EventLog
+from sb.text import nearest, plain, shorten
+
+
+class Standing(StrEnum):
+    """How an escalation stands."""
+
+    WAITING = "waiting"
+    APPROVED = "approved"
+    REVERSED = "reversed"
+    FAILED = "failed"
+    IN_DOUBT = "in doubt"
+    NO_WAY_BACK = "no way back"
+    DISMISSED = "dismissed"
+    EXPIRED = "expired"
+
+
+UNSETTLED = (
+    Standing.WAITING,
+    Standing.APPROVED,
+    Standing.FAILED,
+    Standing.IN_DOUBT,
+    Standing.NO_WAY_BACK,
+    Standing.EXPIRED,
+)
+_ENDED = {
+    ApprovalState.WAITING: Standing.WAITING,
+    ApprovalState.APPROVED: Standing.APPROVED,
+    ApprovalState.DENIED: Standing.DISMISSED,
+    ApprovalState.REVOKED: Standing.DISMISSED,
+    ApprovalState.EXPIRED: Standing.EXPIRED,
+}
+_REVERSED = {
+    MutationState.REVERSED: Standing.REVERSED,
+    MutationState.REVERSING: Standing.IN_DOUBT,
+    MutationState.COMMITTED: Standing.FAILED,
+}
+_COLUMNS = (
+    "x.number, x.id, x.state, x.cause, x.run_id, x.agent, x.tool_id, x.call_id, x.approval_id,"
+    " e.at, e.payload, m.id, m.call_id, m.state, a.state, a.expires_at, a.needed, a.decided_by, a.reason"
+)
+_SELECT = (
+    f"SELECT {_COLUMNS} FROM escalations AS x JOIN events AS e ON e.id = x.event_id"
+    " LEFT JOIN mutations AS m ON m.id = x.mutation_id LEFT JOIN approvals AS a ON a.id = x.approval_id"
+)
+
+
+@dataclass(frozen=True)
+class Escalation:
+    """Something that a call did and that a person has to look at; times in microseconds since the epoch.
+
+    Args:
+        cause: the assumption that turned false, or what else led to it.
+        why: the same for a person. run_id, agent, tool_id, call_id: of the call that it is about.
+        mutation_id: what that left behind; "" if nothing is known of that.
+        approval_id: of the reversal, "" where nothing can be reversed. people: how many have to agree.
+        expires_at: until when they may.
+    """
+
+    number: int
+    id: str
+    standing: Standing
+    cause: str
+    why: str
+    run_id: str
+    agent: str
+    tool_id: str
+    call_id: str
+    mutation_id: str
+    approval_id: str
+    people: int
+    opened_at: int
+    expires_at: int | None
+    decided_by: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, with times in ISO 8601."""
+        return vars(self) | {
+            "standing": str(self.standing),
+            "opened_at": iso(self.opened_at / 1e6),
+            "expires_at": None if self.expires_at is None else iso(self.expires_at / 1e6),
+        }
+
+
+class Escalations:
+    """Reads the escalations of one log's database; times are judged by the log's clock."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+
+    def page(self, *, everything: bool = False, limit: int = 200) -> list[Escalation]:
+        """Escalations, newest first.
+
+        Args:
+            everything: also those that nobody has to look at any more.
+            limit: at most so many of the newest; 0 for all.
+        """
+        rows = self.log.database.query(f"{_SELECT} ORDER BY x.number DESC LIMIT ?", (limit or -1,))
+        found = [self._escalation(row) for row in rows]
+        return [one for one in found if everything or one.standing in UNSETTLED]
+
+    def get(self, reference: str) -> Escalation:
+        """One escalation by its id, or the newest of a mutation, an approval or a call by theirs.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        for one in self.page(everything=True, limit=0):
+            if reference in (one.id, one.mutation_id, one.approval_id, one.call_id) and reference:
+                return one
+        shown = plain(shorten(reference, 40), one_line=True)
+        near = nearest(reference, [one.id for one in self.page(everything=True)])
+        raise NotFoundError(f"no escalation {shown!r}{near}", "sb recovery list --all shows them")
+
+    def _escalation(self, row: tuple[Any, ...]) -> Escalation:
+        (number, name, state, cause, run_id, agent, tool_id, call_id, approval_id) = row[:9]
+        (at, payload, mutation, mutated_by, mutation_state, approval, expires_at, needed, by, reason) = row[
+            9:
+        ]
+        seq = 0 if mutation is None else mutation - self.log.first_id
+        return Escalation(
+            number,
+            name,
+            self._standing(state, mutation_state, approval, expires_at),
+            cause,
+            _why(payload),
+            run_id,
+            agent,
+            tool_id,
+            call_id,
+            f"mut_{seq}_{mutated_by[-4:]}" if seq else "",
+            approval_id,
+            needed or 1,
+            at,
+            expires_at,
+            by or "",
+            reason or "",
+        )
+
+    def _standing(
+        self, state: str, mutation: str | None, approval: str | None, expires_at: int | None
+    ) -> Standing:
+        if state == "dismissed":
+            return Standing.DISMISSED
+        if mutation == MutationState.REVERSED:
+            return Standing.REVERSED
+        if approval is None:
+            return Standing.NO_WAY_BACK
+        if approval == ApprovalState.USED:
+            return _REVERSED[MutationState(mutation or MutationState.COMMITTED)]
+        over = approval in OPEN and self.log.clock.now() * 1e6 >= (expires_at or 0)
+        return Standing.EXPIRED if over else _ENDED[ApprovalState(approval)]
+
+
+def _why(payload: str | None) -> str:
+    try:
+        said = json.loads(payload or "{}")
+    except (ValueError, RecursionError):
+        return "(damaged)"
+    return str(said.get("reason", "")) if isinstance(said, dict) else "(damaged)"

@@ -1,0 +1,330 @@
+"""How is what a call did taken back: at once, by a person's decision, or by itself where that was approved?
+
+Every reversal is a call of the executor under a run of recovery's own, so a killed or exhausted agent can still be
+undone; agreement to it is an approval of its exact arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sb.decisions.namespace import RECOVERY_DECIDED, RECOVERY_DISMISSED
+from sb.errors import SBError
+from sb.kernel.approvals.approval import MICROSECONDS, Approval, ApprovalState
+from sb.kernel.approvals.standing import binding_digest
+from sb.kernel.authority.signing import Decider, signed_statement
+from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
+from sb.kernel.contracts import ToolResult
+from sb.kernel.data_classification import redact_json
+from sb.kernel.events import AssumptionInvalidated
+from sb.kernel.recovery.calls import Look, Reversal, open_escalation
+from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
+from sb.kernel.recovery_loop import (
+    ApprovalResolver,
+    RuntimeDecisionRecord,
+    registry_approval_resolver,
+    stricter,
+)
+from sb.kernel.reversal_contracts import MutationRef, MutationState, RecoveryApprovalMode
+from sb.kernel.run_context import RunBudget, RunContext
+from sb.kernel.tooling.admission import RECOVERY
+from sb.kernel.tooling.executor import ToolExecutor
+from sb.sources import iso
+from sb.state import Subject
+
+UNDO = "undo"  # the cause of a reversal that a person asked for
+_NO_WINDOW_S = 30 * 86_400  # how long a reversal without a window waits for a decision
+_BUDGET = 1_000
+
+
+class NotReversible(SBError):
+    """It cannot be undone, or not any more."""
+
+    kind = "not_reversible"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What undoing a mutation would do.
+
+    Args:
+        ok: whether it would be tried. detail: why not, or what it would do.
+        args: the reversal's arguments, redacted. checked: whether a tool looked whether it would work now.
+    """
+
+    ref: MutationRef
+    ok: bool
+    detail: str
+    args: str
+    checked: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        shown = self.ref.to_dict() | {"reversal_args": self.args}
+        return {"mutation": shown, "ok": self.ok, "detail": self.detail, "checked": self.checked}
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What came of one reversal.
+
+    Args:
+        state: "reversed", "failed", "in doubt", or "waiting" for a second person.
+        detail: one line for a person.
+    """
+
+    mutation_id: str
+    state: str
+    detail: str
+    result: ToolResult | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        call_id = self.result.call_id if self.result else ""
+        return {
+            "mutation_id": self.mutation_id,
+            "state": self.state,
+            "detail": self.detail,
+            "call_id": call_id,
+        }
+
+
+class Recovery:
+    """Takes back what calls did.
+
+    Args:
+        executor: runs the reversals.
+        reversals: the ways back that an operator approved; without it nothing fires by itself.
+    """
+
+    def __init__(self, executor: ToolExecutor, reversals: ContractBaselineStore | None = None) -> None:
+        self.executor = executor
+        self.mutations = executor.mutations
+        self.log = executor.event_log
+        self.approvals = executor.approvals
+        self.escalations = Escalations(self.log)
+        self._reversals = reversals
+
+    def context(self, intent: str) -> RunContext:
+        """A run of recovery's own."""
+        budget = RunBudget(max_tool_calls=_BUDGET, max_latency_ms=_BUDGET * 60_000)
+        log = self.log
+        return RunContext.create(RECOVERY, intent=intent, budget=budget, clock=log.clock, ids=log.ids)
+
+    def resolver(self) -> ApprovalResolver:
+        """Who has to agree: nobody only where the operator approved the reversal that the call was done under."""
+        declared = registry_approval_resolver(self.executor.registry)
+
+        def resolve(ref: MutationRef) -> RecoveryApprovalMode:
+            approved = self._reversals is not None and (
+                self._reversals.status(ref.tool_id, ref.reversal_fingerprint)[0] is BaselineStatus.APPROVED
+            )
+            least = RecoveryApprovalMode.AUTO if approved else RecoveryApprovalMode.HUMAN
+            return stricter(declared(ref), least)
+
+        return resolve
+
+    def plan(self, ref: MutationRef) -> Plan:
+        """What undoing it would do, without doing it: its preview is asked where there is one."""
+        args = redact_json(ref.reversal_args)
+        try:
+            self._require_reversible(ref)
+        except NotReversible as error:
+            return Plan(ref, False, error.message, args, checked=False)
+        call = f"would call {ref.reversal_tool}"
+        if not ref.preview_tool:
+            return Plan(ref, True, f"{call}; whether that works now is not known", args, checked=False)
+        ctx = self.context(f"look whether {ref.mutation_id} could be undone")
+        look = Look({"previews": ref.mutation_id})
+        found = self.executor.execute_recovery(ctx, ref.preview_tool, ref.reversal_args, look)
+        answer = found.data if found.success and isinstance(found.data, dict) else {}
+        if "ok" not in answer:
+            return Plan(ref, True, f"{call}; its preview failed: {found.error_message}", args, checked=False)
+        return Plan(ref, answer["ok"] is True, str(answer.get("detail", "")), args, checked=True)
+
+    def plan_all(self, refs: list[MutationRef]) -> list[Plan]:
+        """What `undo_all` would do, the newest first; a preview that says no may change its mind after those before."""
+        plans: list[Plan] = []
+        for ref in self._newest_first(refs):
+            plan = self.plan(ref)
+            if plan.checked and not plan.ok and any(one.ok for one in plans):
+                detail = f"not as it is now: {plan.detail}; looked at again once those above are undone"
+                plan = replace(plan, ok=True, detail=detail, checked=False)
+            plans.append(plan)
+        return plans
+
+    def _newest_first(self, refs: list[MutationRef]) -> list[MutationRef]:
+        return sorted(refs, key=lambda one: self.mutations.number(one.mutation_id), reverse=True)
+
+    def undo(self, ref: MutationRef, by: Decider, reason: str) -> Undone:
+        """Take back what one call did, by a person's decision; with dual control that is the first of two.
+
+        Raises:
+            NotReversible: there is no way back, or not any more.
+            DeniedError: this person may not decide it.
+            UsageError: the reason is missing or too long.
+        """
+        self._require_reversible(ref)
+        ctx = self.context(f"undo {ref.mutation_id}")
+        result = self._ask(ctx, ref, UNDO, f"{by.name} asked to undo it: {reason}")
+        approval_id = str((result.data or {}).get("approval_id", ""))
+        if not approval_id:
+            return self._undone(ref, result)
+        if self.approvals.get(approval_id).state is ApprovalState.WAITING:
+            approval = self.approvals.approve(approval_id, by, reason)
+            if approval.state is ApprovalState.WAITING:
+                detail = f"{by.name} agreed; a second person has to: sb recovery approve {approval.id}"
+                return Undone(ref.mutation_id, "waiting", detail)
+        return self._run(ctx, ref, UNDO, approval_id)
+
+    def undo_all(self, refs: list[MutationRef], by: Decider, reason: str) -> Iterator[Undone]:
+        """Take back several calls, the newest first; ends after the first that could not be, since those before it
+        may be what it stands on. What never had a way back is left out; raises like `undo`."""
+        for ref in self._newest_first(refs):
+            if ref.state is MutationState.REVERSED or not ref.reversal_tool:
+                continue
+            undone = self.undo(ref, by, reason)
+            yield undone
+            if undone.state != "reversed":
+                return
+
+    def _run(self, ctx: RunContext, ref: MutationRef, cause: str, approval_id: str) -> Undone:
+        """Perform a reversal under an approval of its exact arguments."""
+        call = self._reversal(ref, cause, [_reason(cause, "approved")])
+        return self._undone(ref, self._call(ctx, ref, call, approval_id))
+
+    def _call(self, ctx: RunContext, ref: MutationRef, call: Reversal, approval_id: str = "") -> ToolResult:
+        run = self.executor.execute_recovery
+        return run(ctx, ref.reversal_tool, ref.reversal_args, call, approval_id)
+
+    def fire(self, ref: MutationRef) -> ToolResult:
+        """Reverse without asking: what the recovery loop runs where nobody has to agree."""
+        ctx = self.context(f"undo {ref.mutation_id}, since an assumption turned false")
+        return self._call(ctx, ref, self._reversal(ref, "auto", []))
+
+    def escalate(self, ref: MutationRef, event: AssumptionInvalidated, why: str) -> tuple[str, str]:
+        """Put a reversal before a person; once for each cause, and not again after it was dismissed.
+
+        Returns:
+            The id of the approval that waits, "" for none, and what to say of it.
+        """
+        known = self._known(ref, event.assumption_ref)
+        if known is not None and known.standing not in (Standing.FAILED, Standing.EXPIRED):
+            return known.approval_id, f"{known.id} is {known.standing} already"
+        try:
+            self._require_reversible(ref)
+        except NotReversible as error:
+            return self._no_way_back(ref, event, f"{why}; {error.message}")
+        ctx = self.context(f"ask whether to undo {ref.mutation_id}")
+        result = self._ask(ctx, ref, event.assumption_ref, why)
+        approval_id = str((result.data or {}).get("approval_id", ""))
+        if approval_id:
+            return approval_id, ""
+        return self._no_way_back(ref, event, f"{why}; it could not be offered: {result.error_message}")
+
+    def _no_way_back(self, ref: MutationRef, event: AssumptionInvalidated, why: str) -> tuple[str, str]:
+        with self.log.write(power=True) as write:
+            open_escalation(self.mutations, write, ref, event.assumption_ref, why)
+        return "", why
+
+    def _known(self, ref: MutationRef, cause: str) -> Escalation | None:
+        about = self.escalations.page(everything=True, limit=0)
+        return next((one for one in about if (one.call_id, one.cause) == (ref.call_id, cause)), None)
+
+    def record(self, decision: RuntimeDecisionRecord) -> None:
+        """Keep a decision of the recovery loop on the log, tied to the call that it is about."""
+        ref = self.mutations.get(decision.reverses_mutation_ref)
+        subject = Subject(ref.run_id, "", ref.agent, ref.tool_id, ref.call_id)
+        facts = decision.to_dict()
+        reason = facts.pop("reason")
+        self.log.append(RECOVERY_DECIDED, {"reason": reason}, subject, facts)
+
+    def approve(self, reference: str, by: Decider, reason: str) -> Undone:
+        """Agree to a reversal that waits, and perform it once everybody who has to has agreed.
+
+        Args:
+            reference: id of an escalation, its approval, its mutation or its call.
+
+        Raises:
+            NotFoundError: there is no such escalation.
+            NotReversible: nothing can be reversed.
+            others: as `Approvals.approve`.
+        """
+        found = self.escalations.get(reference)
+        if not found.approval_id:
+            raise NotReversible(f"{found.id} cannot be reversed: {found.why}", "sb recovery dismiss")
+        ref = self.mutations.get(found.mutation_id)
+        self._require_reversible(ref)
+        approval: Approval = self.approvals.get(found.approval_id)
+        if approval.state is not ApprovalState.APPROVED:
+            approval = self.approvals.approve(found.approval_id, by, reason)
+        if approval.state is ApprovalState.WAITING:
+            detail = f"{by.name} agreed; a second person has to: sb recovery approve {found.id}"
+            return Undone(ref.mutation_id, "waiting", detail)
+        ctx = self.context(f"undo {ref.mutation_id}: {found.cause}")
+        return self._run(ctx, ref, found.cause, approval.id)
+
+    def dismiss(self, reference: str, by: Decider, reason: str) -> Escalation:
+        """Leave it as it is, and say why; raises like `approve`."""
+        found = self.escalations.get(reference)
+        if found.standing is Standing.WAITING:
+            self.approvals.deny(found.approval_id, by, reason)
+        elif found.standing is Standing.APPROVED:
+            self.approvals.revoke(found.approval_id, by, reason)
+        elif found.standing in (Standing.DISMISSED, Standing.REVERSED):
+            raise NotReversible(f"{found.id} is {found.standing} already")
+        reason = self.approvals.reason(reason)
+        statement = {
+            "action": "dismiss",
+            "binding": binding_digest({"escalation": found.id, "database": self.log.database_id}),
+            "reason": reason,
+            "at": iso(self.log.clock.now()),
+        }
+        signed = signed_statement(by, statement)
+        self.approvals.authority.verify(signed)
+        subject = Subject(found.run_id, "", found.agent, found.tool_id, found.call_id)
+        with self.log.write(power=True) as write:
+            write.append(RECOVERY_DISMISSED, {"reason": reason, "by": by.name}, subject, {"signed": signed})
+            write.execute("UPDATE escalations SET state = 'dismissed' WHERE number = ?", (found.number,))
+        return self.escalations.get(found.id)
+
+    def _require_reversible(self, ref: MutationRef) -> None:
+        if ref.state is MutationState.REVERSED:
+            raise NotReversible(f"{ref.mutation_id} was undone already")
+        if ref.state is MutationState.REVERSING:
+            raise NotReversible(
+                f"undoing {ref.mutation_id} was begun, and nobody knows whether it happened",
+                "sb recovery list",
+            )
+        if not ref.reversal_tool:
+            raise NotReversible(f"{ref.mutation_id} has no way back: {ref.no_way_back}")
+        if not ref.in_window(self.mutations.now()):
+            ended = iso((ref.window_ends_at or 0) / MICROSECONDS)
+            raise NotReversible(f"{ref.mutation_id} could be undone until {ended}")
+        if ref.reversal_tool not in self.executor.registry:
+            raise NotReversible(
+                f"{ref.reversal_tool}, which undoes {ref.mutation_id}, is not registered any more"
+            )
+
+    def _reversal(self, ref: MutationRef, cause: str, reasons: list[dict[str, str]]) -> Reversal:
+        mode = self.resolver()(ref)
+        ends = ref.window_ends_at or self.mutations.now() + _NO_WINDOW_S * MICROSECONDS
+        people = 2 if mode is RecoveryApprovalMode.DUAL_CONTROL else 1
+        return Reversal(self.mutations, ref, cause, reasons=reasons, people=people, expires_at=ends)
+
+    def _ask(self, ctx: RunContext, ref: MutationRef, cause: str, why: str) -> ToolResult:
+        """Make the request that goes before a person; the call itself is refused with it."""
+        return self._call(ctx, ref, self._reversal(ref, cause, [_reason(cause, why)]))
+
+    def _undone(self, ref: MutationRef, result: ToolResult) -> Undone:
+        state = self.mutations.get(ref.mutation_id).state
+        if state is MutationState.REVERSED:
+            return Undone(ref.mutation_id, "reversed", f"{ref.tool_id} was undone", result)
+        word = "in doubt" if state is MutationState.REVERSING else "failed"
+        return Undone(ref.mutation_id, word, result.error_message, result)
+
+
+def _reason(cause: str, why: str) -> dict[str, str]:
+    return {"rule": "recovery", "reason": why if cause == UNDO else f"{cause}: {why}"}

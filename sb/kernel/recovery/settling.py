@@ -1,0 +1,182 @@
+"""Did a call in doubt happen? Said by a person, or by the tool's probe, once and on the log."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Any
+
+from sb.canonical import NotCanonical, freeze
+from sb.decisions.namespace import RECOVERY_SETTLED, TOOL_DISPATCH
+from sb.errors import NotFoundError, SBError, UsageError
+from sb.kernel.approvals.standing import binding_digest
+from sb.kernel.authority.signing import Decider, signed_statement
+from sb.kernel.contracts import Assumption, ReversalSpec
+from sb.kernel.recovery.calls import AFTER, Look
+from sb.kernel.recovery.service import Recovery, Undone
+from sb.kernel.reversal_contracts import MutationState
+from sb.kernel.reversibility import Done, sources_of
+from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE
+from sb.kernel.tooling.intents import Intent, IntentState, KeptStep, Step
+from sb.sources import iso
+from sb.state import LogWrite, Subject
+from sb.text import nearest, plain, shorten
+
+
+class Verdict(StrEnum):
+    """What is decided about a call in doubt."""
+
+    DONE = "done"
+    NOT_DONE = "not-done"
+    COMPENSATE = "compensate"
+
+
+class NoVerdict(SBError):
+    """The probe could not tell."""
+
+    kind = "no_verdict"
+
+
+class Settling:
+    """Settles calls in doubt."""
+
+    def __init__(self, recovery: Recovery) -> None:
+        self._recovery = recovery
+        self._log = recovery.log
+        self._intents = recovery.executor.intents
+
+    def in_doubt(self, call_id: str) -> Intent:
+        """The call; raises NotFoundError when it is not in doubt."""
+        doubtful = {intent.call_id: intent for intent in self._intents.in_doubt()}
+        if call_id not in doubtful:
+            shown = plain(shorten(call_id, 40), one_line=True)
+            near = nearest(call_id, doubtful)
+            raise NotFoundError(
+                f"call {shown!r} is not in doubt{near}", "sb recovery list shows those that are"
+            )
+        return doubtful[call_id]
+
+    def settle(
+        self, call_id: str, verdict: Verdict, by: Decider, reason: str, result: Any = None
+    ) -> Undone | None:
+        """Record whether a call happened, as a person says.
+
+        Args:
+            verdict: COMPENSATE says that it happened, and undoes it.
+            result: what it gave, as far as that is known; the way back may need it.
+
+        Returns:
+            What came of undoing it, if that was asked for.
+
+        Raises:
+            NotFoundError: the call is not in doubt.
+            NotReversible: it cannot be undone; that it happened is recorded all the same.
+            DeniedError: this person may not decide it.
+            UsageError: the reason is missing, or the result is not JSON.
+        """
+        intent, reason = self.in_doubt(call_id), self._recovery.approvals.reason(reason)
+        about = {
+            "call": call_id,
+            "database": self._log.database_id,
+            "intent": intent.id,
+            "verdict": str(verdict),
+        }
+        statement = {
+            "action": "settle",
+            "binding": binding_digest(about),
+            "reason": reason,
+            "at": iso(self._log.clock.now()),
+        }
+        signed = signed_statement(by, statement)
+        self._recovery.approvals.authority.verify(signed)
+        said = {"verdict": str(verdict), "by": by.name, "reason": reason}
+        happened = verdict is not Verdict.NOT_DONE
+        mutation_id = self._record(intent, happened, result, said, {"signed": signed})
+        if verdict is not Verdict.COMPENSATE:
+            return None
+        if not mutation_id:
+            raise UsageError(f"{call_id} is recorded as done, and declares no way back", "undo it by hand")
+        return self._recovery.undo(self._recovery.mutations.get(mutation_id), by, reason)
+
+    def probe(self, call_id: str) -> Verdict:
+        """Ask the tool's probe with the call's idempotency key, and record what it says.
+
+        Raises:
+            NotFoundError: the call is not in doubt.
+            NoVerdict: the tool has no probe, or it could not tell.
+        """
+        intent = self.in_doubt(call_id)
+        spec = self._recovery.executor.registry.get(intent.tool_id)
+        tool = spec.resolved_reversal().probe_capability if spec else ""
+        if not tool:
+            raise NoVerdict(
+                f"{intent.tool_id} declares no probe", "find out by hand, then sb recovery settle"
+            )
+        ctx = self._recovery.context(f"find out whether {call_id} happened")
+        look = Look({"probes": call_id})
+        found = self._recovery.executor.execute_recovery(ctx, tool, {"key": intent.idempotency_key}, look)
+        answer = found.data if found.success and isinstance(found.data, dict) else {}
+        if not isinstance(answer.get("done"), bool):
+            raise NoVerdict(f"{tool} could not tell: {found.error_message or 'it did not answer done'}")
+        verdict = Verdict.DONE if answer["done"] else Verdict.NOT_DONE
+        said = {"verdict": str(verdict), "by": f"probe {tool}", "reason": str(answer.get("detail", ""))}
+        self._record(intent, answer["done"], answer.get("result"), said, {"probe": found.call_id})
+        return verdict
+
+    def _record(
+        self, intent: Intent, happened: bool, result: Any, said: dict[str, str], facts: dict[str, Any]
+    ) -> str:
+        """Put it on the log and take the call from the list; returns the id of what it left behind, if anything."""
+        try:
+            value, encoded = freeze(result)
+        except NotCanonical as error:
+            raise UsageError(f"the result is not JSON: {error}") from None
+        subject = Subject(intent.run_id, "", intent.agent, intent.tool_id, intent.call_id)
+        state = IntentState.DONE if happened else IntentState.FAILED
+        with self._log.write(power=True) as write:
+            if not write.execute("SELECT 1 FROM intents WHERE id = ?", (intent.id,)).fetchone():
+                raise NotFoundError(f"{intent.call_id} was settled by somebody else meanwhile")
+            write.append(RECOVERY_SETTLED, said, subject, facts)
+            outcome: dict[str, Any] = {"phase": "settled", "state": state}
+            if intent.reverses:
+                ref = self._recovery.mutations.id_of(write.execute, intent.reverses)
+                outcome["reverses"] = ref
+            kept = self._kept(intent, encoded) if happened and intent.step else None
+            if kept is not None:
+                outcome["step_digest"] = kept.digest()
+            mutation_id, event_id = self._bind(write, intent, subject, value, outcome, happened)
+            self._intents.close(write, intent.id, state)
+            if kept is not None:
+                self._intents.keep_step(write, kept, event_id, intent.call_id)
+            if intent.reverses:
+                after = AFTER[state]
+                self._recovery.mutations.move(write, intent.reverses, MutationState.REVERSING, after)
+        return mutation_id
+
+    def _bind(
+        self,
+        write: LogWrite,
+        intent: Intent,
+        subject: Subject,
+        value: Any,
+        outcome: dict[str, Any],
+        happened: bool,
+    ) -> tuple[str, int]:
+        """Append the outcome, with the way back from what happened where one was begun."""
+        begun = json.loads(intent.reversal) if happened and intent.reversal else {}
+        tool = self._recovery.executor.registry.tool(intent.tool_id)
+        if not begun or tool is None or tool.reversal_fingerprint != begun["fingerprint"]:
+            return "", write.append(TOOL_DISPATCH, {}, subject, outcome)
+        named = [one if isinstance(one, str) else Assumption(**one) for one in begun["assumptions"]]
+        sources = sources_of(begun["args"], value, intent.call_id, intent.idempotency_key)
+        spec: ReversalSpec = tool.reversal
+        now = self._recovery.mutations.now()
+        done = Done(spec, begun["fingerprint"], subject, sources, named, write.next_seq, now)
+        return self._recovery.mutations.bind(
+            write, done, lambda bound: write.append(TOOL_DISPATCH, {}, subject, outcome | bound)
+        )
+
+    @staticmethod
+    def _kept(intent: Intent, encoded: bytes) -> KeptStep:
+        step = Step(intent.step, intent.step_key, intent.args_digest, intent.idempotency_key)
+        return KeptStep(step, encoded.decode() if len(encoded) <= LONGEST_LOGGED_VALUE else None, "")

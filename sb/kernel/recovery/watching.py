@@ -1,0 +1,91 @@
+"""Which assumptions that justified calls do not hold any more, as far as SecondBrain can tell itself?
+
+A deadline is looked at on the clock, a file's digest and anything else by a read-only tool.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sb.kernel.events import AssumptionInvalidated
+from sb.kernel.recovery.calls import Look
+from sb.kernel.recovery.service import Recovery
+from sb.kernel.reversal_contracts import found_at
+from sb.kernel.run_context import RunContext
+from sb.sources import iso
+
+# Those of calls that can still be undone, and that nobody has been asked about for this reason.
+_OPEN = """SELECT a.ref, a.run_id, a.holds_until, a.watch, m.call_id FROM assumptions AS a
+    JOIN mutations AS m ON m.id = a.mutation_id
+    WHERE m.state = 'committed' AND (a.holds_until IS NOT NULL OR a.watch <> '')
+    AND NOT EXISTS (SELECT 1 FROM escalations AS x WHERE x.call_id = m.call_id AND x.cause = a.ref)
+    ORDER BY a.mutation_id"""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """One look at all assumptions.
+
+    Args:
+        checked: how many were looked at. false: those that do not hold.
+        unclear: why of some it could not be told; they count as holding.
+    """
+
+    checked: int = 0
+    false: list[AssumptionInvalidated] = field(default_factory=list)
+    unclear: list[str] = field(default_factory=list)
+
+
+class Watch:
+    """Looks at the assumptions of calls that can still be undone."""
+
+    def __init__(self, recovery: Recovery) -> None:
+        self._recovery = recovery
+
+    def look(self) -> Looked:
+        """Ask about each assumption once; the same question is not asked twice."""
+        found = Looked()
+        ctx = self._recovery.context("look whether assumptions still hold")
+        answers: dict[str, str | None] = {}
+        checked = 0
+        for ref, run_id, holds_until, watch, call_id in self._open():
+            checked += 1
+            if not self._recovery.mutations.reversible_now(call_id):
+                continue
+            if holds_until is not None and self._recovery.mutations.now() >= holds_until:
+                reason = f"it held until {iso(holds_until / 1e6)}"
+                found.false.append(AssumptionInvalidated(ref, run_id, reason))
+            elif watch:
+                if watch not in answers:
+                    answers[watch] = self._ask(ctx, watch, found)
+                if answers[watch] is not None:
+                    found.false.append(AssumptionInvalidated(ref, run_id, str(answers[watch])))
+        return Looked(checked, list(dict.fromkeys(found.false)), found.unclear)
+
+    def _open(self) -> Iterator[tuple[str, str, int | None, str, str]]:
+        yield from self._recovery.log.database.query(_OPEN)
+
+    def _ask(self, ctx: RunContext, watch: str, found: Looked) -> str | None:
+        """Why it does not hold, or None if it does or nobody can tell."""
+        question: dict[str, Any] = json.loads(watch)
+        tool, path, wanted = question["tool_id"], question["path"], question["equals"]
+        result = self._recovery.executor.execute_recovery(
+            ctx, tool, question["args"], Look({"watches": path})
+        )
+        if not result.success:
+            found.unclear.append(f"{tool}: {result.error_message}")
+            return None
+        try:
+            present = found_at(result.data, path)
+        except KeyError:
+            found.unclear.append(f"{tool} gave no {path}")
+            return None
+        shown = path or "the answer"
+        return (
+            None
+            if present == wanted
+            else f"{tool}: {shown} is {json.dumps(present)}, not {json.dumps(wanted)}"
+        )
