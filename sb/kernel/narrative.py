@@ -27,6 +27,7 @@ from sb.decisions.namespace import (
     RUN_FINISHED,
     RUN_STARTED,
 )
+from sb.kernel.baselines.seen import KERNEL
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.log_pruning import PRUNED
 from sb.sources import iso
@@ -113,7 +114,9 @@ def _approved_contracts(payload: dict[str, Any]) -> str:
     statement = signed.get("statement") if isinstance(signed, dict) else None
     contracts = statement.get("contracts") if isinstance(statement, dict) else None
     tools = ", ".join(contracts) if isinstance(contracts, dict) else "?"
-    return f"{payload.get('by')} approved the contracts of {shorten(tools, WIDEST_VALUE)}{_why(payload)}"
+    surface = statement.get("surface") if isinstance(statement, dict) else KERNEL
+    what = "contracts" if surface == KERNEL else "ways back"
+    return f"{payload.get('by')} approved the {what} of {shorten(tools, WIDEST_VALUE)}{_why(payload)}"
 
 
 def _why(payload: dict[str, Any]) -> str:

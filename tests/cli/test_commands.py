@@ -16,7 +16,7 @@ from tests.conftest import CommandLine
 
 SB = [sys.executable, "-m", "sb"]
 
-ROWS = 17  # of the demo's log
+ROWS = 18  # of the demo's log
 RUN_ROWS = 15  # of its run
 
 
@@ -70,12 +70,12 @@ def test_every_line_of_the_demo_is_one_of_sb_audit(
 
 def test_a_changed_row_changes_the_account_and_breaks_the_log(sb: CommandLine, played: Path) -> None:
     before = sb("audit", "tail").out
-    change(played, "UPDATE events SET payload = replace(payload, 'orders.csv', 'salary.csv') WHERE seq = 5")
+    change(played, "UPDATE events SET payload = replace(payload, 'orders.csv', 'salary.csv') WHERE seq = 6")
     after = sb("audit", "tail").out
     assert "files.read(path=orders.csv)" in before
     assert "files.read(path=salary.csv)" in after
     verdict = sb("audit", "verify")
-    assert (verdict.code, verdict.out) == (1, "BROKEN: the payload of row 5 was edited\n")
+    assert (verdict.code, verdict.out) == (1, "BROKEN: the payload of row 6 was edited\n")
 
 
 def test_the_demo_refuses_a_folder_that_is_in_use(sb: CommandLine, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_show_takes_a_run_a_call_or_a_row(sb: CommandLine, played: Path) -> None
     assert [item["seq"] for item in sb("audit", "show", row["call_id"], "--json").json["items"]] == [
         row["seq"]
     ]
-    shown = sb("audit", "show", "7").out
+    shown = sb("audit", "show", "8").out
     assert "phase: intent" in shown
     assert "idempotency_key: idem_" in shown
 
@@ -146,7 +146,7 @@ def test_prune_without_a_terminal_needs_yes(sb: CommandLine, played: Path) -> No
     assert (refused.code, "--yes" in refused.err) == (2, True)
     assert sb("audit", "prune", "--older-than", "0s", "--yes", "--json").json["removed"] == RUN_ROWS
     assert "pruned" in sb("audit", "tail").out
-    assert "pruned" in sb("audit", "show", "3").out
+    assert "pruned" in sb("audit", "show", "4").out
     assert sb("audit", "verify").code == 0
 
 

@@ -79,14 +79,14 @@ def test_a_filter_shows_what_fits_and_how_much_that_is_and_escape_clears_it(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5", "slash")
         console.app.screen.query_one(Input).value = "tool:look agent:clerk"
-        await console.shows(pilot, "3 of 20")
+        await console.shows(pilot, "3 of 21")
         assert console.text().count("bank.look") == 3
         assert "courier" not in console.text()
         await console.press(pilot, "x", "y")
         await console.shows(pilot, "No event fits")
         console.snapshot("audit-no-hit-80x24")
         await console.press(pilot, "escape")
-        await console.shows(pilot, "20 events")
+        await console.shows(pilot, "21 events")
         await console.press(pilot, "escape")
         assert "[1 Home]" in console.text()
 
@@ -101,12 +101,12 @@ def test_verification_says_when_the_log_was_whole_and_names_what_is_not(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5", "v")
         assert "whole at 08:00:04" in console.text()
-        await console.says(pilot, "the log is whole: 10 rows")
+        await console.says(pilot, "the log is whole: 11 rows")
         with agents.runtime.database.write() as execute:
             execute("DROP TRIGGER events_are_final")
-            execute("UPDATE events SET agent = 'nobody' WHERE seq = 2")
+            execute("UPDATE events SET agent = 'nobody' WHERE seq = 3")
         await console.press(pilot, "v")
-        await console.shows(pilot, "row 2 was edited")
+        await console.shows(pilot, "row 3 was edited")
         await console.press(pilot, "escape")
         assert "BROKEN at" in console.text()
 
@@ -165,7 +165,7 @@ def test_a_record_named_in_the_palette_that_is_no_record_searches_the_log(
 
     async def script(pilot: Pilot[None]) -> None:
         console.app.find_on("audit", "bank.look")
-        await console.shows(pilot, "2 of 7 · filter: bank.look")
+        await console.shows(pilot, "2 of 8 · filter: bank.look")
 
     console(script)
 
