@@ -76,8 +76,8 @@ def connect(path: str | Path, *, read_only: bool = False, busy_ms: int = 5_000) 
         raise explain(error, path) from error
 
 
-def error_code(error: Error) -> int:
-    """SQLite's primary result code, 0 when the driver gives none."""
+def error_code(error: BaseException) -> int:
+    """SQLite's primary result code of any driver's error, 0 when it gives none."""
     return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
 
 

@@ -9,6 +9,7 @@ import errno
 import socket
 import ssl
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from sb.kernel.contracts import ToolError, ToolErrorCode
@@ -35,6 +36,9 @@ _BY_NAME = (
     ("httpx", "TransportError", ToolErrorCode.NETWORK_ERROR),
     ("requests.exceptions", "Timeout", ToolErrorCode.TIMEOUT),
     ("requests.exceptions", "ConnectionError", ToolErrorCode.NETWORK_ERROR),
+    ("requests.exceptions", "ChunkedEncodingError", ToolErrorCode.NETWORK_ERROR),
+    ("aiohttp", "ClientConnectionError", ToolErrorCode.NETWORK_ERROR),
+    ("aiohttp", "ClientPayloadError", ToolErrorCode.NETWORK_ERROR),
 )
 # The first entry that fits decides, so that a subclass comes before its base.
 _BY_TYPE: tuple[tuple[type[BaseException], ToolErrorCode], ...] = (
@@ -61,23 +65,36 @@ def http_status(error: BaseException) -> int | None:
     return None
 
 
+def is_instance(error: BaseException, module: str, name: str) -> bool:
+    """Whether it is of this class, without importing the module that has it."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(error, kind)
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The exception, and what it was raised from, outermost first."""
+    seen: BaseException | None = error
+    for _ in range(_LONGEST_CHAIN):
+        if seen is None:
+            return
+        yield seen
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+
+
 def code_for(error: BaseException) -> ToolErrorCode:
     """The code of an exception; what it was raised from counts when it says nothing itself.
 
     A timeout or a lost connection leaves the effect unknown, so it must not hide behind a wrapper.
     """
-    seen: BaseException | None = error
-    for _ in range(_LONGEST_CHAIN):
-        if seen is None:
-            break
-        code = _own_code(seen)
+    for one in causes(error):
+        code = own_code(one)
         if code is not None:
             return code
-        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
     return ToolErrorCode.UNEXPECTED
 
 
-def _own_code(error: BaseException) -> ToolErrorCode | None:
+def own_code(error: BaseException) -> ToolErrorCode | None:
+    """The code of an exception without what it was raised from; None when it says nothing."""
     if isinstance(error, ToolError):
         return error.code
     status = http_status(error)
@@ -85,8 +102,7 @@ def _own_code(error: BaseException) -> ToolErrorCode | None:
         server = ToolErrorCode.NETWORK_ERROR if status >= 500 else ToolErrorCode.UNEXPECTED
         return _BY_STATUS.get(status, server)
     for module, name, code in _BY_NAME:
-        kind = getattr(sys.modules.get(module), name, None)
-        if isinstance(kind, type) and isinstance(error, kind):
+        if is_instance(error, module, name):
             return code
     for kind, code in _BY_TYPE:
         if isinstance(error, kind):
