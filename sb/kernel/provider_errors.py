@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -96,34 +95,35 @@ def provider_kind(error: BaseException) -> ErrorKind | None:
     if status is None:
         return None
     if status == HTTPStatus.BAD_REQUEST:
-        response = getattr(error, "response", None)
+        response: Any = getattr(error, "response", None)
         text = str(error)[:_LONGEST_TEXT] + (response.text[:_LONGEST_TEXT] if _is_read(response) else "")
         return next((kind for said, kind in _SAID_IN_400 if said.search(text)), ErrorKind.VALIDATION)
     return _STATUSES.get(status, ErrorKind.SERVER if status >= 500 else ErrorKind.VALIDATION)
 
 
 def retry_after_s(error: BaseException, now: float) -> float | None:
-    """Seconds that the other side asked to wait before another attempt.
+    """Seconds that the other side asked to wait before another attempt, None if it did not.
 
     Args:
         now: seconds since the epoch, for a Retry-After that is a date.
     """
-    for headers in (
-        getattr(error, "headers", None),
-        getattr(getattr(error, "response", None), "headers", None),
-    ):
-        if not callable(getattr(headers, "get", None)):
-            continue
-        milliseconds = _seconds(_header(headers, "retry-after-ms"))
-        if milliseconds is not None:
-            return milliseconds / 1000
-        said = _header(headers, "retry-after")
-        seconds = _seconds(said)
-        if seconds is None and isinstance(said, str):
-            seconds = _until(said, now)
+    for holder in (error, getattr(error, "response", None)):
+        seconds = asked_to_wait(getattr(holder, "headers", None), now)
         if seconds is not None:
             return seconds
     return _seconds(getattr(error, "retry_after", None))
+
+
+def asked_to_wait(headers: Any, now: float) -> float | None:
+    """`retry_after_s` of an answer's headers."""
+    if not callable(getattr(headers, "get", None)):
+        return None
+    milliseconds = _seconds(_header(headers, "retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    said = _header(headers, "retry-after")
+    seconds = _seconds(said)
+    return _until(said, now) if seconds is None and isinstance(said, str) else seconds
 
 
 def _header(headers: Any, name: str) -> Any:
@@ -141,6 +141,8 @@ def _seconds(said: Any) -> float | None:
 
 
 def _until(said: str, now: float) -> float | None:
+    from email.utils import parsedate_to_datetime
+
     try:
         return max(parsedate_to_datetime(said).timestamp() - now, 0.0)
     except (ValueError, OverflowError):

@@ -13,11 +13,12 @@ from typing import Any
 
 from sb.errors import NotFoundError
 from sb.kernel.contracts import ToolError
+from sb.kernel.error_kinds import ErrorKind, tool_failure
 from sb.sources import SYSTEM_IDS
 from sb.store.kept import KeptCopy, KeptStore, TooLargeToKeep
 from sb.text import human_bytes
 from sb.tools.content import from_content
-from sb.tools.failures import denied, invalid, not_found, os_failures_about, shown
+from sb.tools.failures import denied, not_found, os_failures_about, shown
 from sb.tools.file_reading import readable
 from sb.tools.folders import Folder, file_identity
 from sb.tools.roots import Roots
@@ -114,9 +115,10 @@ def sha256_of(fd: int) -> str:
 
 
 def _changed_meanwhile(folder: Folder, name: str) -> ToolError:
-    return invalid(
+    return tool_failure(
+        ErrorKind.EVIDENCE_STALE,
         f"{shown(folder.path / name)} was changed by somebody else since this call began and is left as it is; "
-        "read it again"
+        "read it again",
     )
 
 

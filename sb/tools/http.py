@@ -15,7 +15,10 @@ from sb.kernel.contracts import (
     ToolErrorCode,
     ToolReturnSchema,
 )
+from sb.kernel.error_kinds import ErrorKind, tool_failure
+from sb.kernel.provider_errors import asked_to_wait
 from sb.kernel.tooling.registry import ToolRegistry
+from sb.sources import SYSTEM_CLOCK
 from sb.tools.content import byte_limit, to_content
 from sb.tools.egress import is_public, names, permits
 from sb.tools.failures import denied, shown
@@ -29,6 +32,7 @@ _TIMEOUT_MS = 30_000
 _DEADLINE_S = (
     25.0  # for one call with its redirects, below the contract's limit, so that it can say what it waited for
 )
+_LONGEST_WAIT_S = 86_400.0  # that a server may ask for
 _MAX_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = ("content-type", "content-encoding", "content-language", "etag", "last-modified")
@@ -38,7 +42,6 @@ _STATUS_CODES = {
     404: ToolErrorCode.NOT_FOUND,
     408: ToolErrorCode.TIMEOUT,
     410: ToolErrorCode.NOT_FOUND,
-    429: ToolErrorCode.RATE_LIMITED,
 }
 
 
@@ -122,7 +125,7 @@ class HttpGet:
                 location = response.headers["Location"]
                 if response.status in _REDIRECTS and location:
                     return _redirected(target, location)
-                _require_success(target, response.status)
+                _require_success(target, response)
                 return _result(target, response, limit)
         except TimeoutError:
             raise ToolError(ToolErrorCode.TIMEOUT, f"{target.site} did not answer in time") from None
@@ -175,11 +178,18 @@ def _redirected(target: Target, location: str) -> Target:
         raise _network_error(target, f"it redirects to where no request can go: {error}") from None
 
 
-def _require_success(target: Target, status: int) -> None:
+def _require_success(target: Target, response: http.client.HTTPResponse) -> None:
+    status = response.status
     if 200 <= status < 300:
         return
+    said = f"{target.site} answered with HTTP status {status}"
+    if status == 429:
+        wait_s = asked_to_wait(response.headers, SYSTEM_CLOCK.now())
+        raise tool_failure(
+            ErrorKind.RATE_LIMITED, said, wait_s if wait_s is None else min(wait_s, _LONGEST_WAIT_S)
+        )
     code = ToolErrorCode.NETWORK_ERROR if status >= 500 else ToolErrorCode.VALIDATION_ERROR
-    raise ToolError(_STATUS_CODES.get(status, code), f"{target.site} answered with HTTP status {status}")
+    raise ToolError(_STATUS_CODES.get(status, code), said)
 
 
 def _result(target: Target, response: http.client.HTTPResponse, limit: int) -> dict[str, Any]:
