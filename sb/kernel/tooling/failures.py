@@ -37,6 +37,7 @@ _BY_NAME = (
     ("requests.exceptions", "Timeout", ToolErrorCode.TIMEOUT),
     ("requests.exceptions", "ConnectionError", ToolErrorCode.NETWORK_ERROR),
     ("requests.exceptions", "ChunkedEncodingError", ToolErrorCode.NETWORK_ERROR),
+    ("aiohttp", "ServerTimeoutError", ToolErrorCode.TIMEOUT),
     ("aiohttp", "ClientConnectionError", ToolErrorCode.NETWORK_ERROR),
     ("aiohttp", "ClientPayloadError", ToolErrorCode.NETWORK_ERROR),
 )
