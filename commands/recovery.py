@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,7 +19,9 @@ from sb.text import shorten
 if TYPE_CHECKING:
     from sb.kernel.recovery.escalations import Escalation
     from sb.kernel.recovery.service import Undone
+    from sb.kernel.recovery_loop import RuntimeDecisionRecord
     from sb.kernel.tooling.intents import Intent
+    from sb.runtime import Runtime
 
 app = typer.Typer(
     help="See what lost its reason or is in doubt, and settle it.",
@@ -188,6 +191,67 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise UsageError(f"--result is not JSON: {error}") from None
+
+
+@app.command()
+def invalidate(
+    ctx: typer.Context,
+    assumption: Annotated[str, typer.Argument(help="Its name, such as order_not_shipped:1002.")],
+    run: Annotated[str, typer.Option(help="Only for the calls of this run.")] = "",
+    reason: Reason = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say that something which justified calls is not true any more."""
+    from sb.kernel.events import AssumptionInvalidated
+
+    _require(reason)
+    with runtime(ctx) as opened:
+        decisions = opened.invalidate(AssumptionInvalidated(assumption, run, reason))
+        _decisions(decisions, as_json)
+        if not decisions:
+            note("no call that can still be undone relies on it")
+
+
+@app.command()
+def watch(
+    ctx: typer.Context,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    interval: Annotated[float, typer.Option(min=1.0, max=3600.0, help="Seconds between looks.")] = 30.0,
+    as_json: AsJson = False,
+) -> None:
+    """Look whether what justified calls still holds, and recover where it does not."""
+    with runtime(ctx) as opened:
+        while True:
+            _look(opened, as_json)
+            output.flush()
+            if once:
+                return
+            time.sleep(interval)
+
+
+def _look(opened: Runtime, as_json: bool) -> None:
+    looked, decisions = opened.watch()
+    for unclear in looked.unclear:
+        note(f"warning: it cannot be told whether an assumption holds: {unclear}")
+    if as_json:
+        output.emit_json_line(
+            {
+                "checked": looked.checked,
+                "items": [one.to_dict() for one in decisions],
+                "unclear": looked.unclear,
+            }
+        )
+    else:
+        for one in decisions:
+            output.line(f"{one.action} {one.reverses_mutation_ref}: {one.reason}")
+
+
+def _decisions(decisions: list[RuntimeDecisionRecord], as_json: bool) -> None:
+    if as_json:
+        output.emit_json({"items": [one.to_dict() for one in decisions]})
+    else:
+        for one in decisions:
+            output.line(f"{one.action} {one.reverses_mutation_ref}: {one.reason}")
 
 
 def _require(reason: str) -> None:

@@ -21,10 +21,14 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seeding import seed_shipped
 from sb.kernel.baselines.seen import KERNEL, REVERSAL
 from sb.kernel.baselines.store import ContractBaselineStore
+from sb.kernel.compensation import CompensationDispatcher
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
+from sb.kernel.events import AssumptionInvalidated, EventBus
 from sb.kernel.memory import MemoryStore
 from sb.kernel.policy.rules import WrittenPolicy
 from sb.kernel.recovery.service import Recovery
+from sb.kernel.recovery.watching import Looked, Watch
+from sb.kernel.recovery_loop import RecoveryLoop, RuntimeDecisionRecord
 from sb.kernel.run_context import RunBudget, SafetyMode
 from sb.kernel.telemetry import Telemetry
 from sb.kernel.tooling.executor import ToolExecutor
@@ -67,6 +71,36 @@ class Runtime:
     def recovery(self) -> Recovery:
         """Takes back what calls did."""
         return Recovery(self.executor, self.reversals)
+
+    @cached_property
+    def events(self) -> EventBus:
+        """Tells the recovery loop of what turned false."""
+        bus = EventBus()
+        self.loop.subscribe(bus)
+        return bus
+
+    @cached_property
+    def loop(self) -> RecoveryLoop:
+        """Recovers from what lost its reason, once something is emitted on `events`."""
+        recovery = self.recovery
+        return RecoveryLoop(
+            recovery.mutations,
+            CompensationDispatcher(recovery.mutations, clock=self.log.clock, ids=self.log.ids),
+            recovery.fire,
+            recovery.resolver(),
+            recovery,
+            escalate=recovery.escalate,
+        )
+
+    def invalidate(self, event: AssumptionInvalidated) -> list[RuntimeDecisionRecord]:
+        """Put on record that an assumption turned false, and recover from what it justified."""
+        self.recovery.note(event)
+        return self.loop.handle(event)
+
+    def watch(self) -> tuple[Looked, list[RuntimeDecisionRecord]]:
+        """Look at every assumption that can be looked at, and recover from those that do not hold."""
+        looked = Watch(self.recovery).look()
+        return looked, [decision for event in looked.false for decision in self.invalidate(event)]
 
     @property
     def approvals(self) -> Approvals:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Protocol
 
+from sb.kernel.compensation import CompensationDispatcher, CompensationKind, Reverse
 from sb.kernel.events import AssumptionInvalidated, EventBus
 from sb.kernel.reversal_contracts import MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.tooling.registry import ToolRegistry
@@ -18,24 +18,17 @@ from sb.kernel.tooling.registry import ToolRegistry
 _STRICTNESS = list(RecoveryApprovalMode)  # from the least strict
 
 
-class RecoveryAction(StrEnum):
-    """What the loop did about one consequence."""
-
-    REVERSED = "reversed"
-    ESCALATED = "escalated"
-    REVERSAL_REFUSED = "reversal_refused"
-
-
 @dataclass(frozen=True)
 class RuntimeDecisionRecord:
     """One decision of the recovery loop, tied to the call that it is about.
 
     Args:
+        action: REVERSED, ESCALATED or REVERSAL_REFUSED.
         reverses_mutation_ref: the id of the mutation. assumption_refs: those that turned false.
         mode: who would have to agree. approval_id, call_id: of what came of it, "" for none.
     """
 
-    action: RecoveryAction
+    action: CompensationKind
     reverses_mutation_ref: str
     assumption_refs: tuple[str, ...]
     mode: RecoveryApprovalMode
@@ -59,25 +52,6 @@ class Mutations(Protocol):
     def now(self) -> int: ...
 
     def assuming(self, assumption_ref: str, run_id: str = "") -> list[MutationRef]: ...
-
-
-class ReversalOutcome(Protocol):
-    """What the dispatcher says of a reversal: `kind` is "reversed", "reversal_refused" or "escalated"."""
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def reason(self) -> str: ...
-
-
-ReversalRunner = Callable[[MutationRef], Any]
-
-
-class Dispatcher(Protocol):
-    """Reverses under the guard; see CompensationDispatcher."""
-
-    def reverse(self, call_id: str, runner: Any) -> ReversalOutcome: ...
 
 
 class DecisionStore(Protocol):
@@ -131,8 +105,8 @@ class RecoveryLoop:
     def __init__(
         self,
         mutation_store: Mutations,
-        dispatcher: Dispatcher,
-        reversal_runner: ReversalRunner,
+        dispatcher: CompensationDispatcher,
+        reversal_runner: Reverse,
         approval_resolver: ApprovalResolver = ask_a_person,
         decision_store: DecisionStore | None = None,
         *,
@@ -165,18 +139,12 @@ class RecoveryLoop:
         why = f"{event.assumption_ref} turned false" + (f": {event.reason}" if event.reason else "")
         if mode is not RecoveryApprovalMode.AUTO or not ref.reversal_tool:
             return self._ask(ref, event, mode, why)
-        answers: list[Any] = []
-
-        def run(token: object) -> Any:
-            answers.append(self._run(ref))
-            return answers[-1]
-
-        outcome = self._dispatcher.reverse(ref.call_id, run)
-        if outcome.kind == RecoveryAction.ESCALATED:
+        outcome = self._dispatcher.reverse(ref.call_id, self._run)
+        if outcome.kind == CompensationKind.ESCALATED:
             return self._ask(ref, event, mode, f"{why}, and undoing it failed: {outcome.reason}")
-        action = RecoveryAction(outcome.kind)
-        call_id = str(getattr(answers[0], "call_id", "")) if answers else ""
-        reason = why if action is RecoveryAction.REVERSED else f"{why}: {outcome.reason}"
+        action = outcome.kind
+        call_id = outcome.result.call_id if outcome.result else ""
+        reason = why if action is CompensationKind.REVERSED else f"{why}: {outcome.reason}"
         return self._decision(action, ref, event, mode, reason, call_id=call_id)
 
     def _ask(
@@ -186,11 +154,11 @@ class RecoveryLoop:
         if self._escalate is not None:
             approval_id, said = self._escalate(ref, event, why)
             why += f"; {said}" if said else ""
-        return self._decision(RecoveryAction.ESCALATED, ref, event, mode, why, approval_id=approval_id)
+        return self._decision(CompensationKind.ESCALATED, ref, event, mode, why, approval_id=approval_id)
 
     def _decision(
         self,
-        action: RecoveryAction,
+        action: CompensationKind,
         ref: MutationRef,
         event: AssumptionInvalidated,
         mode: RecoveryApprovalMode,

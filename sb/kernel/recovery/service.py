@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sb.decisions.namespace import RECOVERY_DECIDED, RECOVERY_DISMISSED
-from sb.errors import SBError
+from sb.decisions.namespace import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
 from sb.kernel.approvals.approval import MICROSECONDS, Approval, ApprovalState
 from sb.kernel.approvals.standing import binding_digest
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
+from sb.kernel.compensation import NoReversalToken, guard
 from sb.kernel.contracts import ToolResult
 from sb.kernel.data_classification import redact_json
 from sb.kernel.events import AssumptionInvalidated
@@ -37,12 +37,6 @@ from sb.state import Subject
 UNDO = "undo"  # the cause of a reversal that a person asked for
 _NO_WINDOW_S = 30 * 86_400  # how long a reversal without a window waits for a decision
 _BUDGET = 1_000
-
-
-class NotReversible(SBError):
-    """It cannot be undone, or not any more."""
-
-    kind = "not_reversible"
 
 
 @dataclass(frozen=True)
@@ -131,7 +125,7 @@ class Recovery:
         args = redact_json(ref.reversal_args)
         try:
             self._require_reversible(ref)
-        except NotReversible as error:
+        except NoReversalToken as error:
             return Plan(ref, False, error.message, args, checked=False)
         call = f"would call {ref.reversal_tool}"
         if not ref.preview_tool:
@@ -162,7 +156,7 @@ class Recovery:
         """Take back what one call did, by a person's decision; with dual control that is the first of two.
 
         Raises:
-            NotReversible: there is no way back, or not any more.
+            NoReversalToken: there is no way back, or not any more.
             DeniedError: this person may not decide it.
             UsageError: the reason is missing or too long.
         """
@@ -192,7 +186,7 @@ class Recovery:
 
     def _run(self, ctx: RunContext, ref: MutationRef, cause: str, approval_id: str) -> Undone:
         """Perform a reversal under an approval of its exact arguments."""
-        call = self._reversal(ref, cause, [_reason(cause, "approved")])
+        call = self._reversal(ref, cause, [_reason(f"{cause}: approved")])
         return self._undone(ref, self._call(ctx, ref, call, approval_id))
 
     def _call(self, ctx: RunContext, ref: MutationRef, call: Reversal, approval_id: str = "") -> ToolResult:
@@ -215,7 +209,7 @@ class Recovery:
             return known.approval_id, f"{known.id} is {known.standing} already"
         try:
             self._require_reversible(ref)
-        except NotReversible as error:
+        except NoReversalToken as error:
             return self._no_way_back(ref, event, f"{why}; {error.message}")
         ctx = self.context(f"ask whether to undo {ref.mutation_id}")
         result = self._ask(ctx, ref, event.assumption_ref, why)
@@ -233,6 +227,11 @@ class Recovery:
         about = self.escalations.page(everything=True, limit=0)
         return next((one for one in about if (one.call_id, one.cause) == (ref.call_id, cause)), None)
 
+    def note(self, event: AssumptionInvalidated) -> None:
+        """Put on the log that an assumption turned false."""
+        said = {"assumption": event.assumption_ref, "reason": event.reason}
+        self.log.append(RECOVERY_INVALIDATED, said, Subject(event.run_id))
+
     def record(self, decision: RuntimeDecisionRecord) -> None:
         """Keep a decision of the recovery loop on the log, tied to the call that it is about."""
         ref = self.mutations.get(decision.reverses_mutation_ref)
@@ -249,12 +248,12 @@ class Recovery:
 
         Raises:
             NotFoundError: there is no such escalation.
-            NotReversible: nothing can be reversed.
+            NoReversalToken: nothing can be reversed.
             others: as `Approvals.approve`.
         """
         found = self.escalations.get(reference)
         if not found.approval_id:
-            raise NotReversible(f"{found.id} cannot be reversed: {found.why}", "sb recovery dismiss")
+            raise NoReversalToken(f"{found.id} cannot be reversed: {found.why}", "sb recovery dismiss")
         ref = self.mutations.get(found.mutation_id)
         self._require_reversible(ref)
         approval: Approval = self.approvals.get(found.approval_id)
@@ -274,7 +273,7 @@ class Recovery:
         elif found.standing is Standing.APPROVED:
             self.approvals.revoke(found.approval_id, by, reason)
         elif found.standing in (Standing.DISMISSED, Standing.REVERSED):
-            raise NotReversible(f"{found.id} is {found.standing} already")
+            raise NoReversalToken(f"{found.id} is {found.standing} already")
         reason = self.approvals.reason(reason)
         statement = {
             "action": "dismiss",
@@ -291,22 +290,10 @@ class Recovery:
         return self.escalations.get(found.id)
 
     def _require_reversible(self, ref: MutationRef) -> None:
-        if ref.state is MutationState.REVERSED:
-            raise NotReversible(f"{ref.mutation_id} was undone already")
-        if ref.state is MutationState.REVERSING:
-            raise NotReversible(
-                f"undoing {ref.mutation_id} was begun, and nobody knows whether it happened",
-                "sb recovery list",
-            )
-        if not ref.reversal_tool:
-            raise NotReversible(f"{ref.mutation_id} has no way back: {ref.no_way_back}")
-        if not ref.in_window(self.mutations.now()):
-            ended = iso((ref.window_ends_at or 0) / MICROSECONDS)
-            raise NotReversible(f"{ref.mutation_id} could be undone until {ended}")
+        guard(self.mutations, ref.call_id, self.mutations.now())
         if ref.reversal_tool not in self.executor.registry:
-            raise NotReversible(
-                f"{ref.reversal_tool}, which undoes {ref.mutation_id}, is not registered any more"
-            )
+            why = f"{ref.reversal_tool}, which undoes {ref.mutation_id}, is not registered any more"
+            raise NoReversalToken(why, "make it available again")
 
     def _reversal(self, ref: MutationRef, cause: str, reasons: list[dict[str, str]]) -> Reversal:
         mode = self.resolver()(ref)
@@ -316,7 +303,7 @@ class Recovery:
 
     def _ask(self, ctx: RunContext, ref: MutationRef, cause: str, why: str) -> ToolResult:
         """Make the request that goes before a person; the call itself is refused with it."""
-        return self._call(ctx, ref, self._reversal(ref, cause, [_reason(cause, why)]))
+        return self._call(ctx, ref, self._reversal(ref, cause, [_reason(why)]))
 
     def _undone(self, ref: MutationRef, result: ToolResult) -> Undone:
         state = self.mutations.get(ref.mutation_id).state
@@ -326,5 +313,5 @@ class Recovery:
         return Undone(ref.mutation_id, word, result.error_message, result)
 
 
-def _reason(cause: str, why: str) -> dict[str, str]:
-    return {"rule": "recovery", "reason": why if cause == UNDO else f"{cause}: {why}"}
+def _reason(why: str) -> dict[str, str]:
+    return {"rule": "recovery", "reason": why}

@@ -70,7 +70,7 @@ class Settling:
 
         Raises:
             NotFoundError: the call is not in doubt.
-            NotReversible: it cannot be undone; that it happened is recorded all the same.
+            NoReversalToken: it cannot be undone; that it happened is recorded all the same.
             DeniedError: this person may not decide it.
             UsageError: the reason is missing, or the result is not JSON.
         """
