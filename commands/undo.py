@@ -69,8 +69,7 @@ def _meant(opened: Runtime, mutation: str, run: str) -> list[MutationRef]:
         return found
     if mutation == LAST:
         return [store.last()]
-    by_call = store.for_call(mutation)
-    return [by_call or store.get(mutation)]
+    return [store.for_call(mutation) or store.get(mutation)]
 
 
 def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:

@@ -51,13 +51,14 @@ class NoReversalToken(SBError):
 class TokenStore(Protocol):
     """Knows what calls changed; `sb.kernel.reversibility.MutationStore` is the one there is."""
 
-    def for_call(self, call_id: str) -> MutationRef | None: ...
+    def for_call(self, reference: str) -> MutationRef | None: ...
 
 
 def guard(store: TokenStore | None, call_id: str, now: int) -> MutationRef:
     """The token that allows a call to be reversed. Every reversal asks here first.
 
     Args:
+        call_id: the call's id, or that of what it left behind.
         now: microseconds since the epoch.
 
     Raises:
@@ -69,7 +70,7 @@ def guard(store: TokenStore | None, call_id: str, now: int) -> MutationRef:
         ref = store.for_call(call_id)
     except (SBError, driver.Error) as error:
         raise NoReversalToken(f"whether {call_id} can be reversed cannot be told: {error}") from error
-    if ref is None or ref.call_id != call_id:
+    if ref is None or call_id not in (ref.call_id, ref.mutation_id):
         raise NoReversalToken(f"nothing that {call_id} changed is on record")
     if ref.state is MutationState.REVERSED:
         raise NoReversalToken(f"{ref.mutation_id} was reversed before")
@@ -253,6 +254,7 @@ class CompensationDispatcher:
         """Reverse what a call changed, if there is a token for it.
 
         Args:
+            call_id: the call's id, or that of what it left behind.
             runner: performs the reversal that the token describes; raises, or returns a failed result, if it does
                 not work, which a person is told.
         """

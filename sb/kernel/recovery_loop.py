@@ -139,7 +139,7 @@ class RecoveryLoop:
         why = f"{event.assumption_ref} turned false" + (f": {event.reason}" if event.reason else "")
         if mode is not RecoveryApprovalMode.AUTO or not ref.reversal_tool:
             return self._ask(ref, event, mode, why)
-        outcome = self._dispatcher.reverse(ref.call_id, self._run)
+        outcome = self._dispatcher.reverse(ref.mutation_id, self._run)
         if outcome.kind == CompensationKind.ESCALATED:
             return self._ask(ref, event, mode, f"{why}, and undoing it failed: {outcome.reason}")
         action = outcome.kind

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from sb.errors import ContractError, SBError
@@ -166,7 +166,9 @@ class ReversalSpec:
 
     def class_of(self, args: Mapping[str, Any]) -> ReversalClass:
         """What can be done about a call with these arguments."""
-        if any(name in args and args[name] == value for name, value in self.irreversible_when.items()):
+        if self.irreversible_when and any(
+            name in args and args[name] == value for name, value in self.irreversible_when.items()
+        ):
             return ReversalClass.IRREVERSIBLE
         return self.reversal_class
 
@@ -262,14 +264,29 @@ Sources = Mapping[str, Any]  # "args", "result" and "call" to what they hold
 
 def found_at(value: Any, path: str) -> Any:
     """What is at a dotted path inside JSON; raises KeyError."""
-    for part in path.split(".") if path else ():
-        if isinstance(value, list) and part.isdecimal() and int(part) < len(value):
-            value = value[int(part)]
-        elif isinstance(value, dict):
+    return _follow(value, tuple(path.split("."))) if path else value
+
+
+def _follow(value: Any, parts: tuple[str, ...]) -> Any:
+    for part in parts:
+        if isinstance(value, dict):
             value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
         else:
-            raise KeyError(path)
+            raise KeyError(part)
     return value
+
+
+@lru_cache(maxsize=4096)
+def _place(text: str) -> tuple[str, tuple[str, ...], bool]:
+    """Source, path inside it, and whether there need be nothing; "" for a text that stands for itself."""
+    if text.startswith("="):
+        return "", (text[1:],), False
+    match = _PATH.fullmatch(text)
+    if match is None:
+        raise Unresolved(f"{text!r} names nothing of a call")
+    return match[1], tuple(match[2].split(".")), bool(match[3])
 
 
 def resolved(mapping: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
@@ -280,19 +297,18 @@ def resolved(mapping: Mapping[str, Any], sources: Sources) -> dict[str, Any]:
     """
     found = {}
     for name, value in mapping.items():
-        if not isinstance(value, str):
+        if type(value) is not str:
             found[name] = value
-        elif value.startswith("="):
-            found[name] = value[1:]
-        else:
-            match = _PATH.fullmatch(value)
-            if match is None:
-                raise Unresolved(f"{value!r} names nothing of a call")
-            try:
-                found[name] = found_at(sources.get(match[1]), match[2])
-            except KeyError:
-                if not match[3]:
-                    raise Unresolved(f"there is no {value}") from None
+            continue
+        source, parts, optional = _place(value)
+        if not source:
+            found[name] = parts[0]
+            continue
+        try:
+            found[name] = _follow(sources.get(source), parts)
+        except KeyError:
+            if not optional:
+                raise Unresolved(f"there is no {value}") from None
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -34,8 +34,10 @@ from sb.text import plain, shorten
 MUTATION_ID = re.compile(r"mut_([0-9]{1,13})_([0-9a-f]{4})")
 MOST_ASSUMPTIONS = 50  # of one call
 LONGEST_REF = 200  # characters of an assumption's name
-_SELECT = "SELECT m.id, m.call_id, m.state, m.ref FROM mutations AS m"
-_RUNS = "JOIN events AS e ON e.id = m.id WHERE e.run_id = ?"
+_SELECT = (
+    "SELECT m.id, m.call_id, m.state, m.ref, e.run_id, e.agent, e.tool_id"
+    " FROM mutations AS m JOIN events AS e ON e.id = m.id"
+)
 
 
 class Reversibility(StrEnum):
@@ -93,7 +95,7 @@ def assumptions_of(spec: ReversalSpec, named: Named, sources: Sources, now: int)
     return [(ref, until, watch) for ref, (until, watch) in found.items()]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Done:
     """A call that was done, as far as its way back is made from it.
 
@@ -110,12 +112,13 @@ class Done:
     row: int
     now: int
 
-    def mutation(self) -> tuple[MutationRef, list[Watched]]:
-        """The way back from it, and what justified it."""
-        spec, subject = self.spec, self.subject
+    def mutation(self) -> tuple[dict[str, Any], list[Watched]]:
+        """The fields of the MutationRef that its event does not say and that are not empty; and what justified the call."""
+        spec = self.spec
         args, handle, watched, missing = {}, "", list[Watched](), ""
         try:
-            watched = assumptions_of(spec, self.named, self.sources, self.now)
+            if spec.assumptions or spec.assumptions_from or self.named:
+                watched = assumptions_of(spec, self.named, self.sources, self.now)
             args = resolved(spec.reversal_args, self.sources)
             if spec.external_handle:
                 handle = str(resolved({"": spec.external_handle}, self.sources).get("", ""))
@@ -124,26 +127,25 @@ class Done:
         reversal_class = spec.class_of(self.sources["args"])
         why = self._no_way_back(reversal_class, missing)
         window = spec.reversal_window_ms
-        ref = MutationRef(
-            mutation_id=f"mut_{self.row}_{subject.call_id[-4:]}",
-            call_id=subject.call_id,
-            run_id=subject.run_id,
-            agent=subject.agent,
-            tool_id=subject.tool_id,
-            reversal_class=reversal_class,
-            reversal_tool="" if why else spec.compensation_capability,
-            reversal_args={} if why else args,
-            recovery_approval_mode=spec.recovery_approval_mode,
-            assumption_refs=tuple(one[0] for one in watched),
-            external_handle=handle,
-            idempotency_key=self.sources["call"]["idempotency_key"],
-            bound_at=self.now,
-            window_ends_at=None if window is None else self.now + window * 1000,
-            reversal_fingerprint=self.fingerprint,
-            preview_tool="" if why else spec.preview_capability,
-            no_way_back=why,
-        )
-        return ref, watched
+        fields = {
+            "reversal_class": reversal_class,
+            "reversal_tool": "" if why else spec.compensation_capability,
+            "reversal_args": {} if why else args,
+            "recovery_approval_mode": spec.recovery_approval_mode,
+            "assumption_refs": [one[0] for one in watched],
+            "external_handle": handle,
+            "idempotency_key": self.sources["call"]["idempotency_key"],
+            "bound_at": self.now,
+            "window_ends_at": None if window is None else self.now + window * 1000,
+            "reversal_fingerprint": self.fingerprint,
+            "preview_tool": "" if why else spec.preview_capability,
+            "no_way_back": why,
+        }
+        return {name: value for name, value in fields.items() if value}, watched
+
+    @property
+    def mutation_id(self) -> str:
+        return f"mut_{self.row}_{self.subject.call_id[-4:]}"
 
     def _no_way_back(self, reversal_class: ReversalClass, missing: str) -> str:
         tool_id = self.subject.tool_id
@@ -185,15 +187,15 @@ class MutationStore:
         Args:
             append: writes that event, with these facts besides its own.
         """
-        ref, watched = done.mutation()
-        body = _to_json(ref)
-        event_id = append({"mutation": ref.mutation_id, "mutation_digest": self.log.digest(body)})
-        row = (event_id, ref.call_id, body.decode())
+        fields, watched = done.mutation()
+        mutation_id, body = done.mutation_id, encode(fields)
+        event_id = append({"mutation": mutation_id, "mutation_digest": self.log.digest(body)})
+        row = (event_id, done.subject.call_id, body.decode())
         write.execute("INSERT INTO mutations VALUES (?, ?, 'committed', ?)", row)
         for name, until, watch in watched:
-            row_of_it = (name, event_id, ref.run_id, until, watch)
+            row_of_it = (name, event_id, done.subject.run_id, until, watch)
             write.execute("INSERT OR IGNORE INTO assumptions VALUES (?, ?, ?, ?, ?)", row_of_it)
-        return ref.mutation_id, event_id
+        return mutation_id, event_id
 
     def move(self, write: LogWrite, number: int, before: MutationState, after: MutationState) -> bool:
         """Change a mutation's state, unless it is in another than `before`; returns whether it was."""
@@ -210,6 +212,13 @@ class MutationStore:
             raise NotFoundError(f"no mutation {mutation_id}", "sb undo --list shows them")
         return self._ref(rows[0])
 
+    def numbered(self, number: int) -> MutationRef:
+        """One mutation by the key that other tables have for it; raises NotFoundError."""
+        rows = self.log.database.query(f"{_SELECT} WHERE m.id = ?", (number,))
+        if not rows:
+            raise NotFoundError(f"no mutation has the number {number - self.log.first_id}")
+        return self._ref(rows[0])
+
     def number(self, mutation_id: str) -> int:
         """The key that other tables have for it."""
         return self.log.first_id + mutation_row(mutation_id)[0]
@@ -219,19 +228,20 @@ class MutationStore:
         row = execute("SELECT call_id FROM mutations WHERE id = ?", (number,)).fetchone()
         return f"mut_{number - self.log.first_id}_{row[0][-4:]}" if row else ""
 
-    def reversible_now(self, call_id: str) -> bool:
-        """Whether what a call did can still be undone."""
-        ref = self.for_call(call_id)
-        return ref is not None and ref.state is MutationState.COMMITTED and ref.in_window(self.now())
-
-    def for_call(self, call_id: str) -> MutationRef | None:
-        """What a call left behind."""
-        rows = self.log.database.query(f"{_SELECT} WHERE m.call_id = ?", (call_id,))
+    def for_call(self, reference: str) -> MutationRef | None:
+        """What a call left behind, by the call's id or by the mutation's own; the newest are found the fastest."""
+        if reference.startswith("mut_"):
+            try:
+                return self.get(reference)
+            except NotFoundError:
+                return None
+        sql = f"{_SELECT} WHERE m.call_id = ? ORDER BY m.id DESC LIMIT 1"
+        rows = self.log.database.query(sql, (reference,))
         return self._ref(rows[0]) if rows else None
 
     def of_run(self, run_id: str) -> list[MutationRef]:
         """What a run left behind, oldest first."""
-        rows = self.log.database.query(f"{_SELECT} {_RUNS} ORDER BY m.id", (run_id,))
+        rows = self.log.database.query(f"{_SELECT} WHERE e.run_id = ? ORDER BY m.id", (run_id,))
         return [self._ref(row) for row in rows]
 
     def newest(self, *, limit: int = 50) -> list[MutationRef]:
@@ -277,51 +287,39 @@ class MutationStore:
             )
 
     def _ref(self, row: tuple[Any, ...]) -> MutationRef:
-        number, call_id, state, body = row
-        seq = number - self.log.first_id
-        if body is None:
-            why = "its details were removed from the database"
-            return replace(_EMPTY, mutation_id=f"mut_{seq}_{call_id[-4:]}", call_id=call_id, no_way_back=why)
-        return _from_json(body, MutationState(state))
+        number, call_id, state, body, run_id, agent, tool_id = row
+        mutation_id = f"mut_{number - self.log.first_id}_{call_id[-4:]}"
+        fields = {"no_way_back": "its details were removed from the database"}
+        try:
+            fields = fields if body is None else json.loads(body)
+            return MutationRef(
+                **{
+                    **_EMPTY,
+                    **fields,
+                    "mutation_id": mutation_id,
+                    "call_id": call_id,
+                    "run_id": run_id,
+                    "agent": agent,
+                    "tool_id": tool_id,
+                    "reversal_class": ReversalClass(fields.get("reversal_class", ReversalClass.IRREVERSIBLE)),
+                    "recovery_approval_mode": RecoveryApprovalMode(
+                        fields.get("recovery_approval_mode", RecoveryApprovalMode.HUMAN)
+                    ),
+                    "assumption_refs": tuple(fields.get("assumption_refs", ())),
+                    "state": MutationState(state),
+                }
+            )
+        except (ValueError, TypeError, RecursionError, AttributeError) as error:
+            raise StoreCorrupt(f"{mutation_id} cannot be read: {error}", "sb audit verify") from None
 
 
-_EMPTY = MutationRef(
-    "",
-    "",
-    "",
-    "",
-    "",
-    ReversalClass.IRREVERSIBLE,
-    "",
-    {},
-    RecoveryApprovalMode.HUMAN,
-    (),
-    "",
-    "",
-    0,
-    None,
-    "",
-)
-
-
-def _to_json(ref: MutationRef) -> bytes:
-    """What is kept of a mutation."""
-    fields = vars(ref) | {"assumption_refs": list(ref.assumption_refs)}
-    del fields["state"]
-    return encode(fields)
-
-
-def _from_json(body: str, state: MutationState) -> MutationRef:
-    try:
-        fields = json.loads(body)
-        return MutationRef(
-            **fields
-            | {
-                "reversal_class": ReversalClass(fields["reversal_class"]),
-                "recovery_approval_mode": RecoveryApprovalMode(fields["recovery_approval_mode"]),
-                "assumption_refs": tuple(fields["assumption_refs"]),
-                "state": state,
-            }
-        )
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise StoreCorrupt(f"a mutation in the database cannot be read: {error}", "sb audit verify") from None
+# What an empty field of a mutation is, since it is not stored.
+_EMPTY: dict[str, Any] = {
+    "reversal_tool": "",
+    "reversal_args": {},
+    "external_handle": "",
+    "idempotency_key": "",
+    "bound_at": 0,
+    "window_ends_at": None,
+    "reversal_fingerprint": "",
+}

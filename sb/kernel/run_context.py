@@ -160,10 +160,11 @@ class IrreversibilityBudget:
             value: its size. ceiling: another one beside this budget's own; the lower counts.
         """
         share = value * DEBT_SHARE[reversal_class]
-        limits = [limit for limit in (self.ceilings.get(dimension), ceiling) if limit is not None]
+        own = self.ceilings.get(dimension)
         with _BUDGETS:
-            self.debt[dimension] += share
-            return share, bool(limits) and share > 0 and self.debt[dimension] > min(limits)
+            debt = self.debt[dimension] = self.debt[dimension] + share
+        crossed = (own is not None and debt > own) or (ceiling is not None and debt > ceiling)
+        return share, crossed and share > 0
 
     def give_back(self, dimension: RiskDimension, share: float) -> None:
         """Take back what `charge` added: it did not happen."""

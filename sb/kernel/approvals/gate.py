@@ -222,9 +222,13 @@ class ApprovalGate:
         )
         raise self._waiting(approval.id, approval.expires_at, call, opens=approval)
 
-    def open(self, write: LogWrite, approval: Approval, call: ToolCall) -> None:
-        """Put the request into the queue, in the transaction of the refusal."""
+    def open(self, write: LogWrite, approval: Approval, call: ToolCall) -> str:
+        """Put the request into the queue, in the transaction of the refusal; returns its id, or that of the one that
+        the same call of another thread or process has put there meanwhile."""
         self.approvals.expire(write)
+        known = self._newest(call)
+        if known is not None and known.state in OPEN:
+            return known.id
         facts = {
             "binding": approval.binding(self._log.database_id),
             "asked_by": call.call_id,
@@ -239,6 +243,7 @@ class ApprovalGate:
         row["event_id"] = event_id
         marks = ", ".join("?" * len(row))
         write.execute(f"INSERT INTO approvals ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
+        return approval.id
 
     def _use_approval(self, write: LogWrite, call: ToolCall) -> None:
         found = self.approvals.get(call.approval_id)

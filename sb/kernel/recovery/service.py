@@ -290,7 +290,7 @@ class Recovery:
         return self.escalations.get(found.id)
 
     def _require_reversible(self, ref: MutationRef) -> None:
-        guard(self.mutations, ref.call_id, self.mutations.now())
+        guard(self.mutations, ref.mutation_id, self.mutations.now())
         if ref.reversal_tool not in self.executor.registry:
             why = f"{ref.reversal_tool}, which undoes {ref.mutation_id}, is not registered any more"
             raise NoReversalToken(why, "make it available again")

@@ -18,7 +18,7 @@ from sb.kernel.run_context import RunContext
 from sb.sources import iso
 
 # Those of calls that can still be undone, and that nobody has been asked about for this reason.
-_OPEN = """SELECT a.ref, a.run_id, a.holds_until, a.watch, m.call_id FROM assumptions AS a
+_OPEN = """SELECT a.ref, a.run_id, a.holds_until, a.watch, m.id FROM assumptions AS a
     JOIN mutations AS m ON m.id = a.mutation_id
     WHERE m.state = 'committed' AND (a.holds_until IS NOT NULL OR a.watch <> '')
     AND NOT EXISTS (SELECT 1 FROM escalations AS x WHERE x.call_id = m.call_id AND x.cause = a.ref)
@@ -51,11 +51,12 @@ class Watch:
         ctx = self._recovery.context("look whether assumptions still hold")
         answers: dict[str, str | None] = {}
         checked = 0
-        for ref, run_id, holds_until, watch, call_id in self._open():
-            checked += 1
-            if not self._recovery.mutations.reversible_now(call_id):
+        mutations = self._recovery.mutations
+        for ref, run_id, holds_until, watch, number in self._open():
+            if not mutations.numbered(number).in_window(mutations.now()):
                 continue
-            if holds_until is not None and self._recovery.mutations.now() >= holds_until:
+            checked += 1
+            if holds_until is not None and mutations.now() >= holds_until:
                 reason = f"it held until {iso(holds_until / 1e6)}"
                 found.false.append(AssumptionInvalidated(ref, run_id, reason))
             elif watch:
@@ -65,7 +66,7 @@ class Watch:
                     found.false.append(AssumptionInvalidated(ref, run_id, str(answers[watch])))
         return Looked(checked, list(dict.fromkeys(found.false)), found.unclear)
 
-    def _open(self) -> Iterator[tuple[str, str, int | None, str, str]]:
+    def _open(self) -> Iterator[tuple[str, str, int | None, str, int]]:
         yield from self._recovery.log.database.query(_OPEN)
 
     def _ask(self, ctx: RunContext, watch: str, found: Looked) -> str | None:

@@ -47,6 +47,12 @@ class Refused(Exception):
         self.data = data
         self.opens = opens
 
+    def name_request(self, approval_id: str) -> None:
+        """Name another request than the one it was about to open."""
+        if self.opens is not None and self.data is not None and self.opens.id != approval_id:
+            self.reason = self.reason.replace(self.opens.id, approval_id)
+            self.data["approval_id"] = approval_id
+
 
 class RecoveryCall(Protocol):
     """What a call does for recovery, beside what every call does; each method is part of a transaction of the call.

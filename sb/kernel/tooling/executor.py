@@ -280,13 +280,12 @@ class ToolExecutor:
         return result
 
     def _record_refusal(self, call: ToolCall, refusal: Refused) -> ToolResult:
-        message = safe_message(call, refusal.reason)
         try:
             self._recorder.refused(call, refusal)
         except (SBError, driver.Error) as error:
-            message += f" (and this could not be recorded: {error})"
+            message = f"{safe_message(call, refusal.reason)} (and this could not be recorded: {error})"
             return _error(call, refusal.code, message)
-        return _error(call, refusal.code, message, data=refusal.data)
+        return _error(call, refusal.code, safe_message(call, refusal.reason), data=refusal.data)
 
     def _run_recorded(
         self, call: ToolCall, span: CallSpan, loop: asyncio.AbstractEventLoop | None

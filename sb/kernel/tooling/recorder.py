@@ -127,14 +127,15 @@ class Recorder:
             **call.contract,
             **_recovery_facts(call),
         }
-        said = {"reason": scrub(refusal.reason, call.secrets), "args": call.shown_args()}
         with self.log.write() as write:
             self._announce(write, call.ctx)
             self._meet(write, call)
             if refusal.opens is not None:
-                self._gate.open(write, refusal.opens, call)
+                opened = self._gate.open(write, refusal.opens, call)
+                refusal.name_request(opened)
                 if call.recovery is not None:
-                    call.recovery.queued(write, call, refusal.opens.id)
+                    call.recovery.queued(write, call, opened)
+            said = {"reason": scrub(refusal.reason, call.secrets), "args": call.shown_args()}
             write.append(kind, said, call.subject, facts)
 
     def _meet(self, write: LogWrite, call: ToolCall) -> None:

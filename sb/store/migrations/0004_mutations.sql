@@ -1,14 +1,13 @@
 -- What calls left behind that may be undone: one row per call that changed something, under the event of its
 -- outcome. The arguments of the reversal are kept as they were given, so they are here, where they can be removed,
--- and not in the log, which has their digest.
+-- and not in the log, which has their digest. No index by call: it would cost each call a page, and who looks for one
+-- by its call looks for a late one.
 CREATE TABLE mutations (
     id INTEGER PRIMARY KEY REFERENCES events (id),
     call_id TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('committed', 'reversing', 'reversed')),
     ref TEXT -- what it is and how it is undone, as JSON; NULL once that was removed
 ) STRICT;
-
-CREATE INDEX mutations_by_call ON mutations (call_id);
 
 -- Reversing is the one state that may be left again: by the reversal's outcome, or by a person who settles it.
 CREATE TRIGGER mutations_move_forward BEFORE UPDATE OF state ON mutations
