@@ -22,6 +22,7 @@ from sb.kernel.baselines.seeding import seed_shipped
 from sb.kernel.baselines.seen import KERNEL, REVERSAL
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.compensation import CompensationDispatcher
+from sb.kernel.compensation_wiring import executor_dispatcher
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
 from sb.kernel.events import AssumptionInvalidated, EventBus
 from sb.kernel.memory import MemoryStore
@@ -71,6 +72,11 @@ class Runtime:
     def recovery(self) -> Recovery:
         """Takes back what calls did."""
         return Recovery(self.executor, self.reversals)
+
+    @cached_property
+    def compensation(self) -> CompensationDispatcher:
+        """Decides what is done about failed calls, and repeats them where that is safe."""
+        return executor_dispatcher(self.executor, ids=self.log.ids)
 
     @cached_property
     def events(self) -> EventBus:

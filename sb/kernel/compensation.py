@@ -151,18 +151,20 @@ class Escalation:
     """What a person is asked to look at.
 
     Args:
-        verdict: None when a reversal that nobody's failure asked for did not work.
+        subject: of the call that it is about.
+        verdict: on its failure, or on that of its reversal.
         reason: one redacted line.
     """
 
     subject: Subject
     reason: str
-    verdict: Verdict | None = None
+    verdict: Verdict
 
 
 Retry = Callable[[FailedCall, float], ToolResult]
 Refresh = Callable[[FailedCall], bool]
 Escalate = Callable[[Escalation], object]
+InDoubt = Callable[[FailedCall], bool]
 Reverse = Callable[[MutationRef], ToolResult | None]
 
 
@@ -175,7 +177,7 @@ class CompensationDispatcher:
         refresh: reads again what the call is based on; False if it cannot tell what that is. Raises if that fails.
         escalate: tells a person.
         reverse: performs a reversal; raises, or returns a failed result, if that does not work.
-        in_doubt: whether nobody knows if the call of this id happened; such a call is never repeated.
+        in_doubt: whether nobody knows if the call happened; such a call is never repeated.
         max_attempts: of one call, the first included: 1 to 10.
         base_wait_s: seconds before the second attempt, doubled for each further one, with jitter.
         longest_wait_s: seconds above which a retry is scheduled instead of waited for.
@@ -189,7 +191,7 @@ class CompensationDispatcher:
         refresh: Refresh | None = None,
         escalate: Escalate | None = None,
         reverse: Reverse | None = None,
-        in_doubt: Callable[[str], bool] | None = None,
+        in_doubt: InDoubt | None = None,
         max_attempts: int = 3,
         base_wait_s: float = 0.5,
         longest_wait_s: float = 60.0,
@@ -287,7 +289,7 @@ class CompensationDispatcher:
 
     def _why_not_again(self, call: FailedCall) -> str:
         """Why the call must not be repeated, or ""."""
-        if call.verdict.in_doubt or self._asked_in_doubt(call.call_id):
+        if call.verdict.in_doubt or self._asked_in_doubt(call):
             return (
                 f"nobody knows whether {call.call_id} happened, so it is not repeated: {call.verdict.message}"
             )
@@ -295,11 +297,11 @@ class CompensationDispatcher:
             return f"failed {call.attempt} times, at last: {call.verdict.message}"
         return ""
 
-    def _asked_in_doubt(self, call_id: str) -> bool:
+    def _asked_in_doubt(self, call: FailedCall) -> bool:
         if self._in_doubt is None:
             return False
         try:
-            return self._in_doubt(call_id)
+            return self._in_doubt(call)
         except (SBError, driver.Error):
             return True
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sb.decisions.namespace import RECOVERY_ESCALATED
 from sb.errors import CheckFailed, UsageError
 from sb.kernel.compensation import (
     CompensationDispatcher,
@@ -17,13 +16,17 @@ from sb.kernel.compensation import (
     Reverse,
     TokenStore,
 )
-from sb.kernel.contracts import SafetyClass, ToolResult, ToolSpec
+from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult, ToolSpec
+from sb.kernel.error_kinds import CODES
+from sb.kernel.recovery.calls import escalate as put_before_a_person
 from sb.kernel.reversal_contracts import require_mapping, resolved
 from sb.kernel.tooling.executor import ToolExecutor
 from sb.sources import SYSTEM_IDS, Ids
 
 EVIDENCE_TOOL = "evidence_tool"  # metadata: the read-only tool that reads again what a call is based on
 EVIDENCE_ARGS = "evidence_args"  # metadata: what it is given, mapped like ReversalSpec.reversal_args
+
+_UNKNOWN_EFFECT = (ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
 
 
 def executor_dispatcher(
@@ -41,9 +44,9 @@ def executor_dispatcher(
 
     Args:
         executor: repeats calls and reads evidence, under the rules that it has for every call; waits are slept on the
-            clock of its log, which gets the escalations.
+            clock of its log, on which escalations are: `sb recovery list` shows them.
         mutation_store: by default the executor's.
-        escalate: told of each escalation once it is on the log.
+        escalate: told of each escalation as well.
         reverse, max_attempts, base_wait_s, longest_wait_s: see CompensationDispatcher.
     """
     wiring = _Wiring(executor, escalate)
@@ -67,8 +70,13 @@ class _Wiring:
     executor: ToolExecutor
     also_tell: Escalate | None
 
-    def in_doubt(self, call_id: str) -> bool:
-        return any(intent.call_id == call_id for intent in self.executor.in_doubt())
+    def in_doubt(self, call: FailedCall) -> bool:
+        """Whether the log says so, or, of a failure that it does not know, the contract leaves it open."""
+        tool = self.executor.registry.tool(call.tool_id)
+        spec = None if tool is None else tool.spec
+        if spec is not None and spec.side_effecting and CODES[call.verdict.kind] in _UNKNOWN_EFFECT:
+            return spec.reversal is None or not spec.reversal.leaves_nothing
+        return any(intent.call_id == call.call_id for intent in self.executor.in_doubt())
 
     def retry(self, call: FailedCall, wait_s: float) -> ToolResult:
         self.executor.event_log.clock.sleep(wait_s)
@@ -94,17 +102,19 @@ class _Wiring:
         return True
 
     def escalate(self, escalation: Escalation) -> None:
-        """Put it on the log, then pass it on."""
-        verdict = escalation.verdict
-        facts = {}
-        if verdict is not None:
-            facts = {"error_kind": verdict.kind, "playbook": verdict.action, "source": verdict.source}
-            if verdict.approval_id:
-                facts["approval_id"] = verdict.approval_id
-        said = {"reason": escalation.reason}
-        self.executor.event_log.append(RECOVERY_ESCALATED, said, escalation.subject, facts)
+        """Put it on the list of what a person has to look at, unless the call waits for one already; pass it on."""
+        if not escalation.verdict.approval_id:
+            self._queue(escalation)
         if self.also_tell is not None:
             self.also_tell(escalation)
+
+    def _queue(self, escalation: Escalation) -> None:
+        cause = f"failed: {escalation.verdict.kind}"
+        log, store = self.executor.event_log, self.executor.mutations
+        ref = store.for_call(escalation.subject.call_id)
+        number = None if ref is None else store.number(ref.mutation_id)
+        with log.write() as write:
+            put_before_a_person(log.ids.token, write, escalation.subject, cause, escalation.reason, number)
 
 
 def _mapping_of(spec: ToolSpec) -> dict[str, object]:

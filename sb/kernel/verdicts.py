@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from sb.errors import UsageError
-from sb.kernel.contracts import ToolErrorCode, ToolResult
+from sb.kernel.contracts import ToolError, ToolErrorCode, ToolResult
 from sb.kernel.data_classification import redact_text
 from sb.kernel.error_classifier import classify
 from sb.kernel.error_kinds import ErrorKind, marked
@@ -123,11 +123,17 @@ def _verdict_on_exception(error: BaseException, clock: Clock) -> Verdict:
     kind = classify(error)
     try:
         message = marked(None, message_for(error))[1]
-        waits = [retry_after_s(one, clock.now()) for one in causes(error)]
+        waits = [_wait_of(one, clock.now()) for one in causes(error)]
     except Exception:  # noqa: BLE001 - the exception's own methods may raise anything
         message, waits = type(error).__name__, []
     wait_s = next((wait for wait in waits if wait is not None), None)
     return Verdict(kind, PLAYBOOK[kind], safe_line(message), "exception", wait_s)
+
+
+def _wait_of(error: BaseException, now: float) -> float | None:
+    if isinstance(error, ToolError):
+        return marked(error.code, str(error))[2]
+    return retry_after_s(error, now)
 
 
 def safe_line(message: str) -> str:

@@ -16,7 +16,7 @@ import pytest
 
 from sb.config import HostPattern
 from sb.config.model import Http
-from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.kernel import ErrorKind, ToolError, ToolErrorCode, verdict_for
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.tools.http import HttpGet, register_http
 from sb.tools.web import Resolver
@@ -41,6 +41,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         kind, _, rest = self.path[1:].partition("/")
         if kind == "status":
             self.send_response(int(rest.partition("?")[0]))
+            if "wait=" in rest:
+                self.send_header("Retry-After", rest.partition("wait=")[2])
             self.end_headers()
         elif kind == "to":
             self.send_response(302)
@@ -206,6 +208,15 @@ def test_a_status_becomes_a_code_without_the_query(port: int, status: int, code:
     get = getter(f"127.0.0.1:{port}")
     message = refusal(code, get, f"http://127.0.0.1:{port}/status/{status}?token=secret")
     assert str(status) in message
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("7", 7.0), ("9999999", 86_400.0), ("soon", None)])
+def test_the_wait_that_a_server_asks_for_is_passed_on(port: int, asked: str, seconds: float | None) -> None:
+    get = getter(f"127.0.0.1:{port}")
+    with pytest.raises(ToolError) as failure:
+        get(url=f"http://127.0.0.1:{port}/status/429?wait={asked}")
+    verdict = verdict_for(failure.value)
+    assert (verdict.kind, verdict.retry_after_s) == (ErrorKind.RATE_LIMITED, seconds)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ from sb.text import nearest, plain, shorten
 
 
 class Standing(StrEnum):
-    """How an escalation stands."""
+    """How an escalation stands. OPEN: of a call that left nothing behind that could be reversed."""
 
+    OPEN = "open"
     WAITING = "waiting"
     APPROVED = "approved"
     REVERSED = "reversed"
@@ -32,6 +33,7 @@ class Standing(StrEnum):
 
 
 UNSETTLED = (
+    Standing.OPEN,
     Standing.WAITING,
     Standing.APPROVED,
     Standing.FAILED,
@@ -162,7 +164,7 @@ class Escalations:
         if mutation == MutationState.REVERSED:
             return Standing.REVERSED
         if approval is None:
-            return Standing.NO_WAY_BACK
+            return Standing.OPEN if mutation is None else Standing.NO_WAY_BACK
         if approval == ApprovalState.USED:
             return _REVERSED[MutationState(mutation or MutationState.COMMITTED)]
         over = approval in OPEN and self.log.clock.now() * 1e6 >= (expires_at or 0)
