@@ -9,8 +9,8 @@ if TYPE_CHECKING:
         CompensationDispatcher,
         CompensationKind,
         CompensationOutcome,
-        Escalation,
         FailedCall,
+        FailureNotice,
         NoReversalToken,
         TokenStore,
         guard,
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     )
     from sb.kernel.error_classifier import classify
     from sb.kernel.error_kinds import ErrorKind, tool_failure
+    from sb.kernel.events import (
+        AssumptionInvalidated,
+        EventBus,
+    )
     from sb.kernel.memory import (
         DurableMemory,
         EpisodicMemory,
@@ -39,7 +43,31 @@ if TYPE_CHECKING:
         MemoryStore,
         WorkingMemory,
     )
-    from sb.kernel.run_context import LocaleCode, RunBudget, RunContext, SafetyMode
+    from sb.kernel.recovery_loop import (
+        RecoveryLoop,
+        RuntimeDecisionRecord,
+        registry_approval_resolver,
+    )
+    from sb.kernel.reversal_contracts import (
+        Assumption,
+        BlastRadius,
+        MutationRef,
+        MutationState,
+        RecoveryApprovalMode,
+        ReversalClass,
+        ReversalSpec,
+    )
+    from sb.kernel.reversibility import (
+        MutationStore,
+    )
+    from sb.kernel.run_context import (
+        IrreversibilityBudget,
+        LocaleCode,
+        RiskDimension,
+        RunBudget,
+        RunContext,
+        SafetyMode,
+    )
     from sb.kernel.tooling.executor import ToolExecutor
     from sb.kernel.tooling.permissions import PolicyAction, PolicyDecision, ToolPolicy
     from sb.kernel.tooling.registry import ToolRegistry, get_default_registry
@@ -54,7 +82,7 @@ else:
                 "CompensationDispatcher",
                 "CompensationKind",
                 "CompensationOutcome",
-                "Escalation",
+                "FailureNotice",
                 "FailedCall",
                 "NoReversalToken",
                 "TokenStore",
@@ -87,7 +115,33 @@ else:
                 "MemoryStore",
                 "WorkingMemory",
             ),
-            "sb.kernel.run_context": ("LocaleCode", "RunBudget", "RunContext", "SafetyMode"),
+            "sb.kernel.reversal_contracts": (
+                "Assumption",
+                "BlastRadius",
+                "MutationRef",
+                "MutationState",
+                "RecoveryApprovalMode",
+                "ReversalClass",
+                "ReversalSpec",
+            ),
+            "sb.kernel.reversibility": ("MutationStore",),
+            "sb.kernel.events": (
+                "AssumptionInvalidated",
+                "EventBus",
+            ),
+            "sb.kernel.recovery_loop": (
+                "RecoveryLoop",
+                "RuntimeDecisionRecord",
+                "registry_approval_resolver",
+            ),
+            "sb.kernel.run_context": (
+                "IrreversibilityBudget",
+                "LocaleCode",
+                "RiskDimension",
+                "RunBudget",
+                "RunContext",
+                "SafetyMode",
+            ),
             "sb.kernel.tooling.executor": ("ToolExecutor",),
             "sb.kernel.tooling.permissions": ("PolicyAction", "PolicyDecision", "ToolPolicy"),
             "sb.kernel.tooling.registry": ("ToolRegistry", "get_default_registry"),
@@ -103,6 +157,9 @@ else:
 __all__ = [
     "PLAYBOOK",
     "AgentCapabilities",
+    "Assumption",
+    "AssumptionInvalidated",
+    "BlastRadius",
     "CompensationAction",
     "CompensationDispatcher",
     "CompensationKind",
@@ -111,18 +168,29 @@ __all__ = [
     "DurableMemory",
     "EpisodicMemory",
     "ErrorKind",
-    "Escalation",
+    "EventBus",
     "FailedCall",
+    "FailureNotice",
+    "IrreversibilityBudget",
     "LocaleCode",
     "MemoryBundle",
     "MemoryEntry",
     "MemoryProtocol",
     "MemoryStore",
+    "MutationRef",
+    "MutationState",
+    "MutationStore",
     "NoReversalToken",
     "PolicyAction",
     "PolicyDecision",
+    "RecoveryApprovalMode",
+    "RecoveryLoop",
+    "ReversalClass",
+    "ReversalSpec",
+    "RiskDimension",
     "RunBudget",
     "RunContext",
+    "RuntimeDecisionRecord",
     "SafetyClass",
     "SafetyMode",
     "TokenStore",
@@ -142,6 +210,7 @@ __all__ = [
     "executor_dispatcher",
     "get_default_registry",
     "guard",
+    "registry_approval_resolver",
     "tool_failure",
     "verdict_for",
 ]

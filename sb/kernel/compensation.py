@@ -30,8 +30,8 @@ __all__ = [
     "CompensationKind",
     "CompensationOutcome",
     "ErrorKind",
-    "Escalation",
     "FailedCall",
+    "FailureNotice",
     "NoReversalToken",
     "TokenStore",
     "Verdict",
@@ -147,7 +147,7 @@ class FailedCall:
 
 
 @dataclass(frozen=True)
-class Escalation:
+class FailureNotice:
     """What a person is asked to look at.
 
     Args:
@@ -163,7 +163,7 @@ class Escalation:
 
 Retry = Callable[[FailedCall, float], ToolResult]
 Refresh = Callable[[FailedCall], bool]
-Escalate = Callable[[Escalation], object]
+Escalate = Callable[[FailureNotice], object]
 InDoubt = Callable[[FailedCall], bool]
 Reverse = Callable[[MutationRef], ToolResult | None]
 
@@ -383,7 +383,7 @@ class CompensationDispatcher:
         approval_id = call.verdict.approval_id
         more = {"approval_id": approval_id} if approval_id else {}
         if self._escalate is not None:
-            self._escalate(Escalation(call.subject, reason, call.verdict))
+            self._escalate(FailureNotice(call.subject, reason, call.verdict))
         action, say = (
             CompensationAction.ESCALATE_TO_HUMAN,
             "Do not go on with this: a person has to look at it.",
@@ -396,7 +396,7 @@ class CompensationDispatcher:
             ref = self._token(call.call_id)
         except NoReversalToken as refusal:
             if self._escalate is not None:  # something half done stays, and only a person can see to it
-                self._escalate(Escalation(call.subject, safe_line(refusal.message), call.verdict))
+                self._escalate(FailureNotice(call.subject, safe_line(refusal.message), call.verdict))
             return replace(
                 _refused(call.call_id, refusal.message, call.tool_id),
                 verdict=call.verdict,
@@ -430,7 +430,7 @@ class CompensationDispatcher:
         reason = f"the reversal of {ref.mutation_id} did not work: {verdict.message}"
         if self._escalate is not None:
             subject = Subject(ref.run_id, "", ref.agent, ref.tool_id, ref.call_id)
-            self._escalate(Escalation(subject, reason, verdict))
+            self._escalate(FailureNotice(subject, reason, verdict))
         directive: dict[str, Any] = {
             "action": str(CompensationAction.ESCALATE_TO_HUMAN),
             "say": "Do not go on with this: a person has to look at it.",

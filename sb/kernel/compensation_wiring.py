@@ -11,8 +11,8 @@ from sb.errors import CheckFailed, UsageError
 from sb.kernel.compensation import (
     CompensationDispatcher,
     Escalate,
-    Escalation,
     FailedCall,
+    FailureNotice,
     Reverse,
     TokenStore,
 )
@@ -101,14 +101,14 @@ class _Wiring:
             raise CheckFailed(f"{named}: {result.error_message}")
         return True
 
-    def escalate(self, escalation: Escalation) -> None:
+    def escalate(self, escalation: FailureNotice) -> None:
         """Put it on the list of what a person has to look at, unless the call waits for one already; pass it on."""
         if not escalation.verdict.approval_id:
             self._queue(escalation)
         if self.also_tell is not None:
             self.also_tell(escalation)
 
-    def _queue(self, escalation: Escalation) -> None:
+    def _queue(self, escalation: FailureNotice) -> None:
         cause = f"failed: {escalation.verdict.kind}"
         log, store = self.executor.event_log, self.executor.mutations
         ref = store.for_call(escalation.subject.call_id)

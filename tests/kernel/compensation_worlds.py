@@ -6,7 +6,7 @@ from typing import Any
 
 from sb.kernel import (
     ErrorKind,
-    Escalation,
+    FailureNotice,
     RunBudget,
     RunContext,
     SafetyClass,
@@ -35,7 +35,7 @@ class World:
         self.ctx = RunContext.create(
             agent_name="a", budget=RunBudget(max_tool_calls=100), clock=clock, ids=ids
         )
-        self.told: list[Escalation] = []
+        self.told: list[FailureNotice] = []
         self.dispatcher = executor_dispatcher(self.executor, escalate=self.told.append, ids=ids)
         self.left: list[BaseException] = []
         self.runs = 0

@@ -93,7 +93,7 @@ def test_a_partial_effect_is_reversed_under_the_same_guard(undoable: Undoable) -
 def test_the_guard_refuses_what_it_cannot_read(undoable: Undoable) -> None:
     database = undoable.executor.event_log.database
     with database.write() as execute:
-        execute("UPDATE mutations SET ref = '{}'")
+        execute("UPDATE mutations SET ref = '{'")
     with pytest.raises(NoReversalToken, match="cannot be told") as caught:
         guard(undoable.executor.mutations, undoable.done.call_id, 0)
     assert isinstance(caught.value, SBError)
