@@ -1,0 +1,55 @@
+"""A recovery that is killed at any point undoes at most once, and what is left says how far it came."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sb.kernel.authority.signing import Label
+from sb.kernel.contracts import MutationState
+from sb.kernel.log_verification import verify
+from sb.kernel.recovery.settling import Settling, Verdict
+from tests.faults.recovery_child import POINTS, open_here, prepare, recover
+
+ROOT = Path(__file__).parents[2]
+
+
+def effects(folder: Path) -> int:
+    path = folder / "effects"
+    return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
+
+
+def killed_at(folder: Path, point: str) -> None:
+    command = [sys.executable, "-m", "tests.faults.recovery_child", str(folder), point]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == (0 if point == "never" else -signal.SIGKILL), done.stderr
+
+
+@pytest.mark.parametrize("mode", ["human", "auto"])
+@pytest.mark.parametrize("point", POINTS)
+def test_a_killed_recovery_never_undoes_twice(tmp_path: Path, point: str, mode: str) -> None:
+    mutation_id = prepare(tmp_path, mode)
+    if (point, mode) == ("asked", "auto"):
+        pytest.skip("nobody is asked")
+    killed_at(tmp_path, point)
+    with open_here(tmp_path) as runtime:
+        recover(runtime)
+        doubtful = runtime.executor.in_doubt()
+        ref = runtime.recovery.mutations.get(mutation_id)
+        if doubtful:
+            assert point in ("inside", "done", "settled")
+            assert ref.state is MutationState.REVERSING
+            happened = effects(tmp_path) == 1
+            verdict = Verdict.DONE if happened else Verdict.NOT_DONE
+            Settling(runtime.recovery).settle(doubtful[0].call_id, verdict, Label("ada"), "I looked")
+            ref = runtime.recovery.mutations.get(mutation_id)
+            assert ref.state is (MutationState.REVERSED if happened else MutationState.COMMITTED)
+        if ref.state is MutationState.COMMITTED:
+            assert runtime.recovery.undo(ref, Label("ada"), "undo it").state == "reversed"
+        assert runtime.recovery.mutations.get(mutation_id).state is MutationState.REVERSED
+        assert effects(tmp_path) == 1
+        assert verify(runtime.log).ok
