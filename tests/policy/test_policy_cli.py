@@ -132,19 +132,19 @@ def test_replay_says_what_would_have_become_of_the_calls_on_record(
     monkeypatch.setenv("SB_HOME", str(tmp_path / "demo" / "home"))
     draft = tmp_path / "draft.yaml"
     draft.write_text(
-        "policy:\n  - deny: files.search\n  - approve: files.write\n    args: {path: 'notes*'}\n"
+        "policy:\n  - deny: orders.read\n  - approve: payments.*\n    args: {amount: '4*'}\n"
         "  - deny: files.write\n    args: {content: '*(1002)*'}\n"
     )
     told = sb("kernel", "policy", "replay", "--since", "1d", "--file", str(draft))
     assert told.code == 0
-    assert "clerk files.search: allow -> deny (policy[1]): files.search is denied" in told.out
-    assert "3 of 8 calls would have ended otherwise; 0 cannot be told" in told.err
+    assert "clerk orders.read: allow -> deny (policy[1]): orders.read is denied" in told.out
+    assert "4 of 8 calls would have ended otherwise; 0 cannot be told" in told.err
     found = sb("kernel", "policy", "replay", "--file", str(draft), "--json").json
     changed = {(item["tool_id"], item["now"]) for item in found["items"]}
-    assert ("files.search", "deny") in changed
+    assert ("orders.read", "deny") in changed
     assert ("files.write", "deny") in changed
-    assert ("files.write", "require_approval") in changed
-    assert sum(item["calls"] for item in found["counts"]) + found["skipped"] == 10
+    assert ("payments.issue_refund", "require_approval") in changed
+    assert sum(item["calls"] for item in found["counts"]) + found["skipped"] == 11
     assert sb("kernel", "policy", "replay", "--json").json["items"] == [], "the policy itself changes nothing"
     assert sb("kernel", "policy", "replay", "--since", "soon").code == 2
     call = found["items"][0]["call_id"]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from sb.decisions.namespace import BUDGET_EXCEEDED, RUN_STARTED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
 from sb.kernel.contracts import SafetyClass
@@ -18,6 +19,8 @@ from sb.state import Event, EventLog
 
 UNTOLD = "cannot be told"
 _ASKED = ("requires_approval", "approval_denied", "approval_refused")
+# Grounds for asking a person that no policy makes or takes away.
+_NOT_OF_POLICY = {"irreversible", "irreversibility_ceiling", "recovery"}
 _CALLS = (TOOL_DISPATCH, TOOL_POLICY_BLOCKED, BUDGET_EXCEEDED)
 _NOT_ABOUT_POLICY = "other"
 _REPORT_EVERY = 1000  # rows
@@ -135,12 +138,19 @@ def _then(event: Event) -> str:
     phase = payload.get("phase")
     if phase == "intent" or (phase == "outcome" and "intent" not in payload):
         approved = "approval_id" in payload or "grant_id" in payload
-        return str(PolicyAction.REQUIRE_APPROVAL if approved else PolicyAction.ALLOW)
+        return _asked(payload) if approved else str(PolicyAction.ALLOW)
     if phase != "refused":
         return ""
     if payload.get("rule") in _ASKED:
-        return str(PolicyAction.REQUIRE_APPROVAL)
+        return _asked(payload)
     return str(PolicyAction.DENY) if event.kind == TOOL_POLICY_BLOCKED else _NOT_ABOUT_POLICY
+
+
+def _asked(payload: dict[str, Any]) -> str:
+    """What the policy said to a call that a person was asked about."""
+    rules = payload.get("approval_rules")
+    elsewhere = isinstance(rules, list) and bool(rules) and _NOT_OF_POLICY.issuperset(map(str, rules))
+    return str(PolicyAction.ALLOW if elsewhere else PolicyAction.REQUIRE_APPROVAL)
 
 
 def _judge(event: Event, then: str, judge: Judge, mode: SafetyMode | None) -> Replayed:

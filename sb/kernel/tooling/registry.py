@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sb.errors import ContractError
@@ -91,9 +92,14 @@ class ToolListing:
 
 
 class ToolRegistry:
-    """Tools by id, and the registered capabilities of agents. Safe to read and write from several threads."""
+    """Tools by id, and the registered capabilities of agents. Safe to read and write from several threads.
 
-    def __init__(self) -> None:
+    Args:
+        home: the SB_HOME whose tools these are, for those that keep something beside it; None outside of one.
+    """
+
+    def __init__(self, home: Path | None = None) -> None:
+        self.home = home
         self._tools: dict[str, RegisteredTool] = {}
         self._agents: dict[str, AgentCapabilities] = {}
         self._source = "python"
