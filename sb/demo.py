@@ -15,7 +15,6 @@ from sb.demo_shop.ledger import Ledger, Order
 from sb.demo_shop.tools import TOOLS, ledger_of
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolResult
-from sb.kernel.recovery.escalations import Standing
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.runtime import Runtime, open_runtime
 
@@ -110,10 +109,7 @@ def play(place: Path) -> Demo:
 def go_on(story: Demo) -> None:
     """What follows once a person has decided: the reversal that was approved, and the agent's next attempt."""
     with open_runtime(demo_config(story.home)) as runtime:
-        recovery = runtime.recovery
-        for one in recovery.escalations.page():
-            if one.standing is Standing.APPROVED:
-                recovery.approve(one.id, Label(one.decided_by), one.reason)
+        runtime.recovery.perform_approved()
         ctx = RunContext.create(AGENT, intent="try again what waited for a person")
         with runtime.executor.run(ctx):
             runtime.executor.execute(ctx, "shell.run", dict(WAITING))

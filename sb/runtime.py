@@ -104,7 +104,9 @@ class Runtime:
         return self.loop.handle(event)
 
     def watch(self) -> tuple[Looked, list[RuntimeDecisionRecord]]:
-        """Look at every assumption that can be looked at, and recover from those that do not hold."""
+        """Look at every assumption that can be looked at, and recover from those that do not hold; what people have
+        agreed to meanwhile is performed first."""
+        self.recovery.perform_approved()
         looked = Watch(self.recovery).look()
         return looked, [decision for event in looked.false for decision in self.invalidate(event)]
 

@@ -143,6 +143,18 @@ def test_an_escalation_is_approved_after_a_restart(shop: Shop) -> None:
     assert shop.runtime.recovery.escalations.get(found[0].id).standing == "reversed"
 
 
+def test_a_reversal_that_was_approved_in_the_queue_is_performed_by_the_next_watch(shop: Shop) -> None:
+    ref = shop.done()
+    shop.runtime.invalidate(SHIPPED)
+    waiting = shop.runtime.approvals.page()[0]
+    shop.runtime.approvals.approve(waiting.id, ADA, "it has shipped")
+    assert shop.runtime.recovery.escalations.get(ref.mutation_id).standing == "approved"
+    with shop.open() as other:
+        other.watch()
+        other.watch()
+    assert shop.reversed_ == ["ref_1"]
+
+
 def test_a_dismissed_escalation_is_not_brought_up_again_for_the_same_reason(shop: Shop) -> None:
     ref = shop.done()
     shop.runtime.invalidate(SHIPPED)

@@ -265,6 +265,16 @@ class Recovery:
         ctx = self.context(f"undo {ref.mutation_id}: {found.cause}")
         return self._run(ctx, ref, found.cause, approval.id)
 
+    def perform_approved(self) -> list[Undone]:
+        """Perform the reversals that people agreed to elsewhere, in the queue of approvals, and nobody performed yet."""
+        done = []
+        for found in self.escalations.page(limit=0):
+            if found.standing is Standing.APPROVED:
+                ref = self.mutations.get(found.mutation_id)
+                ctx = self.context(f"undo {ref.mutation_id}: {found.cause}")
+                done.append(self._run(ctx, ref, found.cause, found.approval_id))
+        return done
+
     def dismiss(self, reference: str, by: Decider, reason: str) -> Escalation:
         """Leave it as it is, and say why; raises like `approve`."""
         found = self.escalations.get(reference)
