@@ -76,7 +76,7 @@ class Runtime:
     @cached_property
     def compensation(self) -> CompensationDispatcher:
         """Decides what is done about failed calls, and repeats them where that is safe."""
-        return executor_dispatcher(self.executor, ids=self.log.ids)
+        return executor_dispatcher(self.executor, reverse=self.recovery.reverse, ids=self.log.ids)
 
     @cached_property
     def events(self) -> EventBus:

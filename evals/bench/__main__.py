@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from evals.bench import approvals, cold_start, console, kernel
+from evals.bench import approvals, cold_start, console, kernel, recovery
 
 
 def main() -> None:
-    for report in (kernel.report, approvals.report, console.report, cold_start.report):
+    for report in (kernel.report, recovery.report, approvals.report, console.report, cold_start.report):
         for line in report():
             print(line, flush=True)
 

@@ -114,6 +114,36 @@ def test_a_reversal_in_doubt_is_settled_either_way(shop: Shop) -> None:
         assert verify(shop.runtime.log).ok
 
 
+def test_settling_a_call_answers_what_its_failure_put_before_a_person(shop: Shop) -> None:
+    shop.refund_trouble = TimeoutError("no answer")
+    ctx, args = RunContext.create("clerk", clock=shop.clock), {"order": 1, "amount": 5}
+    failed = shop.runtime.executor.execute(ctx, "pay.human", args)
+    outcome = shop.runtime.compensation.dispatch(
+        ctx, tool_id="pay.human", call_id=failed.call_id, args=args, result=failed
+    )
+    assert (outcome.kind, len(shop.refunds)) == ("escalated", 1)
+    assert [one.call_id for one in shop.runtime.recovery.escalations.page()] == [failed.call_id]
+    Settling(shop.runtime.recovery).probe(failed.call_id)
+    assert shop.runtime.recovery.escalations.page() == []
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("auto", "reversed"), ("human", "escalated")])
+def test_what_failed_half_way_is_reversed_or_put_before_a_person(shop: Shop, mode: str, kind: str) -> None:
+    from sb.kernel import ToolResult
+
+    ref = shop.done(f"pay.{mode}")
+    half = ToolResult.error(ref.tool_id, ToolErrorCode.UNEXPECTED, "error_kind=partial_effect: half of it")
+    ctx = RunContext.create("clerk", clock=shop.clock)
+    outcome = shop.runtime.compensation.dispatch(
+        ctx, tool_id=ref.tool_id, call_id=ref.call_id, args={}, result=half
+    )
+    assert outcome.kind == kind
+    assert shop.reversed_ == (["ref_1"] if mode == "auto" else [])
+    assert [one.standing for one in shop.runtime.recovery.escalations.page()] == (
+        [] if mode == "auto" else ["waiting"]
+    )
+
+
 def test_settling_needs_a_reason_and_json(shop: Shop) -> None:
     call_id = in_doubt(shop)
     settling = Settling(shop.runtime.recovery)

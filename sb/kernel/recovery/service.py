@@ -198,6 +198,14 @@ class Recovery:
         ctx = self.context(f"undo {ref.mutation_id}, since an assumption turned false")
         return self._call(ctx, ref, self._reversal(ref, "auto", []))
 
+    def reverse(self, ref: MutationRef) -> ToolResult:
+        """Reverse what a failed call half did: at once where nobody has to agree, else by the request that the failed
+        result names."""
+        if self.resolver()(ref) is RecoveryApprovalMode.AUTO:
+            return self.fire(ref)
+        ctx = self.context(f"ask whether to undo {ref.mutation_id}")
+        return self._ask(ctx, ref, "partial effect", f"{ref.tool_id} failed after a part of its effect")
+
     def escalate(self, ref: MutationRef, event: AssumptionInvalidated, why: str) -> tuple[str, str]:
         """Put a reversal before a person; once for each cause, and not again after it was dismissed.
 

@@ -22,6 +22,11 @@ from sb.sources import iso
 from sb.state import LogWrite, Subject
 from sb.text import nearest, plain, shorten
 
+# A failure of the same call that went before a person is answered with that.
+_NOT_OPEN_ANY_MORE = (
+    "UPDATE escalations SET state = 'dismissed' WHERE call_id = ? AND mutation_id IS NULL AND state = 'open'"
+)
+
 
 class Verdict(StrEnum):
     """What is decided about a call in doubt."""
@@ -146,6 +151,7 @@ class Settling:
                 outcome["step_digest"] = kept.digest()
             mutation_id, event_id = self._bind(write, intent, subject, value, outcome, happened)
             self._intents.close(write, intent.id, state)
+            write.execute(_NOT_OPEN_ANY_MORE, (intent.call_id,))
             if kept is not None:
                 self._intents.keep_step(write, kept, event_id, intent.call_id)
             if intent.reverses:
