@@ -103,7 +103,7 @@ class CompensationOutcome:
     """What was decided about a failure.
 
     Args:
-        directive: what its caller has to do now, as plain JSON: ``action`` (a CompensationAction), ``say`` (that in a
+        directive: what its caller has to do now, {} for nothing; plain JSON: ``action`` (a CompensationAction), ``say`` (that in a
             sentence), ``tool_id``, ``call_id``, and where they apply ``after_s``, ``attempt``, ``approval_id``,
             ``mutation_id``, ``reversal_tool``.
         verdict: on the last failure; None when there was none.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from http import HTTPStatus
 from typing import Any
 
 from sb.kernel.error_kinds import ErrorKind
@@ -94,7 +93,7 @@ def provider_kind(error: BaseException) -> ErrorKind | None:
     status = http_status(error)
     if status is None:
         return None
-    if status == HTTPStatus.BAD_REQUEST:
+    if status == 400:
         response: Any = getattr(error, "response", None)
         text = str(error)[:_LONGEST_TEXT] + (response.text[:_LONGEST_TEXT] if _is_read(response) else "")
         return next((kind for said, kind in _SAID_IN_400 if said.search(text)), ErrorKind.VALIDATION)

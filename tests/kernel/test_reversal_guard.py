@@ -112,7 +112,7 @@ class OneRef:
 
 
 @given(
-    asked=st.sampled_from(["call_01", "call_02"]),
+    asked=st.sampled_from(["call_01", "call_02", "mut_1_0001", "mut_2_0002"]),
     tool=st.sampled_from(["", "t.undo"]),
     ends=st.none() | st.integers(0, 20),
     state=st.sampled_from(list(MutationState)),
@@ -123,8 +123,20 @@ def test_the_guard_lets_only_a_paired_open_and_untouched_token_pass(
 ) -> None:
     undoable = Undoable(FakeClock(), CountingIds())
     bound = undoable.executor.mutations.get(undoable.done.mutation_id)
-    ref = replace(bound, call_id="call_01", reversal_tool=tool, window_ends_at=ends, state=state)
-    valid = asked == "call_01" and tool != "" and (ends is None or now < ends) and state == "committed"
+    ref = replace(
+        bound,
+        mutation_id="mut_1_0001",
+        call_id="call_01",
+        reversal_tool=tool,
+        window_ends_at=ends,
+        state=state,
+    )
+    valid = (
+        asked in ("call_01", "mut_1_0001")
+        and tool != ""
+        and (ends is None or now < ends)
+        and state == "committed"
+    )
     try:
         passed = guard(OneRef(ref), asked, now) is ref
     except NoReversalToken:
