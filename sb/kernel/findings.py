@@ -41,9 +41,17 @@ def enforcement(config: Config) -> list[Finding]:
     status, meaning = words[config.contract_enforcement]
     hint = "" if status is Status.OK else "set contract_enforcement: enforce"
     destructive = "need a person" if config.safety_mode == "normal" else "are denied"
+    backs = {
+        "off": (Status.FAIL, "nothing that calls do can be undone"),
+        "observe": (Status.WARN, "ways back are kept; what stays is counted and not limited"),
+        "enforce": (Status.OK, "ways back are kept; what cannot be undone needs a person or a ceiling"),
+    }
+    back, kept = backs[config.reversibility]
+    remedy = "" if back is Status.OK else "set reversibility: enforce"
     known = ", ".join(sorted(config.agents)) or "none"
     return [
         Finding("contracts", status, meaning, hint),
+        Finding("undo", back, kept, remedy),
         Finding("policy", Status.OK, f"{config.safety_mode} mode; destructive calls {destructive}"),
         Finding("agents", Status.OK, f"{known}; any other is bound by tool allowlists and policy only"),
     ]
@@ -70,7 +78,7 @@ def calls_in_doubt(log: EventLog) -> list[Finding]:
     if not doubtful:
         return []
     calls = ", ".join(f"{intent.tool_id} ({intent.call_id})" for intent in doubtful[:3])
-    return [Finding("in doubt", Status.WARN, f"{len(doubtful)} calls: {calls}", "sb audit show CALL")]
+    return [Finding("in doubt", Status.WARN, f"{len(doubtful)} calls: {calls}", "sb recovery list")]
 
 
 def operators(config: Config, authority: Authority) -> list[Finding]:

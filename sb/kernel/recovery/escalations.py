@@ -124,12 +124,27 @@ class Escalations:
         Raises:
             NotFoundError: there is none.
         """
-        for one in self.page(everything=True, limit=0):
-            if reference in (one.id, one.mutation_id, one.approval_id, one.call_id) and reference:
+        row, _, _ = reference.removeprefix("mut_").partition("_")
+        mutation = self.log.first_id + int(row) if reference.startswith("mut_") and row.isdecimal() else None
+        found = self._found(
+            "x.id = ? OR x.approval_id = ? OR x.call_id = ? OR x.mutation_id = ?",
+            (reference, reference or None, reference, mutation),
+        )
+        for one in found:
+            if reference in (one.id, one.approval_id, one.call_id, one.mutation_id):
                 return one
         shown = plain(shorten(reference, 40), one_line=True)
         near = nearest(reference, [one.id for one in self.page(everything=True)])
         raise NotFoundError(f"no escalation {shown!r}{near}", "sb recovery list --all shows them")
+
+    def about(self, call_id: str, cause: str) -> Escalation | None:
+        """The one of this call for this cause."""
+        found = self._found("x.call_id = ? AND x.cause = ?", (call_id, cause))
+        return found[0] if found else None
+
+    def _found(self, where: str, parameters: tuple[str | int | None, ...]) -> list[Escalation]:
+        rows = self.log.database.query(f"{_SELECT} WHERE {where} ORDER BY x.number DESC", parameters)
+        return [self._escalation(row) for row in rows]
 
     def _escalation(self, row: tuple[Any, ...]) -> Escalation:
         (number, name, state, cause, run_id, agent, tool_id, call_id, approval_id) = row[:9]

@@ -212,7 +212,7 @@ class Recovery:
         Returns:
             The id of the approval that waits, "" for none, and what to say of it.
         """
-        known = self._known(ref, event.assumption_ref)
+        known = self.escalations.about(ref.call_id, event.assumption_ref)
         if known is not None and known.standing not in (Standing.FAILED, Standing.EXPIRED):
             return known.approval_id, f"{known.id} is {known.standing} already"
         try:
@@ -230,10 +230,6 @@ class Recovery:
         with self.log.write(power=True) as write:
             open_escalation(self.mutations, write, ref, event.assumption_ref, why)
         return "", why
-
-    def _known(self, ref: MutationRef, cause: str) -> Escalation | None:
-        about = self.escalations.page(everything=True, limit=0)
-        return next((one for one in about if (one.call_id, one.cause) == (ref.call_id, cause)), None)
 
     def note(self, event: AssumptionInvalidated) -> None:
         """Put on the log that an assumption turned false."""
