@@ -95,6 +95,8 @@ def test_a_run_is_undone_and_what_stays_is_said(sb: CommandLine, files: Path) ->
         (("undo", "--run", "run_0000000000000000"), 2),
         (("undo", "mut_1_abcd", "--run", "run_0000000000000000"), 2),
         (("recovery", "show", "esc_0"), 1),
+        (("recovery", "show", "mut_99999999999999999999_abcd"), 1),
+        (("undo", "mut_99999999999999999999_abcd"), 1),
         (("recovery", "approve", "esc_0", "--reason", "r"), 1),
         (("recovery", "approve", "esc_0"), 2),
         (("recovery", "dismiss", "esc_0", "--reason", " "), 2),

@@ -13,6 +13,7 @@ from typing import Any
 from sb.errors import NotFoundError
 from sb.kernel.approvals.approval import OPEN, ApprovalState
 from sb.kernel.reversal_contracts import MutationState
+from sb.kernel.reversibility import MUTATION_ID
 from sb.sources import iso
 from sb.state import EventLog
 from sb.text import nearest, plain, shorten
@@ -124,8 +125,8 @@ class Escalations:
         Raises:
             NotFoundError: there is none.
         """
-        row, _, _ = reference.removeprefix("mut_").partition("_")
-        mutation = self.log.first_id + int(row) if reference.startswith("mut_") and row.isdecimal() else None
+        named = MUTATION_ID.fullmatch(reference)
+        mutation = self.log.first_id + int(named[1]) if named else None
         found = self._found(
             "x.id = ? OR x.approval_id = ? OR x.call_id = ? OR x.mutation_id = ?",
             (reference, reference or None, reference, mutation),
