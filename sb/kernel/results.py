@@ -1,0 +1,115 @@
+"""What does a call give back, and why did it not succeed?
+
+Source: the kernel reference, "ToolResult". These names are part of `sb.kernel.contracts`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypedDict, Unpack
+
+from sb.sources import SYSTEM_IDS
+
+
+class ToolErrorCode(StrEnum):
+    """Why a call did not succeed."""
+
+    NOT_FOUND = "NOT_FOUND"
+    PERMISSION_DENIED = "PERMISSION_DENIED"
+    TIMEOUT = "TIMEOUT"
+    VALIDATION_ERROR = "VALIDATION_ERROR"
+    NETWORK_ERROR = "NETWORK_ERROR"
+    RATE_LIMITED = "RATE_LIMITED"
+    BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
+    UNEXPECTED = "UNEXPECTED"
+
+
+@dataclass(frozen=True)
+class ToolProvenance:
+    """Where a result came from, and how old it may be, in seconds (None: unknown)."""
+
+    source_uri: str = ""
+    freshness_s: float | None = None
+
+
+class ResultDetails(TypedDict, total=False):
+    """The fields of a ToolResult that describe the call rather than its outcome."""
+
+    call_id: str
+    latency_ms: float
+    retries: int
+    trace_id: str
+    span_id: str
+    provenance: ToolProvenance | None
+    mutation_id: str
+
+
+@dataclass
+class ToolResult:
+    """What a call gave back; make it with `ToolResult.ok` or `ToolResult.error`.
+
+    Args:
+        latency_ms: milliseconds inside the tool, retries included.
+        retries: attempts after the first.
+        trace_id, span_id: hex ids of the run's trace and of this call's span ("" without one).
+        mutation_id: names what it changed, for `sb undo`; "" when it changed nothing.
+    """
+
+    call_id: str
+    tool_id: str
+    success: bool
+    data: Any = None
+    error_code: ToolErrorCode | None = None
+    error_message: str = ""
+    latency_ms: float = 0.0
+    retries: int = 0
+    trace_id: str = ""
+    span_id: str = ""
+    provenance: ToolProvenance | None = None
+    mutation_id: str = ""
+
+    @classmethod
+    def ok(cls, tool_id: str, data: Any = None, **details: Unpack[ResultDetails]) -> ToolResult:
+        """A success; `details` are the other fields."""
+        if "call_id" not in details:
+            details["call_id"] = new_call_id()
+        return cls(tool_id=tool_id, success=True, data=data, **details)
+
+    @classmethod
+    def error(
+        cls,
+        tool_id: str,
+        error_code: ToolErrorCode,
+        error_message: str,
+        data: Any = None,
+        **details: Unpack[ResultDetails],
+    ) -> ToolResult:
+        """A failure; `details` are the other fields."""
+        if "call_id" not in details:
+            details["call_id"] = new_call_id()
+        return cls(
+            tool_id=tool_id,
+            success=False,
+            data=data,
+            error_code=error_code,
+            error_message=error_message,
+            **details,
+        )
+
+
+def new_call_id() -> str:
+    return f"call_{SYSTEM_IDS.token(8)}"
+
+
+class ToolError(Exception):
+    """Raised by a tool to say exactly why it failed; never retried when the code is permanent.
+
+    Args:
+        code: any ToolErrorCode.
+        message: one line for the agent and the log.
+    """
+
+    def __init__(self, code: ToolErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
