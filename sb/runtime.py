@@ -24,6 +24,7 @@ from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.compensation import CompensationDispatcher
 from sb.kernel.compensation_wiring import executor_dispatcher
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
+from sb.kernel.durable.journal import WorkflowJournal
 from sb.kernel.events import AssumptionInvalidated, EventBus
 from sb.kernel.memory import MemoryStore
 from sb.kernel.policy.rules import WrittenPolicy
@@ -72,6 +73,11 @@ class Runtime:
     def recovery(self) -> Recovery:
         """Takes back what calls did."""
         return Recovery(self.executor, self.reversals)
+
+    @cached_property
+    def workflows(self) -> WorkflowJournal:
+        """Work of several steps that survives this process."""
+        return WorkflowJournal(self.log, power=self.config.durability == "power")
 
     @cached_property
     def compensation(self) -> CompensationDispatcher:

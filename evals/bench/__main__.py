@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from evals.bench import approvals, cold_start, console, kernel, recovery
+from evals.bench import approvals, cold_start, console, kernel, recovery, workflows
+
+REPORTS = (
+    kernel.report,
+    recovery.report,
+    approvals.report,
+    workflows.report,
+    console.report,
+    cold_start.report,
+)
 
 
 def main() -> None:
-    for report in (kernel.report, recovery.report, approvals.report, console.report, cold_start.report):
+    for report in REPORTS:
         for line in report():
             print(line, flush=True)
 

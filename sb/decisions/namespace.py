@@ -35,6 +35,7 @@ RECOVERY_DECIDED = "recovery.decided"
 RECOVERY_ESCALATED = "recovery.escalated"
 RECOVERY_DISMISSED = "recovery.dismissed"
 RECOVERY_SETTLED = "recovery.settled"
+WORKFLOW_SETTLED = "workflow.settled"
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -59,6 +60,7 @@ _meanings = {
     RECOVERY_ESCALATED: "Something that a call did needs a person",
     RECOVERY_DISMISSED: "A person decided to leave it as it is",
     RECOVERY_SETTLED: "Whether a call in doubt happened was settled",
+    WORKFLOW_SETTLED: "Whether a workflow's step in doubt happened was settled",
 }
 
 

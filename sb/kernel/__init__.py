@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ToolReturnSchema,
         ToolSpec,
     )
+    from sb.kernel.durable.journal import WorkflowJournal
     from sb.kernel.error_classifier import classify
     from sb.kernel.error_kinds import ErrorKind, tool_failure
     from sb.kernel.events import (
@@ -101,6 +102,7 @@ else:
                 "ToolReturnSchema",
                 "ToolSpec",
             ),
+            "sb.kernel.durable.journal": ("WorkflowJournal",),
             "sb.kernel.error_classifier": ("classify",),
             "sb.kernel.error_kinds": (
                 "ErrorKind",
@@ -205,6 +207,7 @@ __all__ = [
     "ToolReturnSchema",
     "ToolSpec",
     "Verdict",
+    "WorkflowJournal",
     "WorkingMemory",
     "classify",
     "executor_dispatcher",
