@@ -174,10 +174,10 @@ class Approvals(ApprovalQueue):
         self, write: LogWrite, kind: str, action: str, approval: Approval, by: Decider, reason: str
     ) -> None:
         binding = approval.binding(self.log.database_id)
-        facts = {"signed": self._signed(by, action, binding, reason)}
+        facts = {"signed": self.signed(by, action, binding, reason)}
         write.append(kind, {"reason": reason, "by": by.name}, _subject(approval), facts)
 
-    def _signed(self, by: Decider, action: str, binding: dict[str, Any], reason: str) -> dict[str, Any]:
+    def signed(self, by: Decider, action: str, binding: dict[str, Any], reason: str) -> dict[str, Any]:
         """The signed statement, once it is sure that the executor will accept it."""
         statement = {
             "action": action,
@@ -230,7 +230,7 @@ class Approvals(ApprovalQueue):
         number = write.execute(f"INSERT INTO grants ({names}) VALUES ({marks})", row).lastrowid
         grant = grant_of((number, *row))
         binding = grant.binding(self.log.database_id)
-        facts = {"binding": binding, "signed": self._signed(by, "grant", binding, reason)}
+        facts = {"binding": binding, "signed": self.signed(by, "grant", binding, reason)}
         write.append(GRANT_MADE, {"reason": reason, "by": by.name}, _subject(grant), facts)
         return grant
 
@@ -241,12 +241,13 @@ class Approvals(ApprovalQueue):
         grant = grant_of(row).at(self.now())
         if grant.state != "active":
             raise AlreadyDecided(f"{grant.id} is {grant.state}")
-        signed = self._signed(by, "revoke", grant.binding(self.log.database_id), reason)
+        signed = self.signed(by, "revoke", grant.binding(self.log.database_id), reason)
         write.append(GRANT_REVOKED, {"reason": reason, "by": by.name}, _subject(grant), {"signed": signed})
         write.execute("UPDATE grants SET state = 'revoked' WHERE number = ?", (grant.number,))
         return replace(grant, state="revoked")
 
     def reason(self, text: str) -> str:
+        """The reason as it is kept; raises UsageError for none, or one that is too long."""
         reason = redact_text(plain(text, one_line=True).strip())
         if not reason:
             raise UsageError("a decision needs a reason", "--reason TEXT")

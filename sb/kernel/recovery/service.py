@@ -12,8 +12,7 @@ from typing import Any
 
 from sb.decisions.namespace import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
 from sb.kernel.approvals.approval import MICROSECONDS, Approval, ApprovalState
-from sb.kernel.approvals.standing import binding_digest
-from sb.kernel.authority.signing import Decider, signed_statement
+from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.compensation import NoReversalToken, guard
 from sb.kernel.contracts import ToolResult
@@ -31,7 +30,6 @@ from sb.kernel.reversal_contracts import MutationRef, MutationState, RecoveryApp
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.kernel.tooling.admission import RECOVERY
 from sb.kernel.tooling.executor import ToolExecutor
-from sb.sources import iso
 from sb.state import Subject
 
 UNDO = "undo"  # the cause of a reversal that a person asked for
@@ -289,14 +287,8 @@ class Recovery:
         elif found.standing in (Standing.DISMISSED, Standing.REVERSED):
             raise NoReversalToken(f"{found.id} is {found.standing} already")
         reason = self.approvals.reason(reason)
-        statement = {
-            "action": "dismiss",
-            "binding": binding_digest({"escalation": found.id, "database": self.log.database_id}),
-            "reason": reason,
-            "at": iso(self.log.clock.now()),
-        }
-        signed = signed_statement(by, statement)
-        self.approvals.authority.verify(signed)
+        about = {"escalation": found.id, "database": self.log.database_id}
+        signed = self.approvals.signed(by, "dismiss", about, reason)
         subject = Subject(found.run_id, "", found.agent, found.tool_id, found.call_id)
         with self.log.write(power=True) as write:
             write.append(RECOVERY_DISMISSED, {"reason": reason, "by": by.name}, subject, {"signed": signed})

@@ -9,8 +9,7 @@ from typing import Any
 from sb.canonical import NotCanonical, freeze
 from sb.decisions.namespace import RECOVERY_SETTLED, TOOL_DISPATCH
 from sb.errors import NotFoundError, SBError, UsageError
-from sb.kernel.approvals.standing import binding_digest
-from sb.kernel.authority.signing import Decider, signed_statement
+from sb.kernel.authority.signing import Decider
 from sb.kernel.contracts import Assumption, ReversalSpec
 from sb.kernel.recovery.calls import AFTER, Look
 from sb.kernel.recovery.service import Recovery, Undone
@@ -18,7 +17,6 @@ from sb.kernel.reversal_contracts import MutationState
 from sb.kernel.reversibility import Done, sources_of
 from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE
 from sb.kernel.tooling.intents import Intent, IntentState, KeptStep, Step
-from sb.sources import iso
 from sb.state import LogWrite, Subject
 from sb.text import nearest, plain, shorten
 
@@ -86,14 +84,7 @@ class Settling:
             "intent": intent.id,
             "verdict": str(verdict),
         }
-        statement = {
-            "action": "settle",
-            "binding": binding_digest(about),
-            "reason": reason,
-            "at": iso(self._log.clock.now()),
-        }
-        signed = signed_statement(by, statement)
-        self._recovery.approvals.authority.verify(signed)
+        signed = self._recovery.approvals.signed(by, "settle", about, reason)
         said = {"verdict": str(verdict), "by": by.name, "reason": reason}
         happened = verdict is not Verdict.NOT_DONE
         mutation_id = self._record(intent, happened, result, said, {"signed": signed})
