@@ -136,6 +136,14 @@ ACTIONS = (
         "Show requests in the next state: open, waiting, approved and so on.",
         ("approvals",),
     ),
+    Action(
+        "view",
+        "f",
+        "ways back",
+        "Show how tools are undone and which of that is approved, or their contracts again.",
+        ("contracts",),
+        footer=True,
+    ),
     Action("grants", "t", "grants", "Show what was approved in advance.", ("approvals",)),
     Action(
         "verify",

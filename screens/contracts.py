@@ -21,9 +21,13 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from sb.kernel.authority.signing import Decider
+from sb.kernel.baselines.seen import KERNEL, REVERSAL
 from sb.kernel.baselines.store import Baseline, ContractEntry
 
-EMPTY = "No tool was met yet. Tools appear here once an agent's process has met them."
+EMPTY = {
+    KERNEL: "No tool was met yet. Tools appear here once an agent's process has met them.",
+    REVERSAL: "No tool that was met declares how it is undone.\n\nf shows the tools' contracts.",
+}
 Known = list[tuple[ContractEntry, list[Baseline]]]
 
 
@@ -43,6 +47,7 @@ class ContractsScreen(Deciding):
     def __init__(self) -> None:
         super().__init__()
         self.known: Known = []
+        self.surface = KERNEL
         self._shown = ""
         self._wanted_tool = ""  # for the cursor, once it is in the list
 
@@ -59,7 +64,7 @@ class ContractsScreen(Deciding):
         self.read("contracts", self._load, self._show)
 
     def _load(self) -> Known:
-        store = self.records.baselines("rows")
+        store = self.records.baselines("rows", self.surface)
         return [(entry, store.history(entry.tool_id)) for entry in ordered(store.entries())]
 
     def _show(self, known: Known) -> None:
@@ -70,7 +75,7 @@ class ContractsScreen(Deciding):
         listing = self.rows.listing
         listing.marked = {number for number, name in enumerate(names) if name in before}
         self.rows.put({number: contract_row(entry) for number, (entry, _) in enumerate(known)})
-        self.rows.show(range(len(known)), EMPTY)
+        self.rows.show(range(len(known)), EMPTY[self.surface])
         wanted = self._wanted_tool or (current.tool_id if current else "")
         if wanted in names:
             self.rows.select(names.index(wanted))
@@ -117,7 +122,8 @@ class ContractsScreen(Deciding):
     def summary(self) -> str:
         amiss = sum(entry.status != "approved" for entry, _ in self.known)
         marked = f" · {len(self.rows.listing.marked)} marked" if self.rows.listing.marked else ""
-        return f"· {len(self.known):,} tools, {amiss:,} not approved{marked}"
+        of = "tools" if self.surface == KERNEL else "ways back"
+        return f"· {len(self.known):,} {of}, {amiss:,} not approved{marked}"
 
     def leave_part(self) -> bool:
         if self.query_one(DocumentView).has_focus:
@@ -129,6 +135,12 @@ class ContractsScreen(Deciding):
         marked = sorted(self.rows.listing.marked)
         return [self.known[number][0] for number in marked if number < len(self.known)]
 
+    def action_view(self) -> None:
+        """Show how tools are undone, or their contracts again."""
+        self.surface = REVERSAL if self.surface == KERNEL else KERNEL
+        self.rows.start_over()
+        self.refresh_records()
+
     def action_mark(self) -> None:
         self.rows.mark()
         self.show_status()
@@ -137,11 +149,11 @@ class ContractsScreen(Deciding):
         chosen = self._marked() or ([self.current] if self.current is not None else [])
         chosen = [entry for entry in chosen if entry.live_fingerprint and entry.status != "approved"]
         if chosen:
-            self.ask(contract_question(chosen), [chosen], self._approve)
+            self.ask(contract_question(chosen, self.surface), [chosen], self._approve)
         else:
             self.console_app.say("there is nothing to approve here: it is approved, or missing")
 
     def _approve(self, entries: list[ContractEntry], by: Decider, reason: str) -> str:
         contracts = {entry.tool_id: entry.live_fingerprint for entry in entries}
-        self.records.baselines("write").approve(contracts, by, reason)
+        self.records.baselines("write", entries[0].surface).approve(contracts, by, reason)
         return f"{', '.join(contracts)}: approved by {by.name}"

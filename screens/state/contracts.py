@@ -9,12 +9,13 @@ from sb.screens.state.document import Change, Field, fields_of
 from sb.screens.state.events import moment
 from sb.screens.state.listing import Column, Row
 
+from sb.kernel.baselines.seen import KERNEL
 from sb.kernel.baselines.store import Baseline, BaselineStatus, ContractEntry
 
 CONTRACT_COLUMNS = (
     Column("status", 10),
     Column("tool", 26),
-    Column("safety", 14),
+    Column("class", 14),
     Column("first met (UTC)", 15, wide_only=True),
     Column("from", 16, wide_only=True),
     Column("approved by"),
@@ -36,7 +37,8 @@ def contract_row(entry: ContractEntry) -> Row:
     document = entry.live_document or entry.baseline_document
     met = "-" if entry.first_seen_at is None else moment(entry.first_seen_at)
     by = entry.baseline.by if entry.baseline else "-"
-    cells = (str(entry.status), entry.tool_id, str(document.get("safety_class", "?")), met, entry.source, by)
+    how = str(document.get("safety_class") or document.get("reversal_class") or "?")
+    cells = (str(entry.status), entry.tool_id, how, met, entry.source, by)
     return Row(cells, _TONES.get(entry.status, "error"))
 
 
@@ -60,14 +62,18 @@ def contract_document(entry: ContractEntry, history: Sequence[Baseline]) -> list
     return fields
 
 
-def contract_question(entries: Sequence[ContractEntry]) -> Question:
-    """What to ask before these contracts are approved."""
+def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL) -> Question:
+    """What to ask before these contracts, or ways back, are approved."""
     lines = []
     for entry in entries[:MOST_LINES]:
         changed = f", {len(entry.changes)} fields differ" if entry.changes else ""
         lines.append(f"{entry.tool_id}: {entry.status}{changed} ({entry.live_fingerprint[:19]})")
     if len(entries) > MOST_LINES:
         lines.append(f"and {len(entries) - MOST_LINES:,} more")
-    consequence = "Agents may then call these tools with exactly these contracts."
-    title = "Approve this contract?" if len(entries) == 1 else f"Approve these {len(entries):,} contracts?"
+    if surface == KERNEL:
+        what, consequence = "contract", "Agents may then call these tools with exactly these contracts."
+    else:
+        what, consequence = "way back", "What is declared auto is then undone without asking anybody."
+    many = f"these {len(entries):,} {'contracts' if surface == KERNEL else 'ways back'}"
+    title = f"Approve {f'this {what}' if len(entries) == 1 else many}?"
     return Question(title, (*lines, "", consequence), False, len(entries))

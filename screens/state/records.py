@@ -14,6 +14,7 @@ from sb.config import Config
 from sb.errors import SBError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.authority import Authority
+from sb.kernel.baselines.seen import KERNEL
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.state import EventLog
@@ -49,7 +50,7 @@ class Records:
         self.ids = ids
         self._lock = threading.Lock()
         self._logs: dict[str, EventLog] = {}
-        self._baselines: dict[str, tuple[EventLog, ContractBaselineStore]] = {}
+        self._baselines: dict[tuple[str, str], tuple[EventLog, ContractBaselineStore]] = {}
         self._file: tuple[int, int] | None = None
         self._generation = 0
         self._operators: tuple[object, str] = (None, "")
@@ -75,14 +76,14 @@ class Records:
         """The queue, to decide."""
         return Approvals(self.log("write"), self.authority("write"))
 
-    def baselines(self, use: str) -> ContractBaselineStore:
-        """The approved contracts; what was added up of them is kept for each use."""
-        log = self.log(use)
+    def baselines(self, use: str, surface: str = KERNEL) -> ContractBaselineStore:
+        """The approved contracts of a surface; what was added up of them is kept for each use."""
+        log, place = self.log(use), (use, surface)
         with self._lock:
-            if use not in self._baselines or self._baselines[use][0] is not log:
+            if place not in self._baselines or self._baselines[place][0] is not log:
                 authority = Authority(self.config.operators.file, log)
-                self._baselines[use] = (log, ContractBaselineStore(log, authority))
-            return self._baselines[use][1]
+                self._baselines[place] = (log, ContractBaselineStore(log, authority, surface))
+            return self._baselines[place][1]
 
     @property
     def generation(self) -> int:

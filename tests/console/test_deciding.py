@@ -8,13 +8,14 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from sb.config import current_config
-from sb.kernel import RunContext
+from sb.kernel import RecoveryApprovalMode, ReversalClass, ReversalSpec, RunContext, SafetyClass
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.seeding import carry_over
+from sb.kernel.baselines.store import BaselineStatus
 from sb.kernel.tooling.executor import ToolExecutor
 from tests.approvals.test_grants_and_watching import AskAlways
 from tests.console.conftest import Agents, Console
@@ -275,3 +276,27 @@ def test_a_grant_is_listed_and_revoked(agents: Agents, console: Console) -> None
         assert "Approvals ·" in console.text()
 
     console(script)
+
+
+def test_ways_back_are_a_view_of_contracts_and_are_approved_there(agents: Agents, console: Console) -> None:
+    reversal = ReversalSpec(ReversalClass.COMPENSABLE, "bank.pay", RecoveryApprovalMode.AUTO)
+    agents.runtime.registry.register_fn(
+        "bank.lend", "Lend", lambda: 1, SafetyClass.NETWORK, reversal=reversal
+    )
+    store = agents.runtime.reversals
+    store.seen.note_all(agents.runtime.registry)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", "f")
+        await console.shows(pilot, "4 ways back, 1 not approved")
+        assert "bank.lend" in console.text()
+        await console.press(pilot, "a")
+        assert "undone without asking anybody" in console.text()
+        await give(console, pilot, "it is our own")
+        await console.press(pilot, "y")
+        await console.shows(pilot, "4 ways back, 0 not approved")
+        await console.press(pilot, "f")
+        await console.shows(pilot, "tools")
+
+    console(script)
+    assert store.entry("bank.lend").status is BaselineStatus.APPROVED
