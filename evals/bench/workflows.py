@@ -61,9 +61,12 @@ class Dbos:
         from dbos import DBOS
 
         def prepare(connection: Any, record: object) -> None:
-            connection.execute("PRAGMA journal_mode = WAL")
+            self.mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             connection.execute("PRAGMA synchronous = NORMAL")
 
+        self.mode = (
+            ""  # read on its own connections: two SQLite libraries must not open one file in one process
+        )
         sqlalchemy.event.listen(sqlalchemy.Engine, "connect", prepare)
         url = f"sqlite:///{folder / 'dbos.db'}"
         DBOS(config={"name": "bench", "system_database_url": url, "console_log_level": "ERROR"})
@@ -81,8 +84,6 @@ class Dbos:
         self.step_us: Callable[[], float] = DBOS.workflow()(order)
         DBOS.launch()
         self.close: Callable[[], None] = DBOS.destroy
-        with driver.connect(folder / "dbos.db", read_only=True) as connection:
-            self.mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
 
 
 def bare_commit(path: Path, size: int) -> Callable[[], None]:

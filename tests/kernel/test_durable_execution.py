@@ -30,7 +30,7 @@ from sb.kernel.tooling.intents import HOST
 from sb.runtime import open_runtime
 from sb.state import EventLog
 from sb.store import driver
-from sb.store.database import open_database
+from sb.store.database import Database, open_database
 from tests.fakes import CountingIds, FakeClock
 
 ELSEWHERE = "another-host:1:2/3"
@@ -295,6 +295,13 @@ def test_who_was_taken_over_does_not_repeat_a_step_that_may_be_repeated(world: W
     assert world.did == ["Crash"]
 
 
+def test_who_was_taken_over_before_the_end_records_no_result(world: World) -> None:
+    with pytest.raises(LeaseLost):
+        world.run(lambda workflow: world.owned_elsewhere(300))
+    world.clock.sleep(300)
+    assert world.run(lambda workflow: "the new owner's") == "the new owner's"
+
+
 def test_steps_renew_the_lease(world: World) -> None:
     leases = []
 
@@ -456,7 +463,9 @@ def test_a_step_gets_copies_and_gives_plain_json(world: World) -> None:
     assert given == {"list": [1]}
 
 
-def test_a_database_that_cannot_be_written_runs_nothing(world: World) -> None:
+def test_a_database_that_cannot_be_written_runs_nothing_and_is_tried_again(
+    world: World, tmp_path: Path, clock: FakeClock
+) -> None:
     def fn(workflow: Workflow) -> Any:
         world.log.database.close()
         return workflow.step("one", world.do, 1)
@@ -465,6 +474,28 @@ def test_a_database_that_cannot_be_written_runs_nothing(world: World) -> None:
         world.run(fn)
     assert world.did == []
     assert raised.value.__notes__[0].startswith("The claim could not be released")
+    again = World(tmp_path / "brain.db", clock)
+    assert again.run(lambda workflow: workflow.step("one", again.do, 1)) == {"did": 1}
+
+
+@pytest.mark.parametrize("power", [False, True])
+def test_what_is_announced_survives_power_loss_where_that_is_asked_for(tmp_path: Path, power: bool) -> None:
+    class Noting(Database):
+        noted: list[bool] = []
+
+        def write(self, *, power: bool = False) -> Any:
+            self.noted.append(power)
+            return super().write(power=power)
+
+    open_database(tmp_path / "brain.db").close()
+    log = EventLog(Noting(tmp_path / "brain.db"))
+    seen = []
+
+    def step() -> None:
+        seen.append(Noting.noted[-1])
+
+    WorkflowJournal(log, power=power).run("w", "w-1", lambda workflow: workflow.step("one", step))
+    assert seen == [power]
 
 
 JSON = st.recursive(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +12,8 @@ import pytest
 
 from sb.errors import UsageError
 from sb.kernel import (
+    ReversalClass,
+    ReversalSpec,
     RunBudget,
     RunContext,
     SafetyClass,
@@ -237,9 +238,8 @@ def test_a_runs_limits_hold_over_all_calls_of_an_attempt(world: World) -> None:
     assert len(world.did) == 2
 
 
-def test_a_dead_process_leaves_its_call_in_doubt_without_a_restart_of_this_one(
-    tmp_path: Path, world: World
-) -> None:
+def killed_in_its_call(folder: Path, reversal: str = "None") -> None:
+    """A process that runs the workflow w-1 and dies inside its one call."""
     script = (
         "import os, sys\n"
         "from sb.kernel import *\n"
@@ -247,18 +247,29 @@ def test_a_dead_process_leaves_its_call_in_doubt_without_a_restart_of_this_one(
         "from sb.store.database import open_database\n"
         "log = EventLog(open_database(sys.argv[1]))\n"
         "registry = ToolRegistry()\n"
-        "registry.register_fn('t.do', 'Do', lambda: os.kill(os.getpid(), 9), SafetyClass.LOCAL_WRITE)\n"
+        "die = lambda: os.kill(os.getpid(), 9)\n"
+        f"registry.register_fn('t.do', 'Do', die, SafetyClass.LOCAL_WRITE, reversal={reversal})\n"
         "executor, ctx = ToolExecutor(registry, event_log=log), RunContext.create('clerk')\n"
         "WorkflowJournal(log).run('w', 'w-1', lambda w: w.call(executor, ctx, 't.do'))\n"
     )
+    command = [sys.executable, "-c", script, str(folder / "brain.db")]
+    assert subprocess.run(command, check=False).returncode == -9
+
+
+def test_a_dead_process_leaves_its_call_in_doubt_without_a_restart_of_this_one(
+    tmp_path: Path, world: World
+) -> None:
     world.tool(lambda: "done")
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "brain.db")], check=False, env=os.environ
-    )
-    assert done.returncode == -9
+    killed_in_its_call(tmp_path)
     (pending,) = world.journal.unfinished()
     assert (pending.claimed, pending.steps, pending.in_doubt) == (False, 0, "")
     with pytest.raises(StepInDoubt):
         world.call()
     assert [intent.run_id for intent in world.executor.in_doubt()] == [pending.run_id]
     assert world.did == []
+
+
+def test_a_dead_processs_call_that_leaves_nothing_is_made_again(tmp_path: Path, world: World) -> None:
+    world.tool(lambda: "done", reversal=ReversalSpec(ReversalClass.REVERSIBLE))
+    killed_in_its_call(tmp_path, "ReversalSpec(ReversalClass.REVERSIBLE)")
+    assert world.call() == "done"
