@@ -12,6 +12,7 @@ import pytest
 
 from sb.errors import UsageError
 from sb.kernel import (
+    BlastRadius,
     ReversalClass,
     ReversalSpec,
     RunBudget,
@@ -224,13 +225,18 @@ def test_an_executor_that_would_forget_is_refused(world: World) -> None:
     assert world.did == []
 
 
-def test_a_runs_limits_hold_over_all_calls_of_an_attempt(world: World) -> None:
-    world.tool(lambda: "done")
-    world.ctx = RunContext.create("clerk", budget=RunBudget(max_tool_calls=2))
+@pytest.mark.parametrize(("calls", "reach"), [(2, 5), (5, 2)])
+def test_a_runs_limits_hold_over_all_calls_of_an_attempt(world: World, calls: int, reach: int) -> None:
+    limited = ReversalSpec(
+        ReversalClass.REVERSIBLE, "t.undo", blast_radius=BlastRadius(max_calls_per_run=reach)
+    )
+    world.tool(lambda: "done", reversal=limited)
+    world.ctx = RunContext.create("clerk", budget=RunBudget(max_tool_calls=calls))
+    executor = ToolExecutor(world.registry, event_log=world.log, reversibility="enforce")
 
     def fn(workflow: Workflow) -> None:
         for _ in range(3):
-            workflow.call(world.executor, world.ctx, "t.do")
+            workflow.call(executor, world.ctx, "t.do")
 
     with pytest.raises(CallFailed) as raised:
         world.journal.run("w", "w-1", fn)

@@ -76,8 +76,16 @@ def begin(child: subprocess.Popen[str]) -> None:
     child.stdin.flush()
 
 
-def test_of_many_processes_one_runs_it_and_the_others_are_told(tmp_path: Path) -> None:
-    open_database(tmp_path / "brain.db").close()
+@pytest.mark.parametrize("recovering", [False, True])
+def test_of_many_processes_one_runs_it_and_the_others_are_told(tmp_path: Path, recovering: bool) -> None:
+    log = EventLog(open_database(tmp_path / "brain.db"))
+    if recovering:
+        dead = attempt_in_child(tmp_path, "os.kill(os.getpid(), 9)")
+        begin(dead)
+        dead.communicate()
+        WorkflowJournal(log).settle("w-1", "long", done=False)
+        assert str(dead.pid) in log.database.query("SELECT owner FROM workflows")[0][0]
+        (tmp_path / "effects").unlink()
     children = [attempt_in_child(tmp_path, "time.sleep(0.5)") for _ in range(4)]
     for child in children:
         begin(child)
