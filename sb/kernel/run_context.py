@@ -5,9 +5,11 @@ Source: the kernel reference, "RunContext", "SafetyMode values" and "RunBudget";
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 from sb.kernel.reversal_contracts import BlastRadius, ReversalClass
@@ -150,6 +152,8 @@ class IrreversibilityBudget:
         self.ceilings = {RiskDimension(name): _amount(value) for name, value in self.ceilings.items()}
         given = {RiskDimension(name): _amount(value) for name, value in self.debt.items()}
         self.debt = {name: given.get(name, 0.0) for name in RiskDimension}
+        # In floats a huge amount that is given back would take smaller ones with it.
+        self._exact = {name: Fraction(min(value, sys.float_info.max)) for name, value in self.debt.items()}
 
     def charge(
         self, dimension: RiskDimension, value: float, reversal_class: ReversalClass, ceiling: float | None
@@ -162,14 +166,19 @@ class IrreversibilityBudget:
         share = value * DEBT_SHARE[reversal_class]
         own = self.ceilings.get(dimension)
         with _BUDGETS:
-            debt = self.debt[dimension] = self.debt[dimension] + share
+            debt = self._add(dimension, share)
         crossed = (own is not None and debt > own) or (ceiling is not None and debt > ceiling)
         return share, crossed and share > 0
 
     def give_back(self, dimension: RiskDimension, share: float) -> None:
         """Take back what `charge` added: it did not happen."""
         with _BUDGETS:
-            self.debt[dimension] -= share
+            self._add(dimension, -share)
+
+    def _add(self, dimension: RiskDimension, share: float) -> float:
+        exact = self._exact[dimension] = self._exact[dimension] + Fraction(share)
+        debt = self.debt[dimension] = float(min(exact, Fraction(sys.float_info.max)))
+        return debt
 
     def to_dict(self) -> dict[str, Any]:
         return {
