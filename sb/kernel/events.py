@@ -17,11 +17,13 @@ class AssumptionInvalidated:
         assumption_ref: its name.
         run_id: only the calls of this run are meant; "" for all.
         reason: how that is known, for a person.
+        mutation_id: only what this call left behind is meant; "" for that of all.
     """
 
     assumption_ref: str
     run_id: str = ""
     reason: str = ""
+    mutation_id: str = ""
 
 
 Subscriber = Callable[[AssumptionInvalidated], object]

@@ -7,12 +7,13 @@ others go before a person. Everything that acts is passed in. Source: the surviv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from sb.kernel.compensation import CompensationDispatcher, CompensationKind, Reverse
 from sb.kernel.events import AssumptionInvalidated, EventBus
 from sb.kernel.reversal_contracts import MutationRef, MutationState, RecoveryApprovalMode
+from sb.kernel.reversibility import assumption_name
 from sb.kernel.tooling.registry import ToolRegistry
 
 _STRICTNESS = list(RecoveryApprovalMode)  # from the least strict
@@ -51,7 +52,7 @@ class Mutations(Protocol):
 
     def now(self) -> int: ...
 
-    def assuming(self, assumption_ref: str, run_id: str = "") -> list[MutationRef]: ...
+    def assuming(self, assumption_ref: str, run_id: str = "", mutation_id: str = "") -> list[MutationRef]: ...
 
 
 class DecisionStore(Protocol):
@@ -126,7 +127,8 @@ class RecoveryLoop:
     def handle(self, event: AssumptionInvalidated) -> list[RuntimeDecisionRecord]:
         """Recover from every call that this assumption justified and that can still be undone, the newest first."""
         decisions = []
-        for ref in self._mutations.assuming(event.assumption_ref, event.run_id):
+        event = replace(event, assumption_ref=assumption_name(event.assumption_ref))
+        for ref in self._mutations.assuming(event.assumption_ref, event.run_id, event.mutation_id):
             if ref.state is MutationState.COMMITTED and ref.in_window(self._mutations.now()):
                 decision = self._recover(ref, event)
                 decisions.append(decision)

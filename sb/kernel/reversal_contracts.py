@@ -86,6 +86,7 @@ class Assumption:
         for hole in _HOLE.findall(self.ref):
             _require_path(hole)
         require_mapping({**self.args, "equals": self.equals})
+        _require_time("holds_for_ms", self.holds_for_ms)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -135,9 +136,7 @@ class ReversalSpec:
             if value not in list(kind):
                 raise ContractError(f"unknown {name} {value!r}", "one of " + ", ".join(kind))
             object.__setattr__(self, name, kind(value))
-        window = self.reversal_window_ms
-        if window is not None and (isinstance(window, bool) or not 0 < window <= LONGEST_WINDOW_MS):
-            raise ContractError(f"reversal_window_ms is {window!r}, must be milliseconds, at most ten years")
+        _require_time("reversal_window_ms", self.reversal_window_ms)
         if self.reversal_class is ReversalClass.IRREVERSIBLE and self.compensation_capability:
             raise ContractError("what is irreversible has no compensation_capability")
         if not isinstance(self.blast_radius, BlastRadius):
@@ -241,6 +240,11 @@ class MutationRef:
             "bound_at": iso(self.bound_at / 1e6),
             "window_ends_at": None if ends is None else iso(ends / 1e6),
         }
+
+
+def _require_time(name: str, value: Any) -> None:
+    if value is not None and (type(value) is not int or not 0 < value <= LONGEST_WINDOW_MS):
+        raise ContractError(f"{name} is {value!r}, must be whole milliseconds, at most ten years")
 
 
 def _require_path(text: str) -> None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sb.canonical import encode
+from sb.canonical import digest, encode
 from sb.errors import NotFoundError, StoreCorrupt
+from sb.kernel.data_classification import redact_text
 from sb.kernel.reversal_contracts import (
     Assumption,
     MutationRef,
@@ -69,30 +70,52 @@ def begun(spec: ReversalSpec, fingerprint: str, args: Mapping[str, Any], named: 
 def assumptions_of(spec: ReversalSpec, named: Named, sources: Sources, now: int) -> list[Watched]:
     """The assumptions of a call with everything filled in.
 
+    Those that the tool declares come first and those of its caller last, who can neither replace nor crowd out others.
+
     Args:
         named: by the caller. now: microseconds since the epoch.
-
-    Raises:
-        Unresolved: one needs something that the call does not have.
     """
-    given = [*spec.assumptions, *named]
-    if spec.assumptions_from:
-        names = resolved({"": spec.assumptions_from}, sources).get("", [])
-        given += [str(name) for name in names] if isinstance(names, list) else [str(names)]
-    found: dict[str, tuple[int | None, str]] = {}
+    given = [*spec.assumptions, *_from_result(spec, sources), *named]
+    found: dict[str, Watched] = {}
     for assumption in given[:MOST_ASSUMPTIONS]:
         if isinstance(assumption, str):
-            found[assumption[:LONGEST_REF]] = (None, "")
-            continue
-        watch, until = "", assumption.holds_for_ms
+            one: Watched = (assumption_name(assumption), None, "")
+        else:
+            one = _watched(assumption, sources, now)
+        found.setdefault(one[0], one)
+    return list(found.values())
+
+
+def assumption_name(text: str) -> str:
+    """The name under which an assumption is kept and found: without secrets, and short."""
+    name = redact_text(text)
+    if len(name) <= LONGEST_REF:
+        return name
+    return f"{name[: LONGEST_REF - 17]}…{digest(name.encode())[:16]}"
+
+
+def _from_result(spec: ReversalSpec, sources: Sources) -> list[str]:
+    try:
+        names = resolved({"": spec.assumptions_from}, sources).get("", []) if spec.assumptions_from else []
+    except Unresolved:
+        return []
+    return [str(name) for name in names] if isinstance(names, list) else [str(names)]
+
+
+def _watched(assumption: Assumption, sources: Sources, now: int) -> Watched:
+    """One with everything filled in; what cannot be keeps its name as it was declared, and nobody looks at it."""
+    until = None if assumption.holds_for_ms is None else now + assumption.holds_for_ms * 1000
+    watch = ""
+    try:
         if assumption.tool_id:
             asked = resolved(assumption.args, sources)
             equals = resolved({"": assumption.equals}, sources).get("")
             call = {"tool_id": assumption.tool_id, "args": asked, "path": assumption.path, "equals": equals}
             watch = encode(call).decode()
-        ref = filled_in(assumption.ref, sources)[:LONGEST_REF]
-        found[ref] = (None if until is None else now + until * 1000, watch)
-    return [(ref, until, watch) for ref, (until, watch) in found.items()]
+        ref = filled_in(assumption.ref, sources)
+    except Unresolved:
+        ref, watch = assumption.ref, ""
+    return assumption_name(ref), until, watch
 
 
 @dataclass(slots=True)
@@ -257,13 +280,16 @@ class MutationStore:
             raise NotFoundError("nothing on record could be undone", "sb undo --list shows what was done")
         return self._ref(rows[0])
 
-    def assuming(self, assumption_ref: str, run_id: str = "") -> list[MutationRef]:
+    def assuming(self, assumption_ref: str, run_id: str = "", mutation_id: str = "") -> list[MutationRef]:
         """The mutations that an assumption justified, newest first, since later ones may build on earlier ones.
 
         Args:
-            run_id: only of this run; "" for all.
+            run_id: only of this run; "" for all. mutation_id: only this one; alike.
         """
-        where, parameters = (" AND a.run_id = ?", (run_id,)) if run_id else ("", ())
+        where, parameters = (" AND a.run_id = ?", [run_id]) if run_id else ("", list[Any]())
+        if mutation_id:
+            where += " AND a.mutation_id = ?"
+            parameters.append(self.number(mutation_id))
         rows = self.log.database.query(
             f"{_SELECT} JOIN assumptions AS a ON a.mutation_id = m.id WHERE a.ref = ?{where} ORDER BY m.id DESC",
             (assumption_ref, *parameters),

@@ -16,6 +16,9 @@ from sb.kernel.recovery.service import Recovery
 from sb.kernel.reversal_contracts import found_at
 from sb.kernel.run_context import RunContext
 from sb.sources import iso
+from sb.text import shorten
+
+LONGEST_SHOWN = 200  # characters of an answer
 
 # Those of calls that can still be undone, and that nobody has been asked about for this reason.
 _OPEN = """SELECT a.ref, a.run_id, a.holds_until, a.watch, m.id FROM assumptions AS a
@@ -53,18 +56,21 @@ class Watch:
         checked = 0
         mutations = self._recovery.mutations
         for ref, run_id, holds_until, watch, number in self._open():
-            if not mutations.numbered(number).in_window(mutations.now()):
+            mutation = mutations.numbered(number)
+            if not mutation.in_window(mutations.now()):
                 continue
             checked += 1
             if holds_until is not None and mutations.now() >= holds_until:
                 reason = f"it held until {iso(holds_until / 1e6)}"
-                found.false.append(AssumptionInvalidated(ref, run_id, reason))
+                found.false.append(AssumptionInvalidated(ref, run_id, reason, mutation.mutation_id))
             elif watch:
                 if watch not in answers:
                     answers[watch] = self._ask(ctx, watch, found)
                 if answers[watch] is not None:
-                    found.false.append(AssumptionInvalidated(ref, run_id, str(answers[watch])))
-        return Looked(checked, list(dict.fromkeys(found.false)), found.unclear)
+                    found.false.append(
+                        AssumptionInvalidated(ref, run_id, str(answers[watch]), mutation.mutation_id)
+                    )
+        return Looked(checked, found.false, found.unclear)
 
     def _open(self) -> Iterator[tuple[str, str, int | None, str, int]]:
         yield from self._recovery.log.database.query(_OPEN)
@@ -84,9 +90,7 @@ class Watch:
         except KeyError:
             found.unclear.append(f"{tool} gave no {path}")
             return None
-        shown = path or "the answer"
-        return (
-            None
-            if present == wanted
-            else f"{tool}: {shown} is {json.dumps(present)}, not {json.dumps(wanted)}"
-        )
+        if present == wanted:
+            return None
+        is_, was = (shorten(json.dumps(value), LONGEST_SHOWN) for value in (present, wanted))
+        return f"{tool}: {path or 'the answer'} is {is_}, not {was}"

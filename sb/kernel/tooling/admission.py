@@ -73,6 +73,7 @@ class Admission:
             self._check_contract(call)
             self._check_policy(call)
             self._check_arguments(call)
+            self._check_assumptions(call)
             self._reserve(call)
             self.consequences.reserve(call)
             self._locate(call)
@@ -120,6 +121,9 @@ class Admission:
         if call.ctx.agent_name == RECOVERY and call.recovery is None:
             reason = f"the name {RECOVERY!r} is recovery's own: no agent can have it"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "agent_name")
+        if call.recovery is not None and not call.recovery.reverses and call.side_effecting:
+            reason = f"recovery only reads where it looks, and {call.tool_id} may change something"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "recovery_look")
 
     def _check_contract(self, call: ToolCall) -> None:
         tool = call.tool
@@ -169,6 +173,23 @@ class Admission:
             raise Refused(ToolErrorCode.PERMISSION_DENIED, call.policy.reason, call.policy.rule)
         for rule, reason in agent_denials(spec, agent, self.registry, self.permissions):
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, rule)
+
+    def _check_assumptions(self, call: ToolCall) -> None:
+        """Recovery looks under its own name, so with nothing that changes something or that the caller may not read."""
+        agent, policy = call.ctx.agent_name, self.policy.bound_by(call.ctx.safety_mode)
+        for assumption in call.assumptions:
+            if isinstance(assumption, str) or not assumption.tool_id:
+                continue
+            spec = self.registry.get(assumption.tool_id)
+            if spec is None or spec.side_effecting:
+                reason = "an assumption can be looked at only with a registered tool that only reads"
+                raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "assumptions")
+            denied = [reason for _, reason in agent_denials(spec, agent, self.registry, self.permissions)]
+            judged = policy.evaluate(spec, agent, {})
+            if judged.action is PolicyAction.DENY:
+                denied.append(judged.reason)
+            if denied:
+                raise Refused(ToolErrorCode.PERMISSION_DENIED, denied[0], "assumptions")
 
     def _check_arguments(self, call: ToolCall) -> None:
         problem = problem_with(call.spec, call.args)
