@@ -286,7 +286,10 @@ class MutationStore:
         Args:
             run_id: only of this run; "" for all. mutation_id: only this one; alike.
         """
-        where, parameters = (" AND a.run_id = ?", [run_id]) if run_id else ("", list[Any]())
+        where, parameters = ("", list[str | int]())
+        if run_id:
+            where += " AND a.run_id = ?"
+            parameters.append(run_id)
         if mutation_id:
             where += " AND a.mutation_id = ?"
             parameters.append(self.number(mutation_id))

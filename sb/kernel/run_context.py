@@ -5,11 +5,9 @@ Source: the kernel reference, "RunContext", "SafetyMode values" and "RunBudget";
 
 from __future__ import annotations
 
-import sys
 import threading
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from fractions import Fraction
 from typing import Any
 
 from sb.kernel.reversal_contracts import BlastRadius, ReversalClass
@@ -133,6 +131,10 @@ DEBT_SHARE = {
 }
 
 
+_MILLION = 1_000_000
+MOST_CONSEQUENCE = 1e15  # what is larger counts as this
+
+
 @dataclass
 class IrreversibilityBudget:
     """Consequence of one run that cannot be undone, by dimension. Crossing a ceiling asks a person, it never denies.
@@ -152,8 +154,8 @@ class IrreversibilityBudget:
         self.ceilings = {RiskDimension(name): _amount(value) for name, value in self.ceilings.items()}
         given = {RiskDimension(name): _amount(value) for name, value in self.debt.items()}
         self.debt = {name: given.get(name, 0.0) for name in RiskDimension}
-        # In floats a huge amount that is given back would take smaller ones with it.
-        self._exact = {name: Fraction(min(value, sys.float_info.max)) for name, value in self.debt.items()}
+        # Whole numbers, since in floats a huge amount that is given back would take smaller ones with it.
+        self._millionths = {name: _millionths(value) for name, value in self.debt.items()}
 
     def charge(
         self, dimension: RiskDimension, value: float, reversal_class: ReversalClass, ceiling: float | None
@@ -166,18 +168,18 @@ class IrreversibilityBudget:
         share = value * DEBT_SHARE[reversal_class]
         own = self.ceilings.get(dimension)
         with _BUDGETS:
-            debt = self._add(dimension, share)
+            debt = self._add(dimension, _millionths(share))
         crossed = (own is not None and debt > own) or (ceiling is not None and debt > ceiling)
         return share, crossed and share > 0
 
     def give_back(self, dimension: RiskDimension, share: float) -> None:
         """Take back what `charge` added: it did not happen."""
         with _BUDGETS:
-            self._add(dimension, -share)
+            self._add(dimension, -_millionths(share))
 
-    def _add(self, dimension: RiskDimension, share: float) -> float:
-        exact = self._exact[dimension] = self._exact[dimension] + Fraction(share)
-        debt = self.debt[dimension] = float(min(exact, Fraction(sys.float_info.max)))
+    def _add(self, dimension: RiskDimension, millionths: int) -> float:
+        total = self._millionths[dimension] = self._millionths[dimension] + millionths
+        debt = self.debt[dimension] = total / _MILLION
         return debt
 
     def to_dict(self) -> dict[str, Any]:
@@ -185,6 +187,10 @@ class IrreversibilityBudget:
             "ceilings": {str(name): value for name, value in self.ceilings.items()},
             "debt": {str(name): value for name, value in self.debt.items() if value},
         }
+
+
+def _millionths(value: float) -> int:
+    return int(min(value, MOST_CONSEQUENCE) * _MILLION)
 
 
 def _amount(value: float) -> float:
