@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from sb.errors import CheckFailed, NotFoundError
-from sb.kernel import RunContext
+from sb.kernel import RunContext, SafetyClass
 from sb.kernel.approvals.decisions import AlreadyDecided
 from sb.kernel.compensation import CompensationDispatcher, CompensationKind, NoReversalToken
 from sb.kernel.contracts import MutationRef, MutationState, RecoveryApprovalMode, ToolResult
@@ -181,9 +181,41 @@ def test_what_has_no_way_back_is_put_before_a_person_once(shop: Shop) -> None:
     shop.runtime.invalidate(event)
     found = shop.runtime.recovery.escalations.page()
     assert [(one.standing, one.mutation_id) for one in found] == [("no way back", result.mutation_id)]
-    with pytest.raises(NoReversalToken, match="cannot be reversed"):
+    with pytest.raises(NoReversalToken, match="not registered"):
         shop.runtime.recovery.approve(found[0].id, ADA, "do")
     assert shop.runtime.recovery.dismiss(found[0].id, ADA, "so be it").standing == "dismissed"
+
+
+def test_what_could_not_be_offered_is_once_that_is_mended(shop: Shop) -> None:
+    shop.done()
+    runtime = shop.runtime
+    runtime.registry.unregister("pay.reverse")
+    undo = runtime.registry.register_fn
+    undo(
+        "pay.reverse", "Reverse", shop.reverse, SafetyClass.NETWORK, description="its contract is another one"
+    )
+    (decision,) = runtime.invalidate(SHIPPED)
+    assert "it could not be offered: the contract of pay.reverse" in decision.reason
+    assert decision.reason.count("turned false") == 1
+    (escalation,) = runtime.recovery.escalations.page()
+    assert escalation.standing == "no way back"
+    refused = runtime.recovery.approve(escalation.id, ADA, "do")
+    assert (refused.state, "contract" in refused.detail) == ("failed", True)
+    approve(runtime)
+    assert runtime.recovery.approve(escalation.id, ADA, "it has shipped").state == "reversed"
+    (left,) = runtime.recovery.escalations.page(everything=True)
+    assert (left.id, left.standing, shop.reversed_) == (escalation.id, "reversed", ["ref_1"])
+
+
+def test_a_reversal_that_failed_is_tried_again_by_agreeing_again(shop: Shop) -> None:
+    ref = shop.done()
+    shop.runtime.invalidate(SHIPPED)
+    shop.trouble = RuntimeError("the bank is closed")
+    failed = shop.runtime.recovery.approve(ref.mutation_id, ADA, "it has shipped")
+    assert (failed.state, "closed" in failed.detail) == ("failed", True)
+    shop.trouble = None
+    assert shop.runtime.recovery.approve(ref.mutation_id, ADA, "the bank is open").state == "reversed"
+    assert shop.reversed_ == ["ref_1"]
 
 
 def test_one_reversal_approved_in_two_places_happens_once(shop: Shop) -> None:

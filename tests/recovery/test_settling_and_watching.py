@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from sb.errors import NotFoundError, UsageError
-from sb.kernel import RunContext, ToolErrorCode
+from sb.kernel import RunContext, SafetyClass, ToolErrorCode
 from sb.kernel.compensation import NoReversalToken
-from sb.kernel.contracts import Assumption, MutationState
+from sb.kernel.contracts import Assumption, MutationState, ReversalClass, ReversalSpec
 from sb.kernel.log_verification import verify
 from sb.kernel.recovery.settling import NoVerdict, Settling, Verdict
-from tests.recovery.conftest import ADA, Shop
+from tests.recovery.conftest import ADA, Shop, approve
 
 
 def in_doubt(shop: Shop, tool_id: str = "pay.human", step: str = "") -> str:
@@ -81,6 +81,22 @@ def test_compensating_without_what_the_reversal_needs_is_said(shop: Shop) -> Non
     with pytest.raises(NoReversalToken, match=r"result\.refund_id"):
         Settling(shop.runtime.recovery).settle(call_id, Verdict.COMPENSATE, ADA, "undo it")
     assert shop.runtime.executor.in_doubt() == []
+
+
+def test_recovery_looks_only_with_tools_that_change_nothing(shop: Shop) -> None:
+    register, written = shop.runtime.registry.register_fn, list[str]()
+    register("pay.peek", "Peek", lambda **args: written.append("peek"), SafetyClass.NETWORK)
+    way = ReversalSpec(ReversalClass.COMPENSABLE, "pay.reverse", preview_capability="pay.peek")
+    register("pay.odd", "Pay", lambda: "paid", SafetyClass.NETWORK, reversal=way)
+    approve(shop.runtime)
+    ctx = RunContext.create("clerk", clock=shop.clock)
+    assumptions = [Assumption("odd", "pay.peek", path="state", equals="=open")]
+    done = shop.runtime.executor.execute(ctx, "pay.odd", assumptions=assumptions)
+    plan = shop.runtime.recovery.plan(shop.ref(done.mutation_id))
+    assert (plan.checked, "not read-only" in plan.detail) == (False, True)
+    looked, decisions = shop.runtime.watch()
+    assert (decisions, ["not read-only" in one for one in looked.unclear]) == ([], [True])
+    assert written == []
 
 
 def test_a_settled_step_answers_and_one_that_did_not_happen_may_be_repeated(shop: Shop) -> None:

@@ -240,7 +240,7 @@ def test_a_reversal_whose_tool_is_gone_or_changed_is_refused(shop: Shop) -> None
     undone = shop.runtime.recovery.undo(ref, ADA, "wrong")
     assert (undone.state, "changed after it was registered" in undone.detail) == ("failed", True)
     registry.unregister("pay.reverse")
-    with pytest.raises(NoReversalToken, match="not registered any more"):
+    with pytest.raises(NoReversalToken, match="not registered here"):
         shop.runtime.recovery.undo(ref, ADA, "wrong")
     assert shop.reversed_ == []
 

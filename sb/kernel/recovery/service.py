@@ -16,7 +16,7 @@ from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.compensation import NoReversalToken, guard
 from sb.kernel.contracts import ToolResult
-from sb.kernel.data_classification import redact_json
+from sb.kernel.data_classification import redact, redact_json
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.recovery.calls import Look, Reversal, open_escalation
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
@@ -35,6 +35,7 @@ from sb.state import Subject
 UNDO = "undo"  # the cause of a reversal that a person asked for
 _NO_WINDOW_S = 30 * 86_400  # how long a reversal without a window waits for a decision
 _BUDGET = 1_000
+_ASKED_AGAIN = (Standing.NO_WAY_BACK, Standing.FAILED, Standing.EXPIRED)  # what stood in the way may be gone
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        shown = self.ref.to_dict() | {"reversal_args": self.args}
+        shown = self.ref.to_dict() | {"reversal_args": redact(self.ref.reversal_args)}
         return {"mutation": shown, "ok": self.ok, "detail": self.detail, "checked": self.checked}
 
 
@@ -167,8 +168,7 @@ class Recovery:
         if self.approvals.get(approval_id).state is ApprovalState.WAITING:
             approval = self.approvals.approve(approval_id, by, reason)
             if approval.state is ApprovalState.WAITING:
-                detail = f"{by.name} agreed; a second person has to: sb recovery approve {approval.id}"
-                return Undone(ref.mutation_id, "waiting", detail)
+                return _one_agreed(ref, by, approval.id)
         return self._run(ctx, ref, UNDO, approval_id)
 
     def undo_all(self, refs: list[MutationRef], by: Decider, reason: str) -> Iterator[Undone]:
@@ -211,23 +211,25 @@ class Recovery:
             The id of the approval that waits, "" for none, and what to say of it.
         """
         known = self.escalations.about(ref.call_id, event.assumption_ref)
-        if known is not None and known.standing not in (Standing.FAILED, Standing.EXPIRED):
-            return known.approval_id, f"{known.id} is {known.standing} already"
+        if known is not None and known.standing not in _ASKED_AGAIN:
+            return known.approval_id, f"{known.id}, about the same, is {known.standing} already"
         try:
             self._require_reversible(ref)
         except NoReversalToken as error:
-            return self._no_way_back(ref, event, f"{why}; {error.message}")
+            return self._no_way_back(ref, event, why, error.message)
         ctx = self.context(f"ask whether to undo {ref.mutation_id}")
         result = self._ask(ctx, ref, event.assumption_ref, why)
         approval_id = str((result.data or {}).get("approval_id", ""))
         if approval_id:
             return approval_id, ""
-        return self._no_way_back(ref, event, f"{why}; it could not be offered: {result.error_message}")
+        return self._no_way_back(ref, event, why, f"it could not be offered: {result.error_message}")
 
-    def _no_way_back(self, ref: MutationRef, event: AssumptionInvalidated, why: str) -> tuple[str, str]:
+    def _no_way_back(
+        self, ref: MutationRef, event: AssumptionInvalidated, why: str, obstacle: str
+    ) -> tuple[str, str]:
         with self.log.write(power=True) as write:
-            open_escalation(self.mutations, write, ref, event.assumption_ref, why)
-        return "", why
+            open_escalation(self.mutations, write, ref, event.assumption_ref, f"{why}; {obstacle}")
+        return "", obstacle
 
     def note(self, event: AssumptionInvalidated) -> None:
         """Put on the log that an assumption turned false."""
@@ -243,7 +245,7 @@ class Recovery:
         self.log.append(RECOVERY_DECIDED, {"reason": reason}, subject, facts)
 
     def approve(self, reference: str, by: Decider, reason: str) -> Undone:
-        """Agree to a reversal that waits, and perform it once everybody who has to has agreed.
+        """Agree to a reversal that waits, or was tried in vain, and perform it once everybody who has to has agreed.
 
         Args:
             reference: id of an escalation, its approval, its mutation or its call.
@@ -254,17 +256,26 @@ class Recovery:
             others: as `Approvals.approve`.
         """
         found = self.escalations.get(reference)
-        if not found.approval_id:
-            raise NoReversalToken(f"{found.id} cannot be reversed: {found.why}", "sb recovery dismiss")
+        if found.standing is Standing.DISMISSED:
+            raise NoReversalToken(f"{found.id} is dismissed already", f"sb undo {found.mutation_id}")
+        if not found.mutation_id:
+            raise NoReversalToken(
+                f"{found.id} cannot be reversed: {found.why}", f"sb recovery dismiss {found.id}"
+            )
         ref = self.mutations.get(found.mutation_id)
         self._require_reversible(ref)
-        approval: Approval = self.approvals.get(found.approval_id)
-        if approval.state is not ApprovalState.APPROVED:
-            approval = self.approvals.approve(found.approval_id, by, reason)
-        if approval.state is ApprovalState.WAITING:
-            detail = f"{by.name} agreed; a second person has to: sb recovery approve {found.id}"
-            return Undone(ref.mutation_id, "waiting", detail)
         ctx = self.context(f"undo {ref.mutation_id}: {found.cause}")
+        approval_id = found.approval_id
+        if found.standing in _ASKED_AGAIN:
+            result = self._ask(ctx, ref, found.cause, f"{by.name} tries it again: {found.cause}")
+            approval_id = str((result.data or {}).get("approval_id", ""))
+            if not approval_id:
+                return self._undone(ref, result)
+        approval: Approval = self.approvals.get(approval_id)
+        if approval.state is not ApprovalState.APPROVED:
+            approval = self.approvals.approve(approval_id, by, reason)
+        if approval.state is ApprovalState.WAITING:
+            return _one_agreed(ref, by, found.id)
         return self._run(ctx, ref, found.cause, approval.id)
 
     def perform_approved(self) -> list[Undone]:
@@ -298,8 +309,8 @@ class Recovery:
     def _require_reversible(self, ref: MutationRef) -> None:
         guard(self.mutations, ref.mutation_id, self.mutations.now())
         if ref.reversal_tool not in self.executor.registry:
-            why = f"{ref.reversal_tool}, which undoes {ref.mutation_id}, is not registered any more"
-            raise NoReversalToken(why, "make it available again")
+            why = f"{ref.reversal_tool}, which undoes {ref.mutation_id}, is not registered here"
+            raise NoReversalToken(why, "sb kernel tools lists those that are; the setting tools loads more")
 
     def _reversal(self, ref: MutationRef, cause: str, reasons: list[dict[str, str]]) -> Reversal:
         mode = self.resolver()(ref)
@@ -317,6 +328,11 @@ class Recovery:
             return Undone(ref.mutation_id, "reversed", f"{ref.tool_id} was undone", result)
         word = "in doubt" if state is MutationState.REVERSING else "failed"
         return Undone(ref.mutation_id, word, result.error_message, result)
+
+
+def _one_agreed(ref: MutationRef, by: Decider, reference: str) -> Undone:
+    detail = f"{by.name} agreed; a second person has to: sb recovery approve {reference} --reason TEXT"
+    return Undone(ref.mutation_id, "waiting", detail)
 
 
 def _reason(why: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """May this call run? Every check before the intent, in one order, each failing closed.
 
-Order (docs/architecture.md): canonical arguments, lookup, contract, deny by policy, arguments against the schema,
+Order (docs/architecture.md): canonical arguments, lookup, what recovery may look with, contract, deny by policy, arguments against the schema,
 budget and blast radius reserved, callable, then all reasons for which a person has to decide.
 """
 
@@ -70,6 +70,7 @@ class Admission:
             self._freeze(call, args)
             self._look_up(call)
             self._reserve_name(call)
+            self._check_look(call)
             self._check_contract(call)
             self._check_policy(call)
             self._check_arguments(call)
@@ -124,6 +125,12 @@ class Admission:
         if call.recovery is not None and not call.recovery.reverses and call.side_effecting:
             reason = f"recovery only reads where it looks, and {call.tool_id} may change something"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "recovery_look")
+
+    def _check_look(self, call: ToolCall) -> None:
+        # Whoever names an assumption, a preview or a probe names a tool that recovery will call on its own.
+        if call.recovery is not None and not call.recovery.reverses and call.side_effecting:
+            reason = f"{call.tool_id} is not read-only: recovery looks only with tools that change nothing"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "recovery_looks")
 
     def _check_contract(self, call: ToolCall) -> None:
         tool = call.tool
