@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -112,8 +112,8 @@ class Runtime:
     def watch(self) -> tuple[Looked, list[RuntimeDecisionRecord]]:
         """Look at every assumption that can be looked at, and recover from those that do not hold; what people have
         agreed to meanwhile is performed first."""
-        self.recovery.perform_approved()
-        looked = Watch(self.recovery).look()
+        performed = self.recovery.perform_approved()
+        looked = replace(Watch(self.recovery).look(), performed=performed)
         return looked, [decision for event in looked.false for decision in self.invalidate(event)]
 
     @property

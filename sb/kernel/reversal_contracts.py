@@ -6,7 +6,7 @@ Source: the survival layer, section 1. These names are part of `sb.kernel.contra
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -81,8 +81,13 @@ class Assumption:
     holds_for_ms: int | None = None
 
     def __post_init__(self) -> None:
-        if not self.ref:
-            raise ContractError("an assumption needs a ref")
+        if not isinstance(self.ref, str) or not self.ref:
+            raise ContractError(f"an assumption's ref is {self.ref!r}, must be a name")
+        if self.tool_id and not self.path and self.equals is None:
+            raise ContractError(
+                f"the assumption {self.ref} asks {self.tool_id} and says nothing of the answer",
+                "path and equals",
+            )
         for hole in _HOLE.findall(self.ref):
             _require_path(hole)
         require_mapping({**self.args, "equals": self.equals})
@@ -141,7 +146,8 @@ class ReversalSpec:
             raise ContractError("what is irreversible has no compensation_capability")
         if not isinstance(self.blast_radius, BlastRadius):
             raise ContractError(f"blast_radius is {self.blast_radius!r}, must be a BlastRadius")
-        object.__setattr__(self, "assumptions", tuple(self.assumptions))
+        named = [Assumption(one) if isinstance(one, str) else one for one in listed(self.assumptions)]
+        object.__setattr__(self, "assumptions", tuple(named))
         require_mapping(self.reversal_args)
         for path in (self.assumptions_from, self.external_handle):
             if path:
@@ -182,6 +188,16 @@ class ReversalSpec:
             "irreversible_when": dict(self.irreversible_when),
             "assumptions": [assumption.to_dict() for assumption in self.assumptions],
         }
+
+
+def listed(assumptions: Sequence[Assumption | str]) -> Sequence[Assumption | str]:
+    """What justifies a call, as names and Assumptions; raises ContractError for anything else, or one without a list."""
+    if isinstance(assumptions, str | Assumption):
+        raise ContractError(f"the assumptions are {assumptions!r}, must be a list")
+    for one in assumptions:
+        if not one or not isinstance(one, str | Assumption):
+            raise ContractError(f"{one!r} is no assumption, must be a name or an Assumption")
+    return assumptions
 
 
 class MutationState(StrEnum):
@@ -249,7 +265,10 @@ def _require_time(name: str, value: Any) -> None:
 
 def _require_path(text: str) -> None:
     if not _PATH.fullmatch(text):
-        raise ContractError(f"{text!r} names nothing of a call", "args.NAME, result.PATH or call.NAME")
+        raise ContractError(
+            f"{text!r} names nothing of a call",
+            "args.NAME, result.PATH or call.NAME; =TEXT is that text itself",
+        )
 
 
 def require_mapping(mapping: Mapping[str, Any]) -> None:

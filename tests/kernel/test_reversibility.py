@@ -62,9 +62,9 @@ class Bank:
             raise ValueError("the bank said no")
         return {"id": f"p{self.ran}"}
 
-    def call(self, ctx: RunContext | None = None, **args: Any) -> Any:
+    def call(self, ctx: RunContext | None = None, assumptions: Any = (), **args: Any) -> Any:
         ctx = ctx or RunContext.create("agent", clock=self.clock)
-        return self.executor.execute(ctx, "bank.pay", args)
+        return self.executor.execute(ctx, "bank.pay", args, assumptions=assumptions)
 
 
 @pytest.fixture
@@ -190,6 +190,40 @@ def test_a_way_back_that_cannot_be_made_is_said_to_be_none(tmp_path: Path, clock
         "",
         "the arguments of its reversal could not be made: there is no result.nothing",
     )
+
+
+def test_an_assumption_that_cannot_be_filled_in_does_not_cost_the_way_back(bank: Bank) -> None:
+    odd = Assumption("seen:{args.nothing}", "bank.look", {"id": "args.nothing"}, "ok", True)
+    ref = bank.mutations.get(bank.call(amount=1, assumptions=[odd]).mutation_id)
+    assert (ref.reversal_tool, ref.assumption_refs) == ("bank.return", ("seen:{args.nothing}",))
+
+
+@pytest.mark.parametrize("assumptions", ["prices", Assumption("prices"), [1], [""], [None]])
+def test_what_is_no_list_of_assumptions_is_refused_before_the_call(bank: Bank, assumptions: Any) -> None:
+    refused = bank.call(amount=1, assumptions=assumptions)
+    assert (refused.error_code, bank.ran) == (ToolErrorCode.VALIDATION_ERROR, 0)
+    with pytest.raises(ContractError):
+        ReversalSpec(ReversalClass.COMPENSABLE, assumptions=assumptions)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"holds_for_ms": 0},
+        {"holds_for_ms": -5},
+        {"holds_for_ms": "1h"},
+        {"holds_for_ms": True},
+        {"tool_id": "a.b"},
+    ],
+)
+def test_an_assumption_that_could_never_hold_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ContractError):
+        Assumption("prices", **fields)
+
+
+def test_a_bare_name_may_justify_every_call_of_a_tool() -> None:
+    spec = ReversalSpec(ReversalClass.COMPENSABLE, assumptions=["prices"])  # type: ignore[arg-type]
+    assert spec.assumptions == (Assumption("prices"),)
 
 
 def test_an_unknown_mutation_is_named(bank: Bank) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.recovery.calls import Look
-from sb.kernel.recovery.service import Recovery
+from sb.kernel.recovery.service import Recovery, Undone
 from sb.kernel.reversal_contracts import found_at
 from sb.kernel.run_context import RunContext
 from sb.sources import iso
@@ -35,11 +35,13 @@ class Looked:
     Args:
         checked: how many were looked at. false: those that do not hold.
         unclear: why of some it could not be told; they count as holding.
+        performed: what came of the reversals that people had agreed to in the queue of approvals.
     """
 
     checked: int = 0
     false: list[AssumptionInvalidated] = field(default_factory=list)
     unclear: list[str] = field(default_factory=list)
+    performed: list[Undone] = field(default_factory=list)
 
 
 class Watch:

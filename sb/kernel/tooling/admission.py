@@ -1,6 +1,6 @@
 """May this call run? Every check before the intent, in one order, each failing closed.
 
-Order (docs/architecture.md): canonical arguments, lookup, what recovery may look with, contract, deny by policy, arguments against the schema,
+Order (docs/architecture.md): canonical arguments, lookup, contract, deny by policy, arguments against the schema,
 budget and blast radius reserved, callable, then all reasons for which a person has to decide.
 """
 
@@ -12,9 +12,11 @@ from enum import StrEnum
 from typing import Any
 
 from sb.canonical import NotCanonical, digest, freeze
+from sb.errors import ContractError
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.reversal_contracts import listed
 from sb.kernel.tooling.arguments import problem_with, secrets_in
 from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.consequence import Consequences, give_back
@@ -70,7 +72,6 @@ class Admission:
             self._freeze(call, args)
             self._look_up(call)
             self._reserve_name(call)
-            self._check_look(call)
             self._check_contract(call)
             self._check_policy(call)
             self._check_arguments(call)
@@ -126,12 +127,6 @@ class Admission:
             reason = f"recovery only reads where it looks, and {call.tool_id} may change something"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "recovery_look")
 
-    def _check_look(self, call: ToolCall) -> None:
-        # Whoever names an assumption, a preview or a probe names a tool that recovery will call on its own.
-        if call.recovery is not None and not call.recovery.reverses and call.side_effecting:
-            reason = f"{call.tool_id} is not read-only: recovery looks only with tools that change nothing"
-            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "recovery_looks")
-
     def _check_contract(self, call: ToolCall) -> None:
         tool = call.tool
         current = tool.current_fingerprint()
@@ -183,6 +178,11 @@ class Admission:
 
     def _check_assumptions(self, call: ToolCall) -> None:
         """Recovery looks under its own name, so with nothing that changes something or that the caller may not read."""
+        try:
+            listed(call.assumptions)
+        except ContractError as error:
+            reason = f"{call.tool_id}: {error.message}"
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "assumptions") from error
         agent, policy = call.ctx.agent_name, self.policy.bound_by(call.ctx.safety_mode)
         for assumption in call.assumptions:
             if isinstance(assumption, str) or not assumption.tool_id:
