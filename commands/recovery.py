@@ -13,7 +13,7 @@ from sb.commands.diagnostics import note
 from sb.commands.session import decider, event_log, runtime
 
 from sb.duration import human_duration
-from sb.errors import ExitCode, UsageError
+from sb.errors import CheckFailed, ExitCode, UsageError
 from sb.text import shorten
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def list_recoveries(
         )
     for intent in doubtful:
         output.line(f"{intent.call_id}  in doubt: {intent.tool_id} by {intent.agent}, run {intent.run_id}")
+    if doubtful:
+        note("sb recovery settle CALL asks the tool's probe; with done, not-done or compensate you say it")
     if not found and not doubtful:
         note("nothing has to be recovered")
 
@@ -95,6 +97,7 @@ def _doubt(intent: Intent) -> dict[str, Any]:
 def show(ctx: typer.Context, reference: Reference, as_json: AsJson = False) -> None:
     """Show one escalation: what was done, why it should be undone, and what undoing it would do."""
     with runtime(ctx) as opened:
+        _not_in_doubt(opened, reference)
         found = opened.recovery.escalations.get(reference)
         plan = (
             opened.recovery.plan(opened.recovery.mutations.get(found.mutation_id))
@@ -109,13 +112,20 @@ def show(ctx: typer.Context, reference: Reference, as_json: AsJson = False) -> N
             ("why", found.why),
             ("call", f"{found.tool_id} by {found.agent}, {found.call_id} in {found.run_id}"),
             ("mutation", found.mutation_id or "none"),
-            ("people who have to agree", str(found.people)),
+            ("people who have to agree", str(found.people) if found.approval_id else "none are asked"),
             ("decided by", f"{found.decided_by}: {found.reason}" if found.decided_by else "nobody"),
         ):
             output.line(f"{heading}: {text}")
         if plan is not None:
             output.line(f"reversal: {plan.ref.reversal_tool or 'none'} {plan.args}")
             output.line(f"dry run: {'' if plan.ok else 'NO: '}{plan.detail}")
+
+
+def _not_in_doubt(opened: Runtime, reference: str) -> None:
+    if any(intent.call_id == reference for intent in opened.executor.in_doubt()):
+        raise CheckFailed(
+            f"{reference} is in doubt: whether it happened is not known", f"sb recovery settle {reference}"
+        )
 
 
 @app.command()
@@ -231,6 +241,9 @@ def watch(
 
 def _look(opened: Runtime, as_json: bool) -> None:
     looked, decisions = opened.watch()
+    for undone in looked.performed:
+        if not as_json:
+            output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}")
     for unclear in looked.unclear:
         note(f"warning: it cannot be told whether an assumption holds: {unclear}")
     if as_json:
@@ -239,19 +252,25 @@ def _look(opened: Runtime, as_json: bool) -> None:
                 "checked": looked.checked,
                 "items": [one.to_dict() for one in decisions],
                 "unclear": looked.unclear,
+                "performed": [one.to_dict() for one in looked.performed],
             }
         )
     else:
-        for one in decisions:
-            output.line(f"{one.action} {one.reverses_mutation_ref}: {one.reason}")
+        _tell(decisions)
 
 
 def _decisions(decisions: list[RuntimeDecisionRecord], as_json: bool) -> None:
     if as_json:
         output.emit_json({"items": [one.to_dict() for one in decisions]})
     else:
-        for one in decisions:
-            output.line(f"{one.action} {one.reverses_mutation_ref}: {one.reason}")
+        _tell(decisions)
+
+
+def _tell(decisions: list[RuntimeDecisionRecord]) -> None:
+    for one in decisions:
+        output.line(f"{one.action} {one.reverses_mutation_ref}: {one.reason}")
+    if any(one.action == "escalated" for one in decisions):
+        note("sb recovery list shows what a person has to look at")
 
 
 def _require(reason: str) -> None:

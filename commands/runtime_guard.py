@@ -24,7 +24,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Surface = Annotated[str, typer.Option(help="Where the tools come from.")]
+Surface = Annotated[
+    str, typer.Option(help="kernel for the contracts of tools, reversal for how what they did is undone.")
+]
 ApprovedBy = Annotated[
     str, typer.Option(help="The operator who signs; a mere label while nobody is enrolled.")
 ]
@@ -42,7 +44,7 @@ def tools(ctx: typer.Context, surface: Surface = "kernel", as_json: AsJson = Fal
         output.emit_json({"items": [entry.to_dict() for entry in entries]})
     elif entries:
         output.table(
-            ["tool", "status", "safety", "from", "contract", "approved by"],
+            ["tool", "status", "class", "from", "contract", "approved by"],
             [_row(entry) for entry in entries],
         )
     else:
@@ -53,7 +55,8 @@ def _row(entry: ContractEntry) -> tuple[object, ...]:
     document = entry.live_document or entry.baseline_document
     by = entry.baseline.by if entry.baseline else "-"
     fingerprint = entry.live_fingerprint[:SHORT] or "-"
-    return (entry.tool_id, entry.status, document.get("safety_class", "?"), entry.source, fingerprint, by)
+    kind = document.get("safety_class") or document.get("reversal_class", "?")
+    return (entry.tool_id, entry.status, kind, entry.source, fingerprint, by)
 
 
 @app.command()
@@ -87,7 +90,7 @@ def _print_changes(found: list[FieldChange]) -> None:
 @app.command()
 def show(
     ctx: typer.Context,
-    surface: Annotated[str, typer.Argument(help="Where the tool comes from.")],
+    surface: Annotated[str, typer.Argument(help="kernel, or reversal.")],
     tool: Annotated[str, typer.Argument(help="The tool's id.")],
     as_json: AsJson = False,
 ) -> None:
@@ -99,8 +102,7 @@ def show(
         return
     output.line(f"{entry.tool_id}: {entry.status}, from {entry.source or 'nowhere'}")
     output.line(f"contract {entry.live_fingerprint or '(missing)'}")
-    for name, value in (entry.live_document or entry.baseline_document).items():
-        output.line(f"  {name}: {json.dumps(value, ensure_ascii=False)}")
+    _print_document(entry)
     if entry.changes:
         output.line("changed since it was approved:")
         _print_changes(entry.changes)
@@ -108,6 +110,11 @@ def show(
     for baseline in history:
         why = f": {baseline.reason}" if baseline.reason else ""
         output.line(f"  {baseline.at[:19]}Z {baseline.fingerprint} by {baseline.by}{why}")
+
+
+def _print_document(entry: ContractEntry) -> None:
+    for name, value in (entry.live_document or entry.baseline_document).items():
+        output.line(f"  {name}: {json.dumps(value, ensure_ascii=False)}")
 
 
 @app.command()
@@ -142,7 +149,7 @@ def snapshot(
 @app.command(name="approve-contract")
 def approve_contract(
     ctx: typer.Context,
-    surface: Annotated[str, typer.Argument(help="Where the tool comes from.")],
+    surface: Annotated[str, typer.Argument(help="kernel, or reversal.")],
     tool: Annotated[str, typer.Argument(help="The tool's id.")],
     fingerprint: Annotated[
         str, typer.Option(help="Approve this contract, such as an earlier one, in place of the live one.")
@@ -160,6 +167,8 @@ def approve_contract(
         output.line(f"{entry.tool_id}: {entry.status}, contract {wanted or '(missing)'}")
         if not fingerprint:
             _print_changes(entry.changes)
+        if entry.status == "new" and wanted == entry.live_fingerprint:
+            _print_document(entry)
     _confirm("approve this contract?", yes)
     by = decider(ctx, store.authority, approved_by)
     store.approve({entry.tool_id: wanted}, by, reason)
@@ -168,7 +177,12 @@ def approve_contract(
     else:
         output.line(f"{entry.tool_id} is {'approved' if wanted else 'taken back'} by {by.name}")
         if fingerprint and fingerprint != entry.live_fingerprint:
-            note("the live contract is another one, so the tool stays denied until it has this one again")
+            what = (
+                "the tool stays denied"
+                if surface == "kernel"
+                else "nothing that it did is undone without asking"
+            )
+            note(f"the live contract is another one, so {what} until it has this one again")
 
 
 def _confirm(question: str, yes: bool) -> None:

@@ -46,7 +46,10 @@ def runtime(ctx: typer.Context) -> Runtime:
     for failure in opened.load_failures:
         note(f"warning: tools of {failure.source} were not loaded: {failure.message}")
     if opened.orphans:
-        note(f"warning: {opened.orphans} unfinished calls of ended processes are now in doubt: sb audit tail")
+        calls = (
+            "call of a process that ended is" if opened.orphans == 1 else "calls of processes that ended are"
+        )
+        note(f"warning: {opened.orphans} unfinished {calls} now in doubt: sb recovery list")
     return opened
 
 

@@ -10,7 +10,9 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import decider, runtime
 
-from sb.errors import CheckFailed, ExitCode, UsageError
+from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
+from sb.sources import iso
+from sb.text import plain, shorten
 
 if TYPE_CHECKING:
     from sb.kernel.contracts import MutationRef
@@ -23,6 +25,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 LAST = "last"
+WIDEST = 120  # characters of a cell
 
 
 @app.command()
@@ -65,11 +68,24 @@ def _meant(opened: Runtime, mutation: str, run: str) -> list[MutationRef]:
     if run:
         found = store.of_run(run)
         if not found:
-            raise UsageError(f"run {run} changed nothing that is on record", "sb undo --list")
+            raise NotFoundError(f"run {run} changed nothing that is on record", "sb undo --list")
         return found
     if mutation == LAST:
         return [store.last()]
-    return [store.for_call(mutation) or store.get(mutation)]
+    return [store.for_call(mutation) or _unknown(opened, mutation)]
+
+
+def _unknown(opened: Runtime, reference: str) -> MutationRef:
+    """Say why there is nothing to undo under this name."""
+    if any(intent.call_id == reference for intent in opened.executor.in_doubt()):
+        raise CheckFailed(
+            f"{reference} is in doubt: whether it changed anything is not known",
+            f"sb recovery settle {reference}",
+        )
+    if reference.startswith("call_"):
+        shown = plain(shorten(reference, 40), one_line=True)
+        raise NotFoundError(f"no call {shown} has changed anything that is on record", "sb undo --list")
+    return opened.recovery.mutations.get(reference)
 
 
 def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
@@ -81,13 +97,31 @@ def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
         items = [ref.to_dict() | {"reversal_args": redact(ref.reversal_args)} for ref in found]
         output.emit_json({"items": items})
     elif found:
-        rows = [
-            (ref.mutation_id, ref.state, ref.reversal_class, ref.agent, ref.tool_id, ref.no_way_back or "-")
-            for ref in found
-        ]
-        output.table(["mutation", "state", "class", "agent", "tool", "why not"], rows)
+        output.table(
+            ["mutation", "state", "when", "agent", "tool", "undone by"],
+            [_row(ref, store.now()) for ref in found],
+        )
     else:
         note("no call has changed anything yet")
+
+
+def _row(ref: MutationRef, now: int) -> tuple[object, ...]:
+    from sb.kernel.data_classification import redact_json
+
+    way = f"{ref.reversal_tool} {redact_json(ref.reversal_args)}"
+    if ref.no_way_back:
+        way = f"nothing: {ref.no_way_back}"
+    elif not ref.in_window(now):
+        way = f"nothing any more: it could be until {iso((ref.window_ends_at or 0) / 1e6)[:19]}Z"
+    state = "being undone" if ref.state == "reversing" else ref.state
+    return (
+        ref.mutation_id,
+        state,
+        f"{iso(ref.bound_at / 1e6)[:19]}Z",
+        ref.agent,
+        ref.tool_id,
+        shorten(way, WIDEST),
+    )
 
 
 def _show(plans: list[Plan], as_json: bool) -> None:

@@ -43,6 +43,12 @@ _DECIDED = {
     GRANT_REVOKED: "revoked the grant for",
 }
 
+_SETTLED = {
+    "done": "happened",
+    "not-done": "did not happen",
+    "compensate": "happened, and is to be undone",
+}
+
 
 def describe(event: Event) -> str:
     """One line without control characters; what a pruned event was about is still said."""
@@ -93,8 +99,11 @@ def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"RECOVERY {what} needs a person{_why(payload)}"
     if event.kind == RECOVERY_DECIDED:
         return f"recovery {payload.get('action')} {what}{_why(payload)}"
-    verb = {RECOVERY_DISMISSED: "left as it is:", RECOVERY_SETTLED: f"settled as {payload.get('verdict')}:"}
-    return f"{payload.get('by')} {verb.get(event.kind, event.kind)} {what}{_why(payload)}"
+    if event.kind == RECOVERY_SETTLED:
+        verdict = str(payload.get("verdict"))
+        return f"{payload.get('by')} says that {what} {_SETTLED.get(verdict, verdict)}{_why(payload)}"
+    verb = "left as it is:" if event.kind == RECOVERY_DISMISSED else event.kind
+    return f"{payload.get('by')} {verb} {what}{_why(payload)}"
 
 
 def _decision_sentence(event: Event, payload: dict[str, Any]) -> str:

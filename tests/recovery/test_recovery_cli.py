@@ -92,7 +92,7 @@ def test_a_run_is_undone_and_what_stays_is_said(sb: CommandLine, files: Path) ->
     [
         (("undo", "mut_1_abcd"), 1),
         (("undo", "\x1b[31m"), 1),
-        (("undo", "--run", "run_0000000000000000"), 2),
+        (("undo", "--run", "run_0000000000000000"), 1),
         (("undo", "mut_1_abcd", "--run", "run_0000000000000000"), 2),
         (("recovery", "show", "esc_0"), 1),
         (("recovery", "show", "mut_99999999999999999999_abcd"), 1),

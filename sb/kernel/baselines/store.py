@@ -192,7 +192,8 @@ class ContractBaselineStore:
             shown = plain(shorten(tool_id, 60), one_line=True)
             near = nearest(tool_id, entries)
             raise NotFoundError(
-                f"no tool {shown!r} was met on surface {self.surface}{near}", "sb runtime-guard tools"
+                f"no tool {shown!r} was met on surface {self.surface}{near}",
+                f"sb runtime-guard tools --surface {self.surface}",
             )
         return entries[tool_id]
 
