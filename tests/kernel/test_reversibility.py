@@ -193,6 +193,7 @@ def test_a_way_back_that_cannot_be_made_is_said_to_be_none(tmp_path: Path, clock
 
 
 def test_an_assumption_that_cannot_be_filled_in_does_not_cost_the_way_back(bank: Bank) -> None:
+    bank.registry.register_fn("bank.look", "Look", lambda id: {"ok": True})
     odd = Assumption("seen:{args.nothing}", "bank.look", {"id": "args.nothing"}, "ok", True)
     ref = bank.mutations.get(bank.call(amount=1, assumptions=[odd]).mutation_id)
     assert (ref.reversal_tool, ref.assumption_refs) == ("bank.return", ("seen:{args.nothing}",))

@@ -62,7 +62,7 @@ def test_a_reason_that_is_looked_at_with_a_tool_that_writes_is_refused(shop: Sho
     path = shop.files / "f"
     path.write_text("mine", encoding="utf-8")
     args = {"path": "=f", "content": "=theirs"}
-    refused = refund(shop, assumptions=[Assumption("x", "files.write", args)])
+    refused = refund(shop, assumptions=[Assumption("x", "files.write", args, "path")])
     assert (refused.error_code, shop.refunds) == (ToolErrorCode.VALIDATION_ERROR, {})
     ref = shop.done()
     question = '{"tool_id":"files.write","args":{"path":"f","content":"theirs"},"path":"","equals":null}'
@@ -74,7 +74,9 @@ def test_a_reason_that_is_looked_at_with_a_tool_that_writes_is_refused(shop: Sho
 
 
 def test_a_reason_that_the_caller_may_not_look_at_is_refused(shop: Shop) -> None:
-    refused = refund(shop, assumptions=[Assumption("x", "files.restorable", {"path": "=f", "kept": "=k"})])
+    refused = refund(
+        shop, assumptions=[Assumption("x", "files.restorable", {"path": "=f", "kept": "=k"}, "ok")]
+    )
     assert (refused.error_code, shop.refunds) == (ToolErrorCode.PERMISSION_DENIED, {})
 
 

@@ -83,20 +83,16 @@ def test_compensating_without_what_the_reversal_needs_is_said(shop: Shop) -> Non
     assert shop.runtime.executor.in_doubt() == []
 
 
-def test_recovery_looks_only_with_tools_that_change_nothing(shop: Shop) -> None:
+def test_a_dry_run_looks_only_with_tools_that_change_nothing(shop: Shop) -> None:
     register, written = shop.runtime.registry.register_fn, list[str]()
     register("pay.peek", "Peek", lambda **args: written.append("peek"), SafetyClass.NETWORK)
     way = ReversalSpec(ReversalClass.COMPENSABLE, "pay.reverse", preview_capability="pay.peek")
     register("pay.odd", "Pay", lambda: "paid", SafetyClass.NETWORK, reversal=way)
     approve(shop.runtime)
     ctx = RunContext.create("clerk", clock=shop.clock)
-    assumptions = [Assumption("odd", "pay.peek", path="state", equals="=open")]
-    done = shop.runtime.executor.execute(ctx, "pay.odd", assumptions=assumptions)
+    done = shop.runtime.executor.execute(ctx, "pay.odd")
     plan = shop.runtime.recovery.plan(shop.ref(done.mutation_id))
-    assert (plan.checked, "not read-only" in plan.detail) == (False, True)
-    looked, decisions = shop.runtime.watch()
-    assert (decisions, ["not read-only" in one for one in looked.unclear]) == ([], [True])
-    assert written == []
+    assert (plan.checked, "may change something" in plan.detail, written) == (False, True, [])
 
 
 def test_a_settled_step_answers_and_one_that_did_not_happen_may_be_repeated(shop: Shop) -> None:
