@@ -145,6 +145,8 @@ class LogWrite:
         """
         require(kind)
         log, head = self._log, self._head
+        if kind[:7] != "kernel.":
+            log.turn += 1
         try:
             body = redact_json(said)
             if facts:
@@ -217,7 +219,11 @@ class EventLog:
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
-        self._alone = database is None
+        self.alone = database is None
+        # Changes when people decided something here, and when a transaction finds that others have written: what was
+        # read of their decisions still holds, inside a transaction, while this stays the same.
+        self.turn = 0
+        self._left_at = 0
         self.database = database or open_database(MEMORY, clock=clock, ids=ids)
         self.stream = stream
         self.anchor = anchor
@@ -231,7 +237,7 @@ class EventLog:
         self._keyed = blake2b(key=digest_key or self.database_id.encode(), digest_size=32)
         self.genesis = genesis(self.database_id, stream)
         self.first_id = self._stream_number() << STREAM_BITS
-        if self._alone:
+        if self.alone:
             with self.database.write() as execute:
                 execute(
                     "DROP INDEX events_by_run"
@@ -272,7 +278,10 @@ class EventLog:
 
     def head_for_writing(self, execute: Callable[..., driver.Cursor]) -> Head:
         """The last event, inside a write transaction; a log in memory has no other writer and remembers it."""
-        return self._memory_head or self.head_with(execute)
+        head = self._memory_head or self.head_with(execute)
+        if head.seq != self._left_at:
+            self.turn += 1
+        return head
 
     def head(self) -> Head:
         """The last event."""
@@ -280,8 +289,9 @@ class EventLog:
             return self.head_with(connection.execute)
 
     def remember(self, head: Head) -> None:
-        """Note the head of a log that nobody else can write to; the caller holds the lock."""
-        if self._alone:
+        """Note where a transaction left the log; the caller holds the lock."""
+        self._left_at = head.seq
+        if self.alone:
             self._memory_head = head
 
     def wrote(self, head: Head, power: bool) -> None:

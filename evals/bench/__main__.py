@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from evals.bench import approvals, cold_start, console, kernel, recovery, workflows
+from evals.bench import approvals, cold_start, console, kernel, kill, recovery, workflows
 
 REPORTS = (
     kernel.report,
+    kill.report,
     recovery.report,
     approvals.report,
     workflows.report,

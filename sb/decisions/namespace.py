@@ -36,6 +36,10 @@ RECOVERY_ESCALATED = "recovery.escalated"
 RECOVERY_DISMISSED = "recovery.dismissed"
 RECOVERY_SETTLED = "recovery.settled"
 WORKFLOW_SETTLED = "workflow.settled"
+KILL_THROWN = "kill.thrown"
+KILL_LIFTED = "kill.lifted"
+INCIDENT_OPENED = "incident.opened"
+INCIDENT_CLOSED = "incident.closed"
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -61,6 +65,10 @@ _meanings = {
     RECOVERY_DISMISSED: "A person decided to leave it as it is",
     RECOVERY_SETTLED: "Whether a call in doubt happened was settled",
     WORKFLOW_SETTLED: "Whether a workflow's step in doubt happened was settled",
+    KILL_THROWN: "A person stopped calls",
+    KILL_LIFTED: "A person let stopped calls go on",
+    INCIDENT_OPENED: "A person opened an incident",
+    INCIDENT_CLOSED: "A person closed an incident",
 }
 
 

@@ -8,8 +8,17 @@ from sb.state import SEQ_MASK, EventLog
 
 PRUNED = "audit.pruned"
 namespace.register(PRUNED, "Payloads of old events removed")
-# What still decides: who may decide, which contracts are approved, what is granted in advance.
-_IN_FORCE = (PRUNED, namespace.OPERATOR_CHANGED, namespace.BASELINE_CHANGED, namespace.GRANT_MADE)
+# What still decides: who may decide, which contracts are approved, what is granted in advance, what is stopped.
+_IN_FORCE = (
+    PRUNED,
+    namespace.OPERATOR_CHANGED,
+    namespace.BASELINE_CHANGED,
+    namespace.GRANT_MADE,
+    namespace.KILL_THROWN,
+    namespace.KILL_LIFTED,
+    namespace.INCIDENT_OPENED,
+    namespace.INCIDENT_CLOSED,
+)
 _PRUNABLE = "payload IS NOT NULL AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in _IN_FORCE))
 
 

@@ -67,7 +67,7 @@ def main(folder: Path, point: str, run_id: str, last: int) -> None:
     registry.register_fn("bank.pay", "Pay", pay, SafetyClass.NETWORK)
     log = EventLog(open_database(folder / "brain.db"), anchor=Anchor(folder / "anchors.jsonl"))
     executor = ToolExecutor(registry, event_log=log)
-    executor._recorder = Dying(log, executor._gate, SeenContracts(log))
+    executor._recorder = Dying(log, executor._gate, SeenContracts(log), executor.kill)
     executor.settle_orphans()
     ctx = RunContext.create("agent", budget=RunBudget(max_tool_calls=1000))
     ctx.run_id = run_id

@@ -1,6 +1,6 @@
 """May this call run? Every check before the intent, in one order, each failing closed.
 
-Order (docs/architecture.md): canonical arguments, lookup, contract, deny by policy, arguments against the schema,
+Order (docs/architecture.md): canonical arguments, lookup, kill switch, contract, deny by policy, arguments against the schema,
 budget and blast radius reserved, callable, then all reasons for which a person has to decide.
 """
 
@@ -71,6 +71,7 @@ class Admission:
         try:
             self._freeze(call, args)
             self._look_up(call)
+            self.recorder.refuse_killed(call)
             self._reserve_name(call)
             self._check_contract(call)
             self._check_policy(call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import orjson
 
 from sb.canonical import NotCanonical, freeze
 from sb.kernel.contracts import ToolErrorCode, ToolResult, value_matches
-from sb.kernel.tooling.call import ToolCall
+from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.failures import code_for, may_retry, message_for
 from sb.kernel.tooling.recorder import Outcome, safe_message
 from sb.kernel.tooling.registry import IDEMPOTENCY_KEY, ToolFunction
@@ -32,13 +33,22 @@ class Attempts:
 
     Args:
         max_result_bytes: size limit of a result's canonical form.
+        refuse_killed: raises Refused for a call that was killed meanwhile.
     """
 
-    def __init__(self, workers: Workers, clock: Clock, ids: Ids, max_result_bytes: int) -> None:
+    def __init__(
+        self,
+        workers: Workers,
+        clock: Clock,
+        ids: Ids,
+        max_result_bytes: int,
+        refuse_killed: Callable[[ToolCall], None],
+    ) -> None:
         self._workers = workers
         self._clock = clock
         self._ids = ids
         self._max_result_bytes = max_result_bytes
+        self._refuse_killed = refuse_killed
 
     def longest_s(self, call: ToolCall) -> float:
         """Seconds after which the call cannot be running any more, however often it is repeated."""
@@ -68,9 +78,14 @@ class Attempts:
             else:
                 outcome = self._judge(call, value)
                 break
-            attempt += 1
-            wait = min(FIRST_WAIT_S * 2 ** (attempt - 1), LONGEST_WAIT_S)
+            wait = min(FIRST_WAIT_S * 2**attempt, LONGEST_WAIT_S)
             self._clock.sleep(wait * (0.5 + self._ids.random() / 2))
+            try:
+                self._refuse_killed(call)
+            except Refused as refusal:
+                outcome.message += safe_message(call, f"; not retried: {refusal.reason}")
+                break
+            attempt += 1
         latency_ms = (self._clock.monotonic() - started) * 1000
         if attempt == 0 and not call.has_deadline and latency_ms > call.spec.timeout_ms:
             late = f"took {latency_ms:.0f} ms, more than timeout_ms = {call.spec.timeout_ms}"

@@ -20,6 +20,7 @@ from sb.kernel.baselines.seen import SeenContracts
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import Assumption, ResultDetails, ToolErrorCode, ToolProvenance, ToolResult
 from sb.kernel.data_classification import redact, redact_text
+from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.reversibility import MutationStore, Reversibility
 from sb.kernel.run_context import RiskDimension, RunContext, SafetyMode
 from sb.kernel.telemetry import CallSpan, Telemetry
@@ -55,6 +56,7 @@ class ToolExecutor:
             denied when its contract is new, changed or cannot be compared.
         permissions: agent name to what its configuration grants; without an entry nothing is granted.
         authority: says who may decide; by default nobody is enrolled, and decisions are unsigned.
+        kill_switch: the calls that people stopped; by default that of the log.
         approvals: how long requests wait, and which tools need two people.
         reversibility: "off", "observe" (bind a way back from each call that changed something, and count what stays)
             or "enforce" (hold runs to blast radius and ceilings as well).
@@ -74,6 +76,7 @@ class ToolExecutor:
         contract_baseline_store: ContractBaselineStore | None = None,
         permissions: Mapping[str, Collection[str]] | None = None,
         authority: Authority | None = None,
+        kill_switch: KillSwitch | None = None,
         approvals: ApprovalSettings | None = None,
         reversibility: str = "off",
         irreversibility_ceilings: Mapping[str, float] | None = None,
@@ -91,7 +94,8 @@ class ToolExecutor:
         self.approvals = Approvals(self.event_log, authority or Authority(None, self.event_log))
         self._gate = ApprovalGate(self.approvals, approvals)
         seen = contract_baseline_store.seen if contract_baseline_store else SeenContracts(self.event_log)
-        self._recorder = Recorder(self.event_log, self._gate, seen, power=power)
+        self.kill = kill_switch or KillSwitch(self.event_log, authority)
+        self._recorder = Recorder(self.event_log, self._gate, seen, self.kill, power=power)
         self._admission = Admission(
             registry,
             self.policy,
@@ -108,7 +112,8 @@ class ToolExecutor:
             self.event_log.digest,
         )
         self._workers = workers or _workers
-        self._attempts = Attempts(self._workers, clock, ids, max_result_bytes)
+        refuse_killed = self._recorder.refuse_killed
+        self._attempts = Attempts(self._workers, clock, ids, max_result_bytes, refuse_killed)
         self._telemetry = telemetry or Telemetry()
         self._ids = ids
 

@@ -201,14 +201,19 @@ class Intents:
 
     def in_doubt(self) -> list[Intent]:
         """Calls of which nobody knows whether they happened, oldest first; those of dead processes included."""
+        return [intent for intent in self._all() if not self._is_running(intent)]
+
+    def running(self) -> list[Intent]:
+        """Calls that were announced and that a living process has not ended, oldest first."""
+        return [intent for intent in self._all() if self._is_running(intent)]
+
+    def _all(self) -> list[Intent]:
         rows = self._log.database.query(f"SELECT {_COLUMNS} FROM intents ORDER BY id")
+        return [_intent(row) for row in rows]
+
+    def _is_running(self, intent: Intent) -> bool:
         now = int(self._log.clock.now() * 1e6)
-        intents = [_intent(row) for row in rows]
-        return [
-            intent
-            for intent in intents
-            if intent.state is IntentState.IN_DOUBT or self._orphaned(intent, now)
-        ]
+        return intent.state is IntentState.STARTED and not self._orphaned(intent, now)
 
     def settle_orphans(self) -> int:
         """Move the started calls of dead processes to in doubt, each with an event; returns how many.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,12 @@ from sb.decisions.namespace import (
     TOOL_DISPATCH,
     TOOL_POLICY_BLOCKED,
 )
+from sb.errors import SBError
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.seen import REVERSAL, SeenContracts
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance
 from sb.kernel.data_classification import redact_json, redact_text, scrub
+from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.reversibility import Done, MutationStore, begun, sources_of
 from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, loggable
@@ -23,6 +26,7 @@ from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.intents import LEAVES_NOTHING, Intents, IntentState, KeptStep, KnownStep, step_of
 from sb.kernel.tooling.permissions import PolicyAction
 from sb.state import EventLog, LogWrite, Subject
+from sb.store import driver
 
 _BLOCKED_BY_POLICY = {
     "capabilities",
@@ -70,17 +74,25 @@ class Recorder:
 
     Args:
         gate: where a person's decision is used up.
+        kills: the calls that are stopped.
         seen: keeps the contracts of the tools that are met.
         power: whether every intent survives power loss, not only those of destructive tools and of approved calls.
     """
 
     def __init__(
-        self, log: EventLog, gate: ApprovalGate, seen: SeenContracts, *, power: bool = False
+        self,
+        log: EventLog,
+        gate: ApprovalGate,
+        seen: SeenContracts,
+        kills: KillSwitch,
+        *,
+        power: bool = False,
     ) -> None:
         self.log = log
         self.intents = Intents(log)
         self.mutations = MutationStore(log)
         self._gate = gate
+        self._kills = kills
         self._seen = seen
         self._seen_reversals = SeenContracts(log, REVERSAL)
         self._power = power
@@ -153,7 +165,7 @@ class Recorder:
         Raises:
             StoreError: it could not be committed, so the call must not run.
             KnownStep: this named step was announced before; it must not run again.
-            Refused: the person's decision that it needs cannot be used.
+            Refused: it was killed meanwhile, or the person's decision that it needs cannot be used.
         """
         step = call.identity = step_of(call.subject, call.step, call.args_digest)
         facts = {"phase": "intent", "idempotency_key": step.idempotency_key, **self._facts(call)}
@@ -163,6 +175,9 @@ class Recorder:
         said = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE or bool(call.approval_id)
         with self.log.write(power=self._power or irreversible) as write:
+            self.refuse_killed(
+                call, write.execute
+            )  # a kill that is committed before this comes before the call
             if call.step:
                 self.intents.refuse_known_step(write.execute, step)
             self._announce(write, call.ctx)
@@ -181,6 +196,28 @@ class Recorder:
                 write, event_id, call.subject, step, deadline, reversal=reversal, reverses=reverses
             )
         return event_id
+
+    def refuse_killed(self, call: ToolCall, execute: Callable[..., driver.Cursor] | None = None) -> None:
+        """Raise Refused if a kill stops the call, or if that cannot be told.
+
+        Args:
+            execute: of the transaction in which that holds.
+        """
+        ctx = call.ctx
+        try:
+            kill = self._kills.check(
+                ctx.agent_name,
+                call.tool_id,
+                call.spec.effective_class,
+                ctx.run_id,
+                recovers=call.recovers,
+                execute=execute,
+            )
+        except SBError as error:
+            reason = f"whether a kill stops it cannot be told: {error.message}"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "kill_unreadable") from error
+        if kill is not None:
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, kill.sentence, "killed")
 
     def refuse_known_step(self, call: ToolCall) -> None:
         """Raise KnownStep if the call is a named step that was announced before."""

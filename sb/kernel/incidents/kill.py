@@ -1,0 +1,90 @@
+"""What is a kill: which calls does it stop, and what is said of it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sb.errors import UsageError
+from sb.kernel.contracts import SafetyClass
+from sb.text import nearest, plain, shorten
+
+LONGEST_TARGET = 300  # characters
+
+
+class KillScope(StrEnum):
+    """What a kill stops: everything, or the calls of one agent, tool, safety class or run."""
+
+    GLOBAL = "global"
+    AGENT = "agent"
+    TOOL = "tool"
+    CLASS = "class"
+    RUN = "run"
+
+
+def parse_scope(scope: str, target: str = "") -> tuple[KillScope, str]:
+    """Scope and target of what a person typed: ("agent", "clerk") or ("agent:clerk", "").
+
+    Raises:
+        UsageError: there is no such scope or class, or the target is missing or one too many.
+    """
+    word, colon, rest = scope.partition(":")
+    if colon and target:
+        raise UsageError("the target is given twice", f"{word}:{rest}")
+    target = (target or rest).strip()
+    try:
+        known = KillScope(word)
+    except ValueError:
+        shown, near = plain(shorten(word, 40), one_line=True), nearest(word, list(KillScope))
+        raise UsageError(f"no scope {shown!r}{near}", "one of " + ", ".join(KillScope)) from None
+    if (known is KillScope.GLOBAL) == bool(target):
+        hint = "sb kill global" if known is KillScope.GLOBAL else f"such as {known}:NAME"
+        raise UsageError(f"{known} {'has no' if target else 'needs a'} target", hint)
+    if known is KillScope.CLASS and target not in list(SafetyClass):
+        shown, near = plain(shorten(target, 40), one_line=True), nearest(target, list(SafetyClass))
+        raise UsageError(f"no safety class {shown!r}{near}", "one of " + ", ".join(SafetyClass))
+    if len(target) > LONGEST_TARGET:
+        raise UsageError(f"the target has more than {LONGEST_TARGET} characters")
+    return known, target
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One kill in force.
+
+    Args:
+        number: of the log's row that says so. at: in ISO 8601.
+        signed: whether an operator's key proves who threw it; anybody may.
+        people: how many operators have to lift it. lifted_by: those who have agreed to that so far.
+        rejected: why attempts to lift it do not count.
+    """
+
+    number: int
+    scope: KillScope
+    target: str
+    by: str
+    signed: bool
+    reason: str
+    at: str
+    people: int = 1
+    lifted_by: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As it is typed: `global`, or `agent:clerk`."""
+        return f"{self.scope}:{self.target}" if self.target else str(self.scope)
+
+    @property
+    def sentence(self) -> str:
+        """What is stopped, by whom and why."""
+        what = f"{self.scope} {self.target}" if self.target else "every agent"
+        return f"{what} was killed by {self.by}: {self.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return vars(self) | {
+            "scope": str(self.scope),
+            "lifted_by": list(self.lifted_by),
+            "rejected": list(self.rejected),
+        }

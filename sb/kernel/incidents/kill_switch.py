@@ -1,0 +1,263 @@
+"""Is a call stopped, and how is it stopped and let go on?
+
+Read from the store on every check, so that a kill thrown by another process bites on the next call. What cannot be
+read stops everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sb.decisions.namespace import KILL_LIFTED, KILL_THROWN, OPERATOR_CHANGED
+from sb.errors import DeniedError, NotFoundError, SBError, StoreCorrupt, UsageError
+from sb.kernel.authority.authority import OPERATORS, Authority
+from sb.kernel.authority.signing import Decider
+from sb.kernel.contracts import SafetyClass
+from sb.kernel.incidents.kill import Kill, KillScope, parse_scope
+from sb.kernel.incidents.statements import Statement, Statements, required
+from sb.kernel.tooling.intents import Intent, Intents
+from sb.sources import iso
+from sb.state import EventLog
+from sb.store import driver
+
+KILLS = "kill"  # what the events are found under
+LOOK_EVERY_S = 0.01
+# Grows with each event that matters: who may lift a kill changes with the operators. One seek of an index a kind.
+_VERSION = "SELECT " + " + ".join(
+    f"ifnull((SELECT max(id) FROM events WHERE call_id = '{reference}' AND kind = '{kind}'"
+    " AND substr(kind, 1, 7) <> 'kernel.'), 0)"
+    for reference, kind in ((KILLS, KILL_THROWN), (KILLS, KILL_LIFTED), (OPERATORS, OPERATOR_CHANGED))
+)
+_Active = dict[tuple[KillScope, str], Kill]
+
+
+@dataclass(frozen=True)
+class Thrown:
+    """A kill that is in force.
+
+    Args:
+        running: the calls that had been announced before and had not ended when the wait for them was over; no other
+            call that it stops starts any more.
+    """
+
+    kill: Kill
+    running: tuple[Intent, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        names = ("call_id", "run_id", "agent", "tool_id")
+        running = [{name: getattr(intent, name) for name in names} for intent in self.running]
+        return self.kill.to_dict() | {"running": running}
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the log's statements add up to, as of a version and a turn of the log."""
+
+    version: int = -1
+    turn: int = -1
+    active: _Active = field(default_factory=dict)
+
+
+class KillSwitch:
+    """The kills of one log.
+
+    Args:
+        authority: says who may lift; by default nobody is enrolled, and lifts are unsigned.
+        dual_control: whether a kill that is thrown here needs two operators to lift it, once two are enrolled.
+    """
+
+    def __init__(
+        self, log: EventLog, authority: Authority | None = None, *, dual_control: bool = False
+    ) -> None:
+        self.log = log
+        self.authority = authority or Authority(None, log)
+        self._dual_control = dual_control
+        self._statements = Statements(log, self.authority, KILLS)
+        self._known = _Known()
+
+    def check(
+        self,
+        agent: str,
+        tool_id: str,
+        safety_class: SafetyClass,
+        run_id: str,
+        *,
+        recovers: bool = False,
+        execute: Callable[..., driver.Cursor] | None = None,
+    ) -> Kill | None:
+        """The kill that stops such a call, the widest first; None if there is none.
+
+        Args:
+            safety_class: the one that rules apply.
+            recovers: whether it takes back what other calls did: then only its own agent and run count.
+            execute: of an open transaction of the log, to look within it.
+
+        Raises:
+            SBError: that cannot be told, so the call must not run.
+        """
+        active = self._current(execute)
+        if not active:
+            return None
+        for kill in _fitting(active, agent, tool_id, run_id, recovers=recovers, classes=(safety_class,)):
+            return kill
+        return None
+
+    def active(self) -> list[Kill]:
+        """Every kill in force, oldest first; raises like `check`."""
+        return sorted(self._current().values(), key=lambda kill: kill.number)
+
+    def throw(
+        self, scope: KillScope | str, target: str, by: Decider, reason: str, *, wait_s: float = 1.0
+    ) -> Thrown:
+        """Stop calls: once this returns, none that the kill stops starts, except those it names as running.
+
+        Anybody may, since stopping has to be easy; the reason is required. Read-only calls are not announced, so one
+        that was admitted a moment before may still read.
+
+        Args:
+            target: the agent, tool id, safety class or run; "" for global.
+            wait_s: seconds to wait for the end of calls that were announced before.
+
+        Raises:
+            UsageError: scope, target or reason cannot be used.
+            StoreError: the kill is not on record, so it stops nothing.
+        """
+        known, target = parse_scope(str(scope), target)
+        facts = {"scope": str(known), "target": target, "reason": required(reason), "people": self._people()}
+        with self.log.write(power=True) as write:
+            number = self._statements.add(write, KILL_THROWN, facts, by, may_be_anybody=True)
+        kill = next(
+            (kill for kill in self.active() if kill.number == number - self.log.first_id),
+            None,
+        )
+        if kill is None:
+            raise StoreCorrupt("the kill was recorded and is not in force", "sb audit verify")
+        return Thrown(kill, tuple(self._wait(kill, wait_s)))
+
+    def lift(self, scope: KillScope | str, target: str, by: Decider, reason: str) -> Kill | None:
+        """Let calls run again.
+
+        Returns:
+            The kill if another operator has to lift it too, None once it is lifted.
+
+        Raises:
+            NotFoundError: there is no such kill.
+            DeniedError: this person may not lift it, or has done so already.
+            UsageError: scope, target or reason cannot be used.
+        """
+        key = parse_scope(str(scope), target)
+        facts = {"scope": str(key[0]), "target": key[1], "reason": required(reason)}
+        with self.log.write(power=True) as write:
+            kill = self._replayed().get(key)
+            if kill is None:
+                name = f"{key[0]}:{key[1]}" if key[1] else str(key[0])
+                raise NotFoundError(f"no kill of {name} is in force", "sb kill list")
+            if by.name in kill.lifted_by:
+                raise DeniedError(f"{by.name} has lifted {kill.name} already; another operator has to")
+            self._statements.add(write, KILL_LIFTED, facts, by, may_be_anybody=False)
+        return self._current().get(key)
+
+    def _people(self) -> int:
+        """How many operators have to lift what is thrown now."""
+        if not self._dual_control:
+            return 1
+        try:
+            return min(2, max(1, len(self.authority.roster().active())))
+        except SBError:
+            return 2  # who is enrolled cannot be told, and stopping cannot wait for it
+
+    def _wait(self, kill: Kill, wait_s: float) -> list[Intent]:
+        """The calls that it came too late for, once they have ended or the time is over."""
+        clock = self.log.clock
+        end = clock.monotonic() + wait_s
+        while True:
+            running = [intent for intent in Intents(self.log).running() if self._stops(kill, intent)]
+            if not running or clock.monotonic() >= end:
+                return running
+            clock.sleep(LOOK_EVERY_S)
+
+    def _stops(self, kill: Kill, intent: Intent) -> bool:
+        classes = self._classes(intent) if kill.scope is KillScope.CLASS else ()
+        recovers = intent.reverses is not None
+        only = {(kill.scope, kill.target): kill}
+        found = _fitting(
+            only, intent.agent, intent.tool_id, intent.run_id, recovers=recovers, classes=classes
+        )
+        return any(found)
+
+    def _classes(self, intent: Intent) -> tuple[str, ...]:
+        """The safety classes that an announced call may have."""
+        event = next(self.log.about(str(intent.id - self.log.first_id)), None)
+        declared = str((event.payload or {}).get("safety_class", "")) if event else ""
+        return (
+            (declared, SafetyClass.NETWORK) if declared == SafetyClass.READ_ONLY else (declared,)
+        )  # as ToolSpec.effective_class
+
+    def _current(self, execute: Callable[..., driver.Cursor] | None = None) -> _Active:
+        known, turn = self._known, self.log.turn
+        if turn == known.turn and (execute is not None or self.log.alone):
+            return known.active
+        rows = execute(_VERSION).fetchall() if execute is not None else self.log.database.query(_VERSION)
+        version = rows[0][0]
+        if version < known.version:
+            raise StoreCorrupt("kills have vanished from the log", "sb audit verify")
+        active = known.active if version == known.version else self._replayed()
+        if (version, turn) != (known.version, known.turn):
+            self._known = _Known(version, turn, active)
+        return active
+
+    def _replayed(self) -> _Active:
+        """What the log's statements add up to."""
+        active: _Active = {}
+        for statement in self._statements.read():
+            if statement.event.kind == KILL_LIFTED:
+                _lift(active, statement)
+            else:
+                kill = _thrown(statement)
+                before = active.get((kill.scope, kill.target))
+                people = kill.people if before is None else max(kill.people, before.people)
+                active[kill.scope, kill.target] = replace(kill, people=people)
+        return active
+
+
+def _fitting(
+    active: _Active, agent: str, tool_id: str, run_id: str, *, recovers: bool, classes: tuple[str, ...]
+) -> Iterator[Kill]:
+    own = [(KillScope.AGENT, agent), (KillScope.RUN, run_id)]
+    others = [(KillScope.GLOBAL, ""), (KillScope.TOOL, tool_id), *((KillScope.CLASS, one) for one in classes)]
+    for key in own if recovers else others + own:
+        if key in active:
+            yield active[key]
+
+
+def _thrown(statement: Statement) -> Kill:
+    """The kill of a statement; one that cannot be read might stop anything, so it stops everything."""
+    event, said = statement.event, statement.text
+    try:
+        scope, target = parse_scope(said["scope"], said["target"])
+        reason, people = said["reason"], int(statement.facts["people"])
+    except (KeyError, ValueError, TypeError, UsageError):
+        scope, target, people = KillScope.GLOBAL, "", 1
+        reason = f"row {event.seq} of the log is a kill that cannot be read"
+    at = iso(event.at / 1e6)
+    return Kill(event.seq, scope, target, statement.by, statement.signed, reason, at, people)
+
+
+def _lift(active: _Active, statement: Statement) -> None:
+    said = statement.text
+    key = next(
+        (key for key in active if (str(key[0]), key[1]) == (said.get("scope"), said.get("target"))), None
+    )
+    if key is None:
+        return
+    kill = active[key]
+    if statement.doubt:
+        active[key] = replace(kill, rejected=(*kill.rejected, f"by {statement.by}: {statement.doubt}"))
+        return
+    names = (*kill.lifted_by, *({statement.by} - set(kill.lifted_by)))
+    if len(names) >= kill.people:
+        del active[key]
+    else:
+        active[key] = replace(kill, lifted_by=names)
