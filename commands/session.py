@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sb.kernel.authority.authority import Authority
     from sb.kernel.authority.signing import Decider
     from sb.kernel.baselines.store import ContractBaselineStore
+    from sb.kernel.incidents.kill_switch import KillSwitch
     from sb.kernel.tooling.registry import ToolRegistry
     from sb.runtime import Runtime
     from sb.state import EventLog
@@ -68,6 +69,14 @@ def approval_queue(ctx: typer.Context) -> Approvals:
     return open_approvals(config, open_log(config))
 
 
+def kill_switch(ctx: typer.Context) -> KillSwitch:
+    """What is stopped in the existing database."""
+    from sb.runtime import open_kill_switch, open_log
+
+    config = configuration(ctx)
+    return open_kill_switch(config, open_log(config))
+
+
 def baselines(ctx: typer.Context, surface: str) -> tuple[ContractBaselineStore, ToolRegistry]:
     """The approved contracts of a surface of the existing database, and the tools of this process."""
     from sb.runtime import open_authority, open_baselines, open_log, open_registry
@@ -97,6 +106,18 @@ def decider(ctx: typer.Context, authority: Authority, name: str) -> Decider:
             f"note: no operator is enrolled, so this is recorded as {by.name} and proves nothing: sb operator init"
         )
     return by
+
+
+def anybody(ctx: typer.Context, authority: Authority, name: str) -> Decider:
+    """Who acts here where anybody may; a passphrase is asked for only of an operator who is named.
+
+    Args:
+        name: an operator or a label; "" for whoever is there.
+    """
+    from sb.kernel.authority.enrolment import anybody as find
+    from sb.kernel.authority.keys import KeyFolder
+
+    return find(authority, KeyFolder(configuration(ctx, quietly=True).home.keys), name, ask_secret)
 
 
 def ask_secret(prompt: str) -> str:

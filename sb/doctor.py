@@ -10,8 +10,8 @@ from sb.errors import SBError
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.findings import Finding, Status, calls_in_doubt, enforcement, log_standing, operators
-from sb.runtime import open_authority, open_registry
+from sb.kernel.findings import Finding, Status, calls_in_doubt, enforcement, kills, log_standing, operators
+from sb.runtime import open_authority, open_kill_switch, open_registry
 from sb.state import EventLog
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
@@ -40,6 +40,7 @@ def examine(config: Config) -> list[Finding]:
         findings += _guarded(
             "operators", lambda: operators(config, open_authority(config, EventLog(database)))
         )
+        findings += _guarded("killed", lambda: kills(open_kill_switch(config, EventLog(database))))
         findings += _guarded("baselines", lambda: _baselines(config, EventLog(database)))
         findings += _guarded("approvals", lambda: _approvals(EventLog(database)))
     finally:

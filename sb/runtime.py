@@ -26,6 +26,7 @@ from sb.kernel.compensation_wiring import executor_dispatcher
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
 from sb.kernel.durable.journal import WorkflowJournal
 from sb.kernel.events import AssumptionInvalidated, EventBus
+from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.memory import MemoryStore
 from sb.kernel.policy.rules import WrittenPolicy
 from sb.kernel.recovery.service import Recovery
@@ -120,6 +121,11 @@ class Runtime:
     def approvals(self) -> Approvals:
         """Calls that wait for a person."""
         return self.executor.approvals
+
+    @property
+    def kill(self) -> KillSwitch:
+        """Stops calls."""
+        return self.executor.kill
 
     def budget(self) -> RunBudget:
         """A fresh budget with the configured limits."""
@@ -217,6 +223,11 @@ def open_authority(config: Config, log: EventLog) -> Authority:
     return Authority(config.operators.file, log)
 
 
+def open_kill_switch(config: Config, log: EventLog) -> KillSwitch:
+    """What is stopped, for faces that only stop and lift."""
+    return KillSwitch(log, open_authority(config, log), dual_control=config.kill.dual_control)
+
+
 def open_baselines(
     config: Config, log: EventLog, authority: Authority, surface: str = KERNEL
 ) -> ContractBaselineStore:
@@ -272,6 +283,7 @@ def open_runtime(
             permissions=granted_permissions(config),
             contract_baseline_store=baselines,
             authority=authority,
+            kill_switch=open_kill_switch(config, log),
             approvals=_approval_settings(config),
             reversibility=config.reversibility,
             irreversibility_ceilings=config.irreversibility.ceilings(),

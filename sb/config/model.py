@@ -147,6 +147,17 @@ class Irreversibility:
 
 
 @dataclass(frozen=True)
+class Kill:
+    """Stopping agents, tools and runs."""
+
+    dual_control: bool = setting(
+        False,
+        kinds.boolean(),
+        "Once two operators are enrolled, what is killed from then on needs two of them to lift it.",
+    )
+
+
+@dataclass(frozen=True)
 class Operators:
     """Who may decide."""
 
@@ -259,6 +270,7 @@ class Config:
     shell: Shell = field(default_factory=Shell)
     approvals: Approvals = field(default_factory=Approvals)
     irreversibility: Irreversibility = field(default_factory=Irreversibility)
+    kill: Kill = field(default_factory=Kill)
     operators: Operators = field(default_factory=Operators)
     audit: Audit = field(default_factory=Audit)
     telemetry: Telemetry = field(default_factory=Telemetry)

@@ -16,6 +16,10 @@ from sb.decisions.namespace import (
     BUDGET_EXCEEDED,
     GRANT_MADE,
     GRANT_REVOKED,
+    INCIDENT_CLOSED,
+    INCIDENT_OPENED,
+    KILL_LIFTED,
+    KILL_THROWN,
     MEMORY_GET,
     MEMORY_PUT,
     OPERATOR_CHANGED,
@@ -84,6 +88,8 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"operators: {payload.get('how')} {payload.get('name')} by {payload.get('by')}" + _why(payload)
     if event.kind.startswith(("approval.", "grant.")):
         return _decision_sentence(event, payload)
+    if event.kind.startswith(("kill.", "incident.")):
+        return _incident_sentence(event, payload)
     if event.kind.startswith("recovery."):
         return _recovery_sentence(event, payload)
     if event.subject.tool_id:
@@ -104,6 +110,20 @@ def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"{payload.get('by')} says that {what} {_SETTLED.get(verdict, verdict)}{_why(payload)}"
     verb = "left as it is:" if event.kind == RECOVERY_DISMISSED else event.kind
     return f"{payload.get('by')} {verb} {what}{_why(payload)}"
+
+
+def _incident_sentence(event: Event, payload: dict[str, Any]) -> str:
+    signed = payload.get("signed")
+    found = signed.get("statement") if isinstance(signed, dict) else None
+    said = found if isinstance(found, dict) else {}
+    stopped = f"{said.get('scope')} {said.get('target', '')}".rstrip()
+    what = {
+        KILL_THROWN: f"KILLED {stopped}",
+        KILL_LIFTED: f"lifted the kill of {stopped}",
+        INCIDENT_OPENED: f"opened {said.get('severity')} incident {said.get('id')}, {said.get('title')}",
+        INCIDENT_CLOSED: f"closed incident {said.get('id')}",
+    }
+    return f"{payload.get('by')} {what.get(event.kind, event.kind)}{_why(payload)}"
 
 
 def _decision_sentence(event: Event, payload: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sb.decisions.namespace import OPERATOR_CHANGED
-from sb.errors import DeniedError, NotFoundError, UsageError
+from sb.errors import DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel.authority.authority import OPERATORS, Authority, Unauthorised
 from sb.kernel.authority.keys import KeyFile, KeyFolder, checked_name, make_key, name_from
 from sb.kernel.authority.root_file import EnrolledOperator, RootFile, Roster, new_entry
@@ -224,6 +224,27 @@ def login_name() -> str:
         return name_from(getpass.getuser())
     except (OSError, KeyError):  # a container's user need not be in the table
         return "operator"
+
+
+def anybody(authority: Authority, keys: KeyFolder, name: str, ask: Ask) -> Decider:
+    """Who acts here where anybody may: an operator whose key lies open in this home, or a label.
+
+    Args:
+        name: an operator whose passphrase is asked for too, or a mere label; "" for whoever is there.
+
+    Raises:
+        DeniedError: the passphrase of the operator who was named does not fit.
+    """
+    try:
+        active = {operator.name: operator for operator in authority.roster().active()}
+    except SBError:
+        active = {}  # who is enrolled cannot be relied on; what anybody may do must not wait for that
+    here = [known for known in keys.names() if known in active and name in ("", known)]
+    if len(here) == 1:
+        file = keys.enrolled(here[0], active[here[0]].public_key)
+        if name or not file.locked:
+            return file.unlock(ask(f"passphrase of {file.name}: ") if file.locked else "")
+    return Label(plain(name, one_line=True) or f"local:{login_name()}")
 
 
 def decider(authority: Authority, keys: KeyFolder, name: str, ask: Ask) -> Decider:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -81,6 +82,11 @@ class Kill:
         """What is stopped, by whom and why."""
         what = f"{self.scope} {self.target}" if self.target else "every agent"
         return f"{what} was killed by {self.by}: {self.reason}"
+
+    @property
+    def lift_command(self) -> str:
+        """What an operator types to let it go on."""
+        return f"sb kill --lift {shlex.quote(self.name)} --reason WHY"
 
     def to_dict(self) -> dict[str, Any]:
         return vars(self) | {

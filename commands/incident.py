@@ -1,0 +1,163 @@
+"""`sb incident`: put what went wrong on record, and work through it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.arguments import choice
+from sb.commands.diagnostics import note
+from sb.commands.session import anybody, decider, kill_switch
+
+from sb.errors import UsageError
+
+if TYPE_CHECKING:
+    from sb.kernel.incidents.incidents import Incident, Incidents
+    from sb.kernel.incidents.kill_switch import KillSwitch
+
+app = typer.Typer(
+    help="Put what went wrong on record, and work through it.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="Of the incident (inc_…).")]
+Reason = Annotated[str, typer.Option(help="Why; it is kept with the record, and required.")]
+As = Annotated[str, typer.Option("--as", help="The operator who decides; anybody may open.")]
+
+
+@app.command(name="open")
+def open_incident(
+    ctx: typer.Context,
+    title: Annotated[str, typer.Argument(help="What went wrong, in a few words.")],
+    severity: Annotated[
+        str, typer.Option(help="sev1 (the worst) to sev4, in place of what impact and reach say.")
+    ] = "",
+    impact: Annotated[
+        str, typer.Option(help="What happened: stopped, reversible, irreversible or exposed.")
+    ] = "",
+    reach: Annotated[str, typer.Option(help="How far it goes: run, agent or fleet.")] = "",
+    kill: Annotated[
+        str, typer.Option(metavar="SCOPE", help="Stop this first, such as agent:clerk or global.")
+    ] = "",
+    reason: Reason = "",
+    who: As = "",
+    as_json: AsJson = False,
+) -> None:
+    """Put an incident on record, stop what caused it, and show what to do."""
+    from sb.kernel.incidents.kill import parse_scope
+    from sb.kernel.incidents.severity import Impact, Reach, Severity
+
+    asked = {"severity": (severity, Severity), "impact": (impact, Impact), "reach": (reach, Reach)}
+    known: dict[str, Any] = {
+        name: choice(f"--{name}", text, kind) for name, (text, kind) in asked.items() if text
+    }
+    if severity and (impact or reach):
+        raise UsageError("the severity is given twice", "either --severity, or --impact and --reach")
+    if not reason.strip():
+        raise UsageError("an incident needs a reason", "--reason TEXT")
+    switch, incidents = _opened(ctx)
+    by = anybody(ctx, switch.authority, who)
+    running = switch.throw(*parse_scope(kill), by, reason).running if kill else ()
+    incident = incidents.open(title, by, reason, kill=kill, **known)
+    if as_json:
+        output.emit_json(_shown(incident) | {"running": [intent.call_id for intent in running]})
+        return
+    for intent in running:
+        output.line(f"still running: {intent.call_id} {intent.tool_id} by {intent.agent}")
+    _print(incident)
+
+
+@app.command(name="list")
+def list_incidents(
+    ctx: typer.Context,
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are closed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List open incidents, the worst first."""
+    _, incidents = _opened(ctx)
+    found = [incident for incident in incidents.all() if everything or incident.open]
+    found.sort(key=lambda incident: incident.severity)
+    if as_json:
+        output.emit_json({"items": [incident.to_dict() for incident in found]})
+    elif found:
+        output.table(["incident", "severity", "state", "since", "by", "stopped", "title"], map(_row, found))
+    else:
+        note("no incident is open")
+
+
+@app.command()
+def show(ctx: typer.Context, incident_id: Id, as_json: AsJson = False) -> None:
+    """Show one incident and its runbook: what to do, step by step, with the commands."""
+    _, incidents = _opened(ctx)
+    incident = incidents.get(incident_id)
+    if as_json:
+        output.emit_json(_shown(incident))
+    else:
+        _print(incident)
+
+
+@app.command()
+def close(
+    ctx: typer.Context, incident_id: Id, reason: Reason = "", who: As = "", as_json: AsJson = False
+) -> None:
+    """Say that an incident is over, and what came of it; what was stopped stays stopped."""
+    if not reason.strip():
+        raise UsageError("a decision needs a reason", "--reason TEXT")
+    switch, incidents = _opened(ctx)
+    incidents.get(incident_id)  # before a passphrase is asked for
+    incident = incidents.close(incident_id, decider(ctx, switch.authority, who), reason)
+    if as_json:
+        output.emit_json(incident.to_dict())
+    else:
+        output.line(f"{incident.id} is closed by {incident.closed_by}: {incident.outcome}")
+    for kill in switch.active():
+        if kill.name == incident.kill:
+            note(f"{kill.name} is still stopped: {kill.lift_command}")
+
+
+def _opened(ctx: typer.Context) -> tuple[KillSwitch, Incidents]:
+    from sb.kernel.incidents.incidents import Incidents
+
+    switch = kill_switch(ctx)
+    return switch, Incidents(switch.log, switch.authority)
+
+
+def _row(incident: Incident) -> tuple[object, ...]:
+    state = "open" if incident.open else "closed"
+    since = f"{incident.opened_at[:19]}Z"
+    return (
+        incident.id,
+        incident.severity,
+        state,
+        since,
+        incident.by,
+        incident.kill or "-",
+        incident.title,
+    )
+
+
+def _shown(incident: Incident) -> dict[str, Any]:
+    from sb.kernel.incidents.runbooks import runbook
+
+    return incident.to_dict() | {"runbook": [vars(step) for step in runbook(incident)]}
+
+
+def _print(incident: Incident) -> None:
+    from sb.kernel.incidents.runbooks import runbook
+
+    output.line(f"{incident.id}: {incident.title}")
+    how = f" ({incident.impact}, {incident.reach})" if incident.impact and incident.reach else ""
+    within = incident.severity.answer_within_min
+    output.line(f"severity: {incident.severity}{how}; somebody works on it within {within:,} minutes")
+    output.line(f"opened: {incident.opened_at[:19]}Z by {incident.by}: {incident.reason}")
+    output.line(f"stopped: {incident.kill or 'nothing'}")
+    if not incident.open:
+        output.line(f"closed: {incident.closed_at[:19]}Z by {incident.closed_by}: {incident.outcome}")
+        return
+    for number, step in enumerate(runbook(incident), 1):
+        output.line(f"{number:>2}. {step.text}")
+        if step.command:
+            output.line(f"      {step.command}")

@@ -1,0 +1,129 @@
+"""`sb kill`: stop every agent, or one agent, tool, class or run, and lift that."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import anybody, decider, kill_switch
+
+from sb.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from sb.kernel.incidents.kill import Kill, KillScope
+    from sb.kernel.incidents.kill_switch import KillSwitch
+
+app = typer.Typer(
+    help="Stop every agent, or one agent, tool, class or run, and lift that.",
+    add_completion=False,
+    rich_markup_mode=None,
+)
+_NAMED = ("agent", "tool", "run")  # what the log has a column for
+
+
+@app.command(no_args_is_help=True)
+def kill(
+    ctx: typer.Context,
+    scope: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCOPE", help="global, agent, tool, class or run, or agent:NAME and so on; or list."
+        ),
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The agent, tool id, safety class or run.")
+    ] = "",
+    lift: Annotated[bool, typer.Option("--lift", help="Let it go on.")] = False,
+    reason: Annotated[str, typer.Option(help="Why; it is kept with the decision, and required.")] = "",
+    wait: Annotated[
+        float, typer.Option(min=0.0, max=60.0, help="Seconds to wait for calls that are running.")
+    ] = 1.0,
+    who: Annotated[
+        str, typer.Option("--as", help="The operator who decides; anybody may stop, operators lift.")
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before everything is stopped.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Stop every agent, or one agent, tool, class or run, from the next call on; lift that; list what is stopped."""
+    from sb.kernel.incidents.kill import parse_scope
+
+    switch = kill_switch(ctx)
+    if scope == "list":
+        _list(switch, as_json)
+        return
+    known, whom = parse_scope(scope, target)
+    if not reason.strip():
+        raise UsageError("a decision needs a reason", "--reason TEXT")
+    if lift:
+        by = decider(ctx, switch.authority, who)
+        _lifted(switch.lift(known, whom, by, reason), f"{known} {whom}".rstrip(), as_json)
+        return
+    asks = not whom and not yes and sys.stdin.isatty() and sys.stdout.isatty()
+    if asks and not typer.confirm("stop every agent?"):
+        raise typer.Abort
+    throw(ctx, switch, known, whom, reason, wait_s=wait, who=who, as_json=as_json)
+
+
+def throw(
+    ctx: typer.Context,
+    switch: KillSwitch,
+    scope: KillScope,
+    target: str,
+    reason: str,
+    *,
+    wait_s: float,
+    who: str,
+    as_json: bool,
+) -> Kill:
+    """Stop it and say what is still running."""
+    thrown = switch.throw(scope, target, anybody(ctx, switch.authority, who), reason, wait_s=wait_s)
+    if as_json:
+        output.emit_json(thrown.to_dict())
+    else:
+        output.line(thrown.kill.sentence)
+        for intent in thrown.running:
+            output.line(f"still running: {intent.call_id} {intent.tool_id} by {intent.agent}")
+    if scope in _NAMED and not _on_record(switch, scope, target):
+        note(f"warning: no call of {scope} {target} is on record: is it spelled right?")
+    note(f"to let it go on: {thrown.kill.lift_command}")
+    return thrown.kill
+
+
+def _on_record(switch: KillSwitch, scope: str, target: str) -> bool:
+    agent, tool, run = (target if scope == name else "" for name in _NAMED)
+    return any(switch.log.events(limit=1, agent=agent, tool_id=tool, run_id=run))
+
+
+def _lifted(waiting: Kill | None, what: str, as_json: bool) -> None:
+    if as_json:
+        output.emit_json({"lifted": waiting is None, "kill": None if waiting is None else waiting.to_dict()})
+    elif waiting is None:
+        output.line(f"{what} may go on")
+    else:
+        output.line(f"{what} stays stopped until another operator lifts it too")
+    if waiting is not None:
+        raise typer.Exit(ExitCode.DENIED)
+
+
+def _list(switch: KillSwitch, as_json: bool) -> None:
+    found = switch.active()
+    if as_json:
+        output.emit_json({"items": [one.to_dict() for one in found]})
+    elif found:
+        output.table(["scope", "target", "since", "by", "signed", "reason", "lifted by"], map(_row, found))
+        for one in found:
+            for why in one.rejected:
+                note(f"warning: a lift of {one.name} does not count, {why}")
+    else:
+        note("nothing is stopped")
+
+
+def _row(kill: Kill) -> tuple[object, ...]:
+    agreed = (
+        f"{', '.join(kill.lifted_by)} ({len(kill.lifted_by)} of {kill.people})" if kill.lifted_by else "-"
+    )
+    signed = "yes" if kill.signed else "no"
+    return (kill.scope, kill.target or "-", f"{kill.at[:19]}Z", kill.by, signed, kill.reason, agreed)
