@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from sb.decisions.namespace import KILL_LIFTED, KILL_THROWN
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
-from sb.kernel import KillScope, KillSwitch, SafetyClass, ToolErrorCode, ToolExecutor, ToolRegistry
+from sb.kernel import (
+    KillScope,
+    KillSwitch,
+    RunContext,
+    SafetyClass,
+    ToolErrorCode,
+    ToolExecutor,
+    ToolRegistry,
+)
 from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
@@ -75,8 +83,6 @@ def test_an_executor_without_a_database_can_be_stopped_too() -> None:
     registry = ToolRegistry()
     registry.register_fn("a.read", "Read", lambda: 1)
     executor = ToolExecutor(registry)
-    from sb.kernel import RunContext
-
     ctx = RunContext.create("clerk")
     assert executor.execute(ctx, "a.read", {}).success
     KillSwitch(executor.event_log).throw("global", "", ADA, "stop")
@@ -118,14 +124,16 @@ def test_a_call_killed_while_it_waits_for_a_person_does_not_run(plant: Plant) ->
     assert plant.call("plant.drop").success
 
 
-def test_a_call_killed_between_its_checks_and_its_intent_does_not_run(plant: Plant) -> None:
+def test_a_call_killed_between_its_checks_and_its_intent_does_not_run(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ask = plant.executor.policy.evaluate
 
     def killed_meanwhile(*args: Any) -> Any:
         plant.other_process().throw("agent", "clerk", ADA, "just in time")
         return ask(*args)
 
-    plant.executor.policy.evaluate = killed_meanwhile  # type: ignore[method-assign]
+    monkeypatch.setattr(plant.executor.policy, "evaluate", killed_meanwhile)
     ctx = plant.context()
     assert "just in time" in plant.executor.execute(ctx, "plant.write", {}).error_message
     assert (plant.calls, plant.executor.in_doubt(), ctx.budget.tool_calls_used) == ([], [], 0)
@@ -264,7 +272,6 @@ def test_operators_that_cannot_be_relied_on_lift_nothing(plant: Plant) -> None:
     (plant.folder / "operators.json").write_text("not json")
     fresh = Plant(plant.folder, plant.clock)
     assert not fresh.call().success
-    assert fresh.kill.check("clerk", "plant.read", SafetyClass.READ_ONLY, "run_1") if False else True
     with pytest.raises(SBError):
         fresh.kill.active()
 

@@ -175,9 +175,7 @@ class Recorder:
         said = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE or bool(call.approval_id)
         with self.log.write(power=self._power or irreversible) as write:
-            self.refuse_killed(
-                call, write.execute
-            )  # a kill that is committed before this comes before the call
+            self.refuse_killed(call, write.execute)  # a kill committed before this precedes the call
             if call.step:
                 self.intents.refuse_known_step(write.execute, step)
             self._announce(write, call.ctx)
