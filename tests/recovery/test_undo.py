@@ -291,3 +291,19 @@ def test_agents_cannot_call_what_undoes(shop: Shop) -> None:
     made = shop.ref(write(shop, "f", "x"))
     refused = shop.call("files.restore", **made.reversal_args)
     assert (refused.error_code, (shop.files / "f").exists()) == (ToolErrorCode.PERMISSION_DENIED, True)
+
+
+def test_what_a_killed_agent_did_can_still_be_undone(shop: Shop) -> None:
+    from sb.kernel.incident_response import KillScope
+
+    ref = shop.done()
+    kill = shop.runtime.executor.kill
+    kill.throw(KillScope.GLOBAL, "", ADA, "something is wrong", wait_s=0)
+    assert "something is wrong" in shop.call().error_message
+    assert shop.runtime.watch()[0].unclear == []
+    kill.throw(KillScope.AGENT, "recovery", ADA, "recovery too", wait_s=0)
+    stopped = shop.runtime.recovery.undo(ref, ADA, "wrong")
+    assert (stopped.state, "recovery too" in stopped.detail) == ("failed", True)
+    kill.lift(KillScope.AGENT, "recovery", ADA, "it may go on")
+    assert shop.runtime.recovery.undo(shop.ref(ref.mutation_id), ADA, "wrong").state == "reversed"
+    assert not shop.call().success

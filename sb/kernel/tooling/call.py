@@ -97,7 +97,6 @@ class ToolCall:
         approval_id, grant_id: what lets it pass although there are `reasons` for which a person has to decide.
         assumptions: what justifies it, as its caller says.
         recovery: set for calls that recover from others; they have rules of their own.
-        recovers: whether it takes back what other calls did: a kill stops it only by its own agent or run.
         way_back: how it is undone; set for calls that are `bound` to one.
         reach, debt: what is set aside of the run's blast radius and irreversibility.
         mutation_id: names what it changed.
@@ -136,7 +135,6 @@ class ToolCall:
     reach: float | None = None
     debt: tuple[RiskDimension, float] | None = None
     mutation_id: str = ""
-    recovers: bool = False
 
     def found(self, tool: RegisteredTool) -> None:
         """The look-up gave this tool."""

@@ -208,7 +208,7 @@ class Recorder:
                 call.tool_id,
                 call.spec.effective_class,
                 ctx.run_id,
-                recovers=call.recovers,
+                recovers=call.recovery is not None,
                 execute=execute,
             )
         except SBError as error:
