@@ -150,7 +150,9 @@ class ConsoleApp(App[None]):
         if look.version is None:
             self.read_failed(look.trouble)
             return
-        self._operators = look.operators
+        if look.operators != self._operators:
+            self._operators = look.operators
+            self._show_status()
         before, self._version = self._version, look.version
         if before is not None and before[0] != look.version[0]:
             for screen in self._all_sections():
@@ -244,12 +246,14 @@ class ConsoleApp(App[None]):
             self.find_on("audit", f"run:{reference}")
         elif reference.startswith("apr_"):
             self.find_on("approvals", reference)
+        elif reference.startswith(("esc_", "mut_")):
+            self.find_on("recovery", reference)
         else:
             self.open_record(reference)
 
     def open_target(self, target: Target) -> None:
         """Go where a line of Home leads."""
-        if isinstance(target.record, str) and target.section in ("approvals", "contracts"):
+        if isinstance(target.record, str) and target.section in ("approvals", "contracts", "recovery"):
             self.find_on(target.section, target.record)
         elif target.record is not None:
             self.open_record(target.record)

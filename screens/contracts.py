@@ -38,11 +38,6 @@ class ContractsScreen(Deciding):
     parts = ("contracts", LISTS, RECORDS)
     heading = "Contracts"
     BINDINGS = bindings("contracts")
-    DEFAULT_CSS = """
-    ContractsScreen .stack > * { height: 1fr; }
-    ContractsScreen .stack > .second { height: 2fr; border-top: solid $panel; }
-    ContractsScreen .stack > .second:focus { border-top: solid $primary; }
-    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from sb.screens.dialogs import DecisionScreen, PassphraseScreen
 from sb.screens.reading import trouble_of
@@ -20,11 +20,26 @@ from sb.errors import DeniedError, SBError
 from sb.kernel.authority.signing import Decider
 
 Item = TypeVar("Item")
+WORK = ("decide", "dry run")  # groups of workers
 LOOK_FOR_THE_END_S = 0.2  # seconds between looks whether the console is closing
 
 
 class Deciding(Section):
     """A section on which things are decided."""
+
+    failure: ClassVar[str] = "not decided"  # the title of what is said of one that failed
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a decision, or a dry run of one, is under way here."""
+        own = [worker for worker in self.workers if worker.node is self and not worker.is_finished]
+        return any(worker.group in WORK for worker in own)
+
+    def refuses_more(self) -> bool:
+        """Whether something is under way here, whose outcome would be lost with a newer one; says so."""
+        if self.at_work:
+            self.console_app.say("wait: the one before is still under way")
+        return self.at_work
 
     def ask(
         self, question: Question, items: Sequence[Item], act: Callable[[Item, Decider, str], str]
@@ -34,7 +49,7 @@ class Deciding(Section):
         Args:
             act: decides one item, with who decides and why; returns what to say about it.
         """
-        if self.console_app.read_only:
+        if self.console_app.read_only or self.refuses_more():
             return
 
         def answered(reason: str | None) -> None:
@@ -96,4 +111,4 @@ class Deciding(Section):
             super().failed(error)
 
     def notify_failure(self, text: str) -> None:
-        self.app.notify(text, title="not decided", severity="error", timeout=8, markup=False)
+        self.app.notify(text, title=self.failure, severity="error", timeout=8, markup=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from sb.screens.actions import ASKING, Action, bindings
 from sb.screens.reading import safe
 from sb.screens.state.approvals import Question
@@ -102,6 +104,38 @@ class DecisionScreen(ModalScreen[str | None]):
             self.query_one(".wrong", Static).update(safe(wrong))
         else:
             self.dismiss(reason)
+
+
+class ResultScreen(ModalScreen[str | None]):
+    """Asks what a call in doubt gave, as JSON; "" where that is not known, None to leave it."""
+
+    BINDINGS = [Binding("escape", "cancel", "leave it")]
+    DEFAULT_CSS = "ResultScreen { align: center middle; }" + DIALOG_CSS
+
+    def __init__(self, tool_id: str) -> None:
+        super().__init__()
+        self._tool_id = tool_id
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog", can_focus=False):
+            yield Static(safe(f"What did {self._tool_id} give?", one_line=True), classes="title")
+            yield Static("Undoing it may need that, such as the id of what was made.")
+            yield Input(placeholder='as JSON, {"id": 7}; empty if it is not known', id="result")
+            yield Static("", classes="wrong")
+            yield Static("enter goes on, and decides nothing yet; esc leaves it", classes="hint")
+
+    @on(Input.Submitted)
+    def _entered(self, message: Input.Submitted) -> None:
+        given = message.value.strip()
+        try:
+            json.loads(given or "null")
+        except ValueError as error:
+            self.query_one(".wrong", Static).update(safe(f"this is not JSON: {error}"))
+        else:
+            self.dismiss(given)
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)
 
 
 class PassphraseScreen(ModalScreen[str | None]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 
-from sb.screens.actions import LISTS
+from sb.screens.actions import LISTS, bindings
 from sb.screens.row_list import RowList
 from sb.screens.section import Section
 from sb.screens.state.events import TIMELINE_COLUMNS, timeline_rows
@@ -14,7 +14,9 @@ from textual import on
 from textual.containers import Container
 from textual.widget import Widget
 
+from sb.kernel.log_search import events_at
 from sb.kernel.runs import first_events
+from sb.state import Event
 
 EMPTY = "No runs yet. What agents do appears here as it happens.\n\nsb demo makes some."
 
@@ -25,6 +27,7 @@ class RunsScreen(Section):
     name_ = "runs"
     parts = ("runs", LISTS)
     heading = "Runs"
+    BINDINGS = bindings("runs")
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,6 +84,19 @@ class RunsScreen(Section):
             self.timeline.focus()
         else:
             self.console_app.open_record(message.key)
+
+    def action_undo(self) -> None:
+        seq = self.timeline.listing.current
+        if self.timeline.has_focus and seq is not None:
+            self.read("call", lambda: events_at(self.records.log(), [seq]).get(seq), self._undo)
+        else:
+            self.console_app.say("nothing to undo here: enter leads to the run's calls")
+
+    def _undo(self, event: Event | None) -> None:
+        if event is None or not event.subject.call_id.startswith("call_"):
+            self.console_app.say("nothing to undo here: this is no call")
+        else:
+            self.console_app.find_on("recovery", event.subject.call_id)
 
     def start_over(self) -> None:
         self.firsts, self._chosen = array("q"), None

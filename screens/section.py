@@ -28,6 +28,9 @@ Section .split > .second { border-top: solid $panel; }
 Section .split > .second:focus { border-top: solid $primary; }
 Section.-wide .split > .second { border-top: none; border-left: solid $panel; }
 Section.-wide .split > .second:focus { border-left: solid $primary; }
+Section .stack > * { height: 1fr; }
+Section .stack > .second { height: 2fr; border-top: solid $panel; }
+Section .stack > .second:focus { border-top: solid $primary; }
 """
 
 

@@ -15,6 +15,7 @@ from sb.kernel.approvals.approval import MICROSECONDS, OPEN, Approval, ApprovalS
 from sb.kernel.approvals.description import description
 from sb.kernel.approvals.watching import Change, standing
 from sb.kernel.contracts import SafetyClass
+from sb.kernel.tooling.admission import RECOVERY
 from sb.text import revealed
 
 APPROVAL_COLUMNS = (
@@ -116,6 +117,8 @@ _CONSEQUENCE = {
     "revoke": "What was approved does not run any more. This cannot be taken back.",
 }
 
+_OF_REVERSALS = "What recovery asks for is performed on Recovery: a there agrees and performs it at once."
+
 
 def question(verb: str, about: Sequence[Approval | Grant]) -> Question:
     """What to ask before these are approved, denied or revoked."""
@@ -129,9 +132,11 @@ def question(verb: str, about: Sequence[Approval | Grant]) -> Question:
     irreversible = any(
         isinstance(item, Approval) and item.safety_class == SafetyClass.DESTRUCTIVE for item in about
     )
+    reversals = any(isinstance(item, Approval) and item.agent == RECOVERY for item in about)
+    consequence = _OF_REVERSALS if reversals and verb == "approve" else _CONSEQUENCE[verb]
     return Question(
         f"{verb.capitalize()} {'this' if one else f'these {len(about):,}'}?",
-        (*lines, "", _CONSEQUENCE[verb]),
+        (*lines, "", consequence),
         verb != "deny" and (irreversible or verb == "revoke"),
         len(about),
     )

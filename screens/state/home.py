@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sb.screens.state.approvals import approval_row
@@ -10,12 +11,15 @@ from sb.screens.state.contracts import contract_row, ordered
 from sb.screens.state.events import event_row
 from sb.screens.state.listing import Column, Row
 from sb.screens.state.records import Records
+from sb.screens.state.recovery import UNDECIDED
 
-from sb.kernel.approvals.approval import ApprovalState
+from sb.duration import human_duration
+from sb.kernel.approvals.approval import MICROSECONDS, ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.findings import Finding, Status, enforcement, log_standing, operators
+from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
 from sb.kernel.tooling.intents import Intents
 from sb.state import EventLog
 
@@ -27,6 +31,7 @@ _NEED_A_LOOK = {
     BaselineStatus.CHANGED: "its contract is not the approved one",
     BaselineStatus.UNREADABLE: "whether it was approved cannot be told",
 }
+_NOT_REVERSED = (Standing.FAILED, Standing.NO_WAY_BACK, Standing.EXPIRED)
 NOTHING = "Nothing needs you. What agents ask of a person appears here."
 
 
@@ -71,7 +76,7 @@ def quickly(records: Records) -> dict[str, tuple[HomeLine, ...]]:
     """What is read at once."""
     log = records.log()
     return {
-        "needs": (*_requests(ApprovalQueue(log)), *_broken(log), *_doubtful(log)),
+        "needs": (*_needs(log), *_broken(log), *_doubtful(log)),
         "enforced": tuple(_finding(finding) for finding in enforcement(records.config)),
         "last": tuple(_last(log)),
     }
@@ -106,19 +111,45 @@ def _last(log: EventLog) -> Iterator[HomeLine]:
         yield HomeLine(Row(cells, row.tone), Target("audit", event.seq))
 
 
-def _requests(queue: ApprovalQueue) -> Iterator[HomeLine]:
-    """The requests that wait, the soonest to expire first."""
+def _needs(log: EventLog) -> Iterator[HomeLine]:
+    """The requests and the reversals that wait; a reversal's request is decided, and performed, on Recovery."""
+    escalations = Escalations(log).page(limit=0)
+    reversals = {one.approval_id for one in escalations if one.standing is Standing.WAITING}
+    yield from _requests(ApprovalQueue(log), reversals)
+    yield from _reversals(escalations, int(log.clock.now() * 1e6))
+
+
+def _requests(queue: ApprovalQueue, reversals: set[str]) -> Iterator[HomeLine]:
+    """The requests that wait and are no reversals, the soonest to expire first."""
     numbers, now = queue.numbers(states=[ApprovalState.WAITING]), queue.now()
-    found = queue.numbered(numbers[:MOST_OF_A_KIND])
-    for number in numbers[:MOST_OF_A_KIND]:
-        if number in found:
-            row = approval_row(found[number], now)
-            text = f"{row.cells[2]} wants {row.cells[5]}"
-            target = Target("approvals", found[number].id)
-            yield HomeLine(Row((row.cells[0], f"{row.cells[1]} left", text), row.tone), target)
-    if len(numbers) > MOST_OF_A_KIND:
-        text = f"and {len(numbers) - MOST_OF_A_KIND:,} more requests"
-        yield HomeLine(Row(("waiting", "", text), "warn"), Target("approvals"))
+    found = queue.numbered(numbers[: MOST_OF_A_KIND + len(reversals)])
+    others = [found[number] for number in numbers if number in found and found[number].id not in reversals]
+    for approval in others[:MOST_OF_A_KIND]:
+        row = approval_row(approval, now)
+        text = f"{row.cells[2]} wants {row.cells[5]}"
+        target = Target("approvals", approval.id)
+        yield HomeLine(Row((row.cells[0], f"{row.cells[1]} left", text), row.tone), target)
+    more = len(numbers) - len(reversals) - MOST_OF_A_KIND
+    if more > 0:
+        yield HomeLine(Row(("waiting", "", f"and {more:,} more requests"), "warn"), Target("approvals"))
+
+
+def _reversals(escalations: Sequence[Escalation], now: int) -> Iterator[HomeLine]:
+    """One line on those that wait, and one on what else lost its reason."""
+    waiting = [one for one in escalations if one.standing in UNDECIDED]
+    if waiting:
+        first = min(waiting, key=lambda one: one.expires_at or 0)
+        count = "1 reversal waits" if len(waiting) == 1 else f"{len(waiting):,} reversals wait"
+        left = human_duration(((first.expires_at or 0) - now) / MICROSECONDS)
+        target = Target("recovery", first.id)
+        text = f"{count} for a person: {first.why}"
+        yield HomeLine(Row((str(first.standing), f"{left} left", text), "warn"), target)
+    failed = [one for one in escalations if one.standing in _NOT_REVERSED]
+    if failed:
+        first, counts = failed[0], Counter(str(one.standing) for one in failed)
+        text = ", ".join(f"{count:,} {standing}" for standing, count in counts.items())
+        text = f"{text}: {first.why}"
+        yield HomeLine(Row(("failed", "reversals", text), "error"), Target("recovery", first.id))
 
 
 def _broken(log: EventLog) -> Iterator[HomeLine]:
@@ -131,10 +162,10 @@ def _doubtful(log: EventLog) -> Iterator[HomeLine]:
     doubtful = Intents(log).in_doubt()
     for intent in doubtful[:MOST_OF_A_KIND]:
         text = f"{intent.agent}: nobody knows whether {intent.tool_id} happened ({intent.call_id})"
-        yield HomeLine(Row(("in doubt", "call", text), "warn"), Target("runs", intent.call_id))
+        yield HomeLine(Row(("in doubt", "call", text), "warn"), Target("recovery", intent.call_id))
     if len(doubtful) > MOST_OF_A_KIND:
         text = f"and {len(doubtful) - MOST_OF_A_KIND:,} more calls"
-        yield HomeLine(Row(("in doubt", "call", text), "warn"), Target("audit"))
+        yield HomeLine(Row(("in doubt", "call", text), "warn"), Target("recovery"))
 
 
 def _contracts(store: ContractBaselineStore) -> Iterator[HomeLine]:

@@ -11,6 +11,7 @@ from sb.screens.state.events import EVENT_COLUMNS, event_row
 from sb.screens.state.home import Home, quickly, thoroughly
 from sb.screens.state.listing import Column, Row
 from sb.screens.state.records import Records
+from sb.screens.state.recovery import OPEN_VIEW, RECOVERY_COLUMNS, listed, recovery_row
 from sb.screens.state.runs import RUN_COLUMNS, run_row
 
 from sb.kernel.approvals.approval import OPEN
@@ -59,6 +60,12 @@ def _contracts(records: Records) -> PlainScreen:
     return _table(CONTRACT_COLUMNS, [contract_row(entry) for entry in entries], len(entries))
 
 
+def _recovery(records: Records) -> PlainScreen:
+    found, now = listed(records.log(), OPEN_VIEW), int(records.clock.now() * 1e6)
+    rows = [(item.name, *recovery_row(item, now).cells) for item in found.items]
+    return PlainScreen(("id", *(column.title for column in RECOVERY_COLUMNS)), rows, found.total)
+
+
 def _runs(records: Records) -> PlainScreen:
     firsts = first_events(records.log())
     found = runs_at(records.log(), firsts[:MOST_ROWS])
@@ -76,6 +83,7 @@ PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
     "home": _home,
     "approvals": _approvals,
     "contracts": _contracts,
+    "recovery": _recovery,
     "runs": _runs,
     "audit": _audit,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sb.config import Config
 from sb.errors import SBError
@@ -20,6 +21,9 @@ from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.state import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
+
+if TYPE_CHECKING:
+    from sb.runtime import Runtime
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class Records:
         self.clock = clock
         self.ids = ids
         self._lock = threading.Lock()
+        self._opening = threading.Lock()
+        self._runtime: Runtime | None = None
         self._logs: dict[str, EventLog] = {}
         self._baselines: dict[tuple[str, str], tuple[EventLog, ContractBaselineStore]] = {}
         self._file: tuple[int, int] | None = None
@@ -76,6 +82,22 @@ class Records:
         """The queue, to decide."""
         return Approvals(self.log("write"), self.authority("write"))
 
+    def runtime(self) -> Runtime:
+        """Everything that reversals run through, opened with the first use and kept.
+
+        Raises:
+            ConfigError: the configuration is wrong.
+            StoreError: there is no database, or it cannot be used.
+        """
+        from sb.runtime import open_runtime
+
+        with self._opening:
+            if self._runtime is None:
+                database = open_database(self.config.database, create=False)  # the runtime would make one
+                database.close()
+                self._runtime = open_runtime(self.config, clock=self.clock, ids=self.ids)
+            return self._runtime
+
     def baselines(self, use: str, surface: str = KERNEL) -> ContractBaselineStore:
         """The approved contracts of a surface; what was added up of them is kept for each use."""
         log, place = self.log(use), (use, surface)
@@ -98,7 +120,7 @@ class Records:
             return Look(None, f"no database at {self.config.database} ({error.strerror})")
         file = (found.st_dev, found.st_ino)
         if self._file not in (None, file):
-            self.close()
+            self._close_all()
             self._generation += 1
         self._file = file
         try:
@@ -120,7 +142,17 @@ class Records:
         return self._operators[1]
 
     def close(self) -> None:
-        """Close every connection; the next use opens it again."""
+        """Close every connection, and anchor what was written; the next use opens it again."""
+        with self._opening:
+            if self._runtime is not None:
+                self._runtime.log.anchor_head()
+        self._close_all()
+
+    def _close_all(self) -> None:
+        with self._opening:
+            if self._runtime is not None:
+                self._runtime.database.close()
+                self._runtime = None
         with self._lock:
             while self._logs:
                 self._logs.popitem()[1].database.close()

@@ -176,10 +176,16 @@ def _hang(text: str) -> None:
 
 
 @pytest.fixture
-def agents(home: Path, clock: FakeClock, ids: CountingIds) -> Iterator[Agents]:
+def settings() -> str:
+    """What stands in this home's config.yaml."""
+    return "database: brain.db\nfiles: {roots: []}\n"
+
+
+@pytest.fixture
+def agents(home: Path, settings: str, clock: FakeClock, ids: CountingIds) -> Iterator[Agents]:
     home.mkdir(mode=0o700)
     (home / "digest.key").write_bytes(b"k" * 32)
-    (home / "config.yaml").write_text("database: brain.db\nfiles: {roots: []}\n", encoding="utf-8")
+    (home / "config.yaml").write_text(settings, encoding="utf-8")
     with open_runtime(clock=clock, ids=ids) as runtime:
         yield Agents(runtime, clock, ids)
 

@@ -39,13 +39,30 @@ def test_hostile_text_is_shown_and_does_nothing_on_any_screen(
     agents.runtime.approvals.deny(agents.pay("eve" + hostile), Label(name), hostile[:500])
     agents.runtime.registry.register_fn("x.y", name, lambda: 1, description=hostile[:20_000])
     agents.call("x.y", {})
+    agents.call("bank.hang", {"text": hostile}, agent=name)
     painted: list[str] = []
 
     async def script(pilot: Pilot[None]) -> None:
-        for keys in (["1"], ["2"], ["enter"], ["z"], ["d"], ["escape"], ["f"], ["3"], ["enter"], ["4"]):
+        for keys in (
+            ["1"],
+            ["2"],
+            ["enter"],
+            ["z"],
+            ["d"],
+            ["escape"],
+            ["f"],
+            ["3"],
+            ["enter"],
+            ["4"],
+            ["enter"],
+            ["z"],
+            ["f"],
+            ["f"],
+            ["5"],
+        ):
             await console.press(pilot, *keys)
             painted.append(console.text())
-        for keys in (["enter"], ["enter"], ["z"], ["5"], ["slash"]):
+        for keys in (["enter"], ["enter"], ["z"], ["6"], ["slash"]):
             await console.press(pilot, *keys)
         console.app.post_message(Paste(hostile[:2_000]))
         await console.shows(pilot, "filter: ")
@@ -71,6 +88,7 @@ def test_hostile_text_does_nothing_in_plain_lines(
 ) -> None:
     agents.work(1, text=hostile)
     agents.pay(hostile)
+    agents.call("bank.hang", {"text": hostile}, agent=hostile[:60])
     shown = sb("console", "--plain", screen)
     assert shown.code == 0
     assert shown.out
@@ -101,7 +119,27 @@ def test_no_query_runs_on_the_thread_that_paints(
 
     async def script(pilot: Pilot[None]) -> None:
         monkeypatch.setattr(Database, "query", query)
-        for key in ("2", "j", "f", "t", "3", "j", "4", "j", "enter", "enter", "5", "G", "g", "v", "1", "r"):
+        for key in (
+            "2",
+            "j",
+            "f",
+            "t",
+            "3",
+            "j",
+            "4",
+            "j",
+            "f",
+            "5",
+            "j",
+            "enter",
+            "enter",
+            "6",
+            "G",
+            "g",
+            "v",
+            "1",
+            "r",
+        ):
             await console.press(pilot, key)
         assert threads
         assert threading.get_ident() not in threads
@@ -114,7 +152,7 @@ def test_only_the_rows_around_the_screen_are_fetched(agents: Agents, console: Co
 
     async def script(pilot: Pilot[None]) -> None:
         fetched: set[int] = set()
-        await console.press(pilot, "5")
+        await console.press(pilot, "6")
         rows = console.app.screen.query_one("#events", RowList)
         put = rows.put
 
@@ -138,7 +176,7 @@ def test_a_database_that_is_gone_is_said_the_rows_stay_and_it_is_read_when_it_is
     path, away = home / "brain.db", home / "away.db"
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "j")
+        await console.press(pilot, "6", "j")
         path.rename(away)
         await console.shows(pilot, "trying again: no database at")
         assert "former" in console.text()
@@ -160,7 +198,7 @@ def test_another_database_in_its_place_is_read_from_the_start(
         runtime.executor.execute(RunContext.create("courier"), "files.list", {"path": "/nowhere"})
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "G")
+        await console.press(pilot, "6", "G")
         for suffix in ("", "-wal", "-shm"):
             (home / f"brain.db{suffix}").unlink(missing_ok=True)
         await console.shows(pilot, "trying again: no database at")
@@ -189,7 +227,7 @@ def test_a_locked_database_is_said_and_waited_for(agents: Agents, console: Conso
     agents.work(2)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5")
+        await console.press(pilot, "6")
         real = console.records.log
         console.records.log = _locked  # type: ignore[method-assign, assignment]
         await console.press(pilot, "r")

@@ -27,12 +27,12 @@ def test_every_screen_looks_as_it_did(agents: Agents, console: Console, size: tu
 
     async def script(pilot: Pilot[None]) -> None:
         console.snapshot(name("home", size))
-        await console.press(pilot, "4", "j")
+        await console.press(pilot, "5", "j")
         await console.press(pilot, "j")
         console.snapshot(name("runs", size))
         await console.press(pilot, "enter", "j", "enter")
         console.snapshot(name("call", size))
-        await console.press(pilot, "5")
+        await console.press(pilot, "6")
         console.snapshot(name("audit", size))
 
     console(script, size)
@@ -48,7 +48,7 @@ def test_a_screen_without_rows_says_what_will_appear_there(
         console.snapshot(name("approvals-empty", size))
         await console.press(pilot, "t")
         assert "Nothing is approved in advance" in console.text()
-        await console.press(pilot, "4")
+        await console.press(pilot, "5")
         assert "No runs yet" in console.text()
 
     console(script, size)
@@ -60,7 +60,7 @@ def test_what_agents_do_appears_by_itself_and_the_cursor_stays_on_its_record(
     agents.work(2)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "j")
+        await console.press(pilot, "6", "j")
         rows = console.app.screen.query_one("#events", RowList)
         before = rows.listing.current
         agents.work(30, text="fresh")
@@ -77,7 +77,7 @@ def test_a_filter_shows_what_fits_and_how_much_that_is_and_escape_clears_it(
     agents.work(3, agent="courier")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "slash")
+        await console.press(pilot, "6", "slash")
         console.app.screen.query_one(Input).value = "tool:look agent:clerk"
         await console.shows(pilot, "3 of 21")
         assert console.text().count("bank.look") == 3
@@ -99,7 +99,7 @@ def test_verification_says_when_the_log_was_whole_and_names_what_is_not(
     agents.work(4)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "v")
+        await console.press(pilot, "6", "v")
         assert "whole at 08:00:04" in console.text()
         await console.says(pilot, "the log is whole: 11 rows")
         with agents.runtime.database.write() as execute:
@@ -117,7 +117,7 @@ def test_pause_keeps_the_picture_and_says_so(agents: Agents, console: Console) -
     agents.work(1)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "p")
+        await console.press(pilot, "6", "p")
         assert "PAUSED" in console.text()
         agents.work(1, text="unseen")
         await pilot.pause(0.1)
@@ -130,7 +130,7 @@ def test_pause_keeps_the_picture_and_says_so(agents: Agents, console: Console) -
 
 def test_help_shows_every_action_of_the_screen_and_closes(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "question_mark")
+        await console.press(pilot, "6", "question_mark")
         for action in console.app.available()[:9]:
             assert action.help[:40] in console.text()
         await console.press(pilot, "escape")
@@ -148,7 +148,7 @@ def test_the_palette_does_what_is_typed_and_opens_records(agents: Agents, consol
     )
 
     async def script(pilot: Pilot[None]) -> None:
-        for typed, expected in (("go to aud", "[5 Audit]"), (call_id, "arguments, redacted")):
+        for typed, expected in (("go to aud", "[6 Audit]"), (call_id, "arguments, redacted")):
             await pilot.press("colon")
             console.app.screen.query_one(Input).value = typed
             await console.shows(pilot, typed.split()[-1])
@@ -182,7 +182,7 @@ def test_long_values_are_folded_until_asked_for(agents: Agents, console: Console
     agents.work(1, text="long " * 600 + "END")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "j", "enter")
+        await console.press(pilot, "6", "j", "enter")
         assert "characters in all; z shows everything" in console.text()
         assert "END" not in console.text()
         view = console.app.screen.query_one(DocumentView)

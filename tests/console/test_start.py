@@ -40,10 +40,12 @@ def test_plain_lines_hold_what_the_screens_show(sb: CommandLine, agents: Agents)
     agents.work(2)
     approval_id = agents.pay()
     agents.change_contract()
+    agents.call("bank.hang", {"text": "x"})
     expected = {
         "home": "waiting",
         "approvals": approval_id,
         "contracts": "changed   bank.look",
+        "recovery": "bank.hang",
         "runs": "keep the books",
         "audit": "ok bank.look",
     }
@@ -114,7 +116,7 @@ def test_in_a_real_terminal_it_shows_home_follows_a_resize_and_quits(agents: Age
     terminal = Terminal(home, 80, 24)
     terminal.read_until("Nothing needs you")
     terminal.read_until("READ-ONLY")
-    terminal.type("5")
+    terminal.type("6")
     terminal.read_until("bank.look(account=DE-1)")
     terminal.seen = ""
     terminal.resize(120, 40)

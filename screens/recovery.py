@@ -1,0 +1,337 @@
+"""What has to be recovered, what would undoing it do, and what does a person decide about it?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.deciding import Deciding
+from sb.screens.dialogs import ResultScreen
+from sb.screens.document_view import DocumentView
+from sb.screens.reading import trouble_of
+from sb.screens.row_list import RowList
+from sb.screens.state.recovery import (
+    ALL_VIEW,
+    CHANGES_VIEW,
+    MOST_ITEMS,
+    OPEN_VIEW,
+    RECOVERY_COLUMNS,
+    VIEWS,
+    Item,
+    Listed,
+    listed,
+    located,
+    recovery_row,
+)
+from sb.screens.state.recovery_record import (
+    Asked,
+    Detail,
+    DryRun,
+    read_detail,
+    recovery_document,
+    recovery_question,
+)
+from textual import on
+from textual.containers import Container
+from textual.widget import Widget
+
+from sb.errors import CheckFailed, DeniedError, SBError, StoreError
+from sb.kernel.authority.signing import Decider
+from sb.kernel.recovery.escalations import UNSETTLED, Escalation
+from sb.kernel.tooling.intents import Intent
+
+if TYPE_CHECKING:
+    from sb.kernel.recovery.service import Undone
+
+EMPTY = {
+    OPEN_VIEW: "Nothing has to be recovered.\n\nCalls that lost their reason, and calls in doubt, appear here."
+    "\nf shows what was settled, and what could be undone.",
+    ALL_VIEW: "Nothing ever had to be recovered.\n\nf shows what could be undone.",
+    CHANGES_VIEW: "No call has changed anything that is on record.\n\nsb demo makes some.",
+}
+VERDICTS = {"happened": "done", "not_happened": "not-done", "compensate": "compensate"}
+
+
+class RecoveryScreen(Deciding):
+    """What a person has to look at, the soonest to run out first, and the one under the cursor in full."""
+
+    name_ = "recovery"
+    parts = ("recovery", LISTS, RECORDS)
+    heading = "Recovery"
+    failure = "not done"
+    BINDINGS = bindings("recovery")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.view = OPEN_VIEW
+        self.page = Listed()
+        self.known: dict[int, Item] = {}
+        self._detail: Detail | None = None
+        self._dry_runs: dict[int, DryRun] = {}
+        self._shown: int | None = None
+        self._wanted_name = ""  # for the cursor, once it is in the list
+
+    def body(self) -> Iterable[Widget]:
+        detail = DocumentView(id="recovery-detail")
+        detail.add_class("second")
+        yield Container(RowList(RECOVERY_COLUMNS, id="recoveries"), detail, classes="stack")
+
+    @property
+    def rows(self) -> RowList:
+        return self.query_one("#recoveries", RowList)
+
+    @property
+    def current(self) -> Item | None:
+        """What the cursor is on."""
+        return self.known.get(self.rows.listing.current or 0)
+
+    def now(self) -> int:
+        """Microseconds since the epoch."""
+        return int(self.records.clock.now() * 1e6)
+
+    def refresh_records(self) -> None:
+        view = self.view
+        self.read("recoveries", lambda: listed(self.records.log(), view), self._show)
+
+    def _show(self, found: Listed) -> None:
+        if found.view != self.view:
+            return  # another one was asked for meanwhile
+        self.page = found
+        self.known = {item.key: item for item in found.items}
+        self._paint()
+        self.rows.show(list(self.known), EMPTY[found.view])
+        if self._wanted_name:
+            self._select(self._wanted_name)
+            self._wanted_name = ""
+        self._read_detail()
+        self.show_status()
+
+    def _select(self, reference: str) -> None:
+        for item in self.known.values():
+            if item.known_as(reference):
+                self.rows.select(item.key)
+                return
+
+    def _paint(self) -> None:
+        now = self.now()
+        self.rows.put({key: recovery_row(item, now) for key, item in self.known.items()})
+        self._show_detail()
+
+    def tick(self) -> None:
+        """Another second is over: what is left changes, and what ran out is read again."""
+        now = self.now()
+        if any(item.decidable and (item.ends_at or now) <= now for item in self.known.values()):
+            self.refresh_records()
+        elif not self.query_one(DocumentView).unfolded:
+            self._paint()
+
+    @on(RowList.Highlighted)
+    def _highlighted(self, message: RowList.Highlighted) -> None:
+        self._read_detail()
+
+    def _read_detail(self) -> None:
+        item = self.current
+        self._show_detail()
+        if item is not None:
+            self.read("detail", lambda: read_detail(self.records.log(), item), self._detail_read)
+
+    def _detail_read(self, detail: Detail) -> None:
+        self._detail = detail
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        item = self.current
+        fields = (
+            recovery_document(item, self._detail, self._dry_runs.get(item.key), self.now()) if item else []
+        )
+        shown = item.key if item else None
+        self.query_one(DocumentView).show(fields, same_record=shown is not None and shown == self._shown)
+        self._shown = shown
+
+    @on(RowList.Opened)
+    def _opened(self, message: RowList.Opened) -> None:
+        self.query_one(DocumentView).focus()
+
+    def start_over(self) -> None:
+        self.page, self.known, self._detail = Listed(self.view), {}, None
+        self._dry_runs.clear()
+        self.rows.start_over()
+
+    def summary(self) -> str:
+        found = self.page
+        newest = " newest" if len(found.items) == MOST_ITEMS and found.view != OPEN_VIEW else ""
+        cut = f", the first {MOST_ITEMS} shown" if found.total > len(found.items) else ""
+        work = " · at work…" if self.at_work else ""
+        return f"· {found.total:,}{newest} {found.view}{cut}{work}"
+
+    def leave_part(self) -> bool:
+        if self.query_one(DocumentView).has_focus:
+            self.rows.focus()
+            return True
+        return super().leave_part()
+
+    def find(self, reference: str) -> None:
+        """Put the cursor on what has this id, in the first view that shows it."""
+        self.read(
+            "find", lambda: located(self.records.log(), reference), lambda at: self._found(at, reference)
+        )
+
+    def _found(self, found: Listed, reference: str) -> None:
+        if not found.items:
+            self.notify_failure(f"nothing to recover is called {reference}: sb undo may still know it")
+            return
+        self.view, self._wanted_name = found.view, reference
+        self._show(found)
+
+    def action_view(self) -> None:
+        self.view = VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)]
+        self.rows.start_over()
+        self.refresh_records()
+
+    def action_dry_run(self) -> None:
+        if self.current is not None and self.current.mutation_id:
+            self._look(self.current, lambda looked: None)
+        else:
+            self.console_app.say("nothing is known that could be undone here")
+
+    def _look(self, item: Item, then: Callable[[DryRun], None]) -> None:
+        """Make a dry run, which may take as long as its preview does; then show it, and go on."""
+        if self.console_app.read_only or self.refuses_more():
+            return
+
+        def looked(dry_run: DryRun) -> None:
+            self._dry_runs[item.key] = dry_run
+            self._show_detail()
+            self.show_status()
+            if self.is_current and self.current == item:
+                then(dry_run)
+
+        self.read("dry run", lambda: self._dry_run(item), looked)
+        self.show_status()
+
+    def _dry_run(self, item: Item) -> DryRun:
+        """Called in a worker."""
+        runtime = self.records.runtime()
+        plan = runtime.recovery.plan(runtime.recovery.mutations.get(item.mutation_id))
+        missing = [f"tools of {one.source} were not loaded: {one.message}" for one in runtime.load_failures]
+        detail = "; ".join([plan.detail, *([] if plan.ok else missing)])
+        return DryRun(self.now(), plan.ok, plan.checked, detail)
+
+    def action_undo(self) -> None:
+        item = self.current
+        if item is None or not item.mutation_id:
+            self.console_app.say("nothing is known that could be undone here")
+        elif item.decidable:
+            self.console_app.say("its reversal waits for agreement: a agrees to it")
+        else:
+            self._look(item, lambda looked: self._ask_to_undo(item, looked))
+
+    def _ask_to_undo(self, item: Item, looked: DryRun) -> None:
+        if looked.ok:
+            self._ask("undo", item, self._undo)
+        else:
+            self.notify_failure(f"{item.mutation_id}: {looked.detail}")
+
+    def _ask(
+        self, verb: str, item: Item, act: Callable[[Item, Decider, str], str], *, result: str = ""
+    ) -> None:
+        detail = self._detail if self._detail and self._detail.key == item.key else None
+        asked = Asked(detail.ref if detail else None, self._dry_runs.get(item.key), result)
+        self.ask(recovery_question(verb, item, asked), [item], act)
+
+    def _undo(self, item: Item, by: Decider, reason: str) -> str:
+        recovery = self.records.runtime().recovery
+        return _outcome(recovery.undo(recovery.mutations.get(item.mutation_id), by, reason))
+
+    def action_approve(self) -> None:
+        if self.current is not None and self.current.decidable:
+            self._ask("approve", self.current, self._approve)
+        else:
+            self.console_app.say("nothing to approve here: only a reversal that waits can be")
+
+    def _approve(self, item: Item, by: Decider, reason: str) -> str:
+        return _outcome(self.records.runtime().recovery.approve(item.name, by, reason))
+
+    def action_let_be(self) -> None:
+        item = self.current
+        if item is not None and isinstance(item.about, Escalation) and item.about.standing in UNSETTLED:
+            self._ask("dismiss", item, self._dismiss)
+        else:
+            self.console_app.say("nothing to dismiss here")
+
+    def _dismiss(self, item: Item, by: Decider, reason: str) -> str:
+        found = self.records.runtime().recovery.dismiss(item.name, by, reason)
+        return f"{found.id} {found.standing} by {by.name}: {found.tool_id} stays as it is"
+
+    def action_happened(self) -> None:
+        self._settle("happened")
+
+    def action_not_happened(self) -> None:
+        self._settle("not_happened")
+
+    def action_compensate(self) -> None:
+        self._settle("compensate")
+
+    @property
+    def _doubtful(self) -> Intent | None:
+        """The call in doubt under the cursor; says so if there is none."""
+        about = self.current.about if self.current else None
+        if isinstance(about, Intent):
+            return about
+        self.console_app.say("this is no call in doubt")
+        return None
+
+    def _settle(self, verb: str) -> None:
+        item, intent = self.current, self._doubtful
+        if item is None or intent is None:
+            return
+        if verb == "compensate" and not intent.reversal:
+            self.console_app.say(f"{intent.tool_id} declares no way back: say whether it happened")
+            return
+
+        def given(result: str | None) -> None:
+            if result is not None:
+                self._ask(
+                    verb, item, lambda item, by, why: self._record(verb, item, by, why, result), result=result
+                )
+
+        if verb == "not_happened" or intent.reverses:
+            given("")
+        else:
+            self.app.push_screen(ResultScreen(intent.tool_id), given)
+
+    def _record(self, verb: str, item: Item, by: Decider, reason: str, result: str) -> str:
+        from sb.kernel.recovery.settling import Settling, Verdict
+
+        value = json.loads(result) if result else None
+        settling, verdict = Settling(self.records.runtime().recovery), Verdict(VERDICTS[verb])
+        undone = settling.settle(item.name, verdict, by, reason, value)
+        return _outcome(undone) if undone else f"{item.name} is {verdict}, says {by.name}"
+
+    def action_probe(self) -> None:
+        intent = self._doubtful
+        if intent is not None and not self.console_app.read_only and not self.refuses_more():
+            self.read("decide", lambda: self._probe(intent.call_id), self._decided)
+
+    def _probe(self, call_id: str) -> tuple[list[str], list[str]]:
+        from sb.kernel.recovery.settling import Settling
+
+        verdict = Settling(self.records.runtime().recovery).probe(call_id)
+        return [f"{call_id} is {verdict}, says its probe"], []
+
+    def failed(self, error: BaseException) -> None:
+        """What recovery refuses is no trouble with the database."""
+        if isinstance(error, SBError) and not isinstance(error, StoreError | DeniedError):
+            self.notify_failure(trouble_of(error))
+        else:
+            super().failed(error)
+
+
+def _outcome(undone: Undone) -> str:
+    """What came of a reversal; raises CheckFailed unless it was performed, or waits for a second person."""
+    text = f"{undone.mutation_id} {undone.state}: {undone.detail}"
+    if undone.state in ("reversed", "waiting"):
+        return text
+    raise CheckFailed(text)

@@ -1,0 +1,196 @@
+"""How do reversals, calls in doubt and what could be undone read in a list?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sb.screens.state.events import moment
+from sb.screens.state.listing import Column, Row
+
+from sb.duration import human_duration
+from sb.kernel.approvals.approval import MICROSECONDS
+from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
+from sb.kernel.reversal_contracts import MutationRef, MutationState
+from sb.kernel.reversibility import MutationStore
+from sb.kernel.tooling.intents import Intent, Intents
+from sb.state import EventLog
+from sb.text import revealed
+
+RECOVERY_COLUMNS = (
+    Column("state", 11),
+    Column("left", 8),
+    Column("agent", 12),
+    Column("tool", 16),
+    Column("since (UTC)", 14, wide_only=True),
+    Column("why"),
+)
+OPEN_VIEW, ALL_VIEW, CHANGES_VIEW = "open", "all", "changes"
+VIEWS = (OPEN_VIEW, ALL_VIEW, CHANGES_VIEW)
+MOST_ITEMS = 200
+IN_DOUBT, UNDER_WAY = "in doubt", "under way"
+UNDECIDED = (Standing.WAITING, Standing.APPROVED)
+_ORDER = (*UNDECIDED, Standing.IN_DOUBT, Standing.FAILED, Standing.NO_WAY_BACK, Standing.EXPIRED)
+_TONES = {
+    "waiting": "warn",
+    "approved": "warn",
+    IN_DOUBT: "warn",
+    "failed": "error",
+    "no way back": "error",
+    "expired": "error",
+    "reversed": "ok",
+    "dismissed": "muted",
+    "too late": "muted",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One line: an escalation, a call in doubt, or what a call changed.
+
+    Args:
+        key: names it in a list of all three kinds.
+        under_way: its reversal is being performed now.
+    """
+
+    key: int
+    about: Escalation | Intent | MutationRef
+    under_way: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its id."""
+        if isinstance(self.about, Escalation):
+            return self.about.id
+        return self.about.call_id if isinstance(self.about, Intent) else self.about.mutation_id
+
+    @property
+    def mutation_id(self) -> str:
+        """Of what could be undone; "" for none."""
+        return "" if isinstance(self.about, Intent) else self.about.mutation_id
+
+    @property
+    def decidable(self) -> Escalation | None:
+        """The escalation, while a person may agree to its reversal or has and it was not performed."""
+        about = self.about
+        return about if isinstance(about, Escalation) and about.standing in UNDECIDED else None
+
+    @property
+    def since(self) -> int | None:
+        """When it was opened or done, in microseconds since the epoch, as far as that is at hand."""
+        if isinstance(self.about, Escalation):
+            return self.about.opened_at
+        return self.about.bound_at if isinstance(self.about, MutationRef) else None
+
+    @property
+    def ends_at(self) -> int | None:
+        """When it is too late, in microseconds since the epoch; None where nothing runs out."""
+        if isinstance(self.about, Escalation):
+            return self.about.expires_at if self.decidable else None
+        if isinstance(self.about, MutationRef) and self.about.state is MutationState.COMMITTED:
+            return self.about.window_ends_at
+        return None
+
+    def known_as(self, reference: str) -> bool:
+        """Whether this is an id of it, or of the call, the approval or the mutation that it is about."""
+        names = {self.name, self.mutation_id, self.about.call_id}
+        if isinstance(self.about, Escalation):
+            names.add(self.about.approval_id)
+        return bool(reference) and reference in names
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What a view shows.
+
+    Args:
+        items: at most MOST_ITEMS, what a person has to look at first.
+        total: how many there are, as far as that was counted.
+    """
+
+    view: str = OPEN_VIEW
+    items: Sequence[Item] = ()
+    total: int = 0
+
+
+def listed(log: EventLog, view: str) -> Listed:
+    """Read a view: what is open (the soonest to run out first), that and what is settled, or every change."""
+    store, doubtful = MutationStore(log), Intents(log).in_doubt()
+    unclear = {intent.reverses for intent in doubtful}
+
+    def under_way(mutation_id: str) -> bool:
+        return store.number(mutation_id) not in unclear
+
+    if view == CHANGES_VIEW:
+        items = [
+            Item(
+                3 * store.number(ref.mutation_id),
+                ref,
+                ref.state is MutationState.REVERSING and under_way(ref.mutation_id),
+            )
+            for ref in store.newest(limit=MOST_ITEMS)
+        ]
+        return Listed(view, items, len(items))
+    everything = view == ALL_VIEW
+    found = Escalations(log).page(everything=everything, limit=MOST_ITEMS if everything else 0)
+    items = [
+        Item(3 * one.number + 1, one, one.standing is Standing.IN_DOUBT and under_way(one.mutation_id))
+        for one in found
+    ]
+    items += [Item(3 * intent.id + 2, intent) for intent in doubtful]
+    items.sort(key=_urgency)
+    return Listed(view, items[:MOST_ITEMS], len(items))
+
+
+def _urgency(item: Item) -> tuple[int, int]:
+    if item.decidable:
+        return 0, item.ends_at or 0
+    standing = item.about.standing if isinstance(item.about, Escalation) else Standing.IN_DOUBT
+    return (_ORDER.index(standing) if standing in _ORDER else len(_ORDER)), -item.key
+
+
+def located(log: EventLog, reference: str) -> Listed:
+    """The first view that shows what has this id; without items when none does."""
+    for view in VIEWS:
+        found = listed(log, view)
+        if any(item.known_as(reference) for item in found.items):
+            return found
+    return Listed()
+
+
+def state_word(item: Item, now: int) -> str:
+    """How it stands; `now` in microseconds since the epoch."""
+    about = item.about
+    if item.under_way:
+        return UNDER_WAY
+    if isinstance(about, Escalation):
+        return str(about.standing)
+    if isinstance(about, Intent):
+        return IN_DOUBT
+    if about.state is not MutationState.COMMITTED:
+        return "reversed" if about.state is MutationState.REVERSED else IN_DOUBT
+    if not about.reversal_tool:
+        return "no way back"
+    return "undoable" if about.in_window(now) else "too late"
+
+
+def _why(item: Item) -> str:
+    about = item.about
+    if isinstance(about, Escalation):
+        return about.why or about.cause
+    if isinstance(about, MutationRef):
+        return about.no_way_back or f"{about.mutation_id}: {about.reversal_tool} undoes it"
+    return f"nobody knows whether it {'undid what it should' if about.reverses else 'happened'}"
+
+
+def _left(item: Item, now: int) -> str:
+    ends = item.ends_at
+    return "-" if ends is None or ends <= now else human_duration((ends - now) / MICROSECONDS)
+
+
+def recovery_row(item: Item, now: int) -> Row:
+    about, word = item.about, state_word(item, now)
+    since = "-" if item.since is None else moment(item.since)
+    cells = (word, _left(item, now), about.agent, about.tool_id, since, revealed(_why(item)))
+    changed = isinstance(about, MutationRef) and word in ("no way back", "reversed")
+    return Row(cells, "muted" if changed else _TONES.get(word, ""))

@@ -1,0 +1,220 @@
+"""How does something to recover read in full, and what is asked before a person decides about it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sb.screens.state.approvals import Question
+from sb.screens.state.document import Field
+from sb.screens.state.events import call_document
+from sb.screens.state.recovery import Item, state_word
+
+from sb.decisions.namespace import TOOL_DISPATCH
+from sb.errors import SBError
+from sb.kernel.approvals.approval import MICROSECONDS
+from sb.kernel.data_classification import redact, redact_json
+from sb.kernel.recovery.escalations import Escalation, Standing
+from sb.kernel.reversal_contracts import MutationRef
+from sb.kernel.reversibility import MutationStore
+from sb.kernel.tooling.intents import Intent
+from sb.sources import iso
+from sb.state import EventLog
+from sb.text import revealed
+
+LONGEST_ARGS = 2_000  # characters of a reversal's arguments in a question
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What a look gave whether something could be undone now.
+
+    Args:
+        at: when, in microseconds since the epoch.
+        ok: whether it would be tried. checked: whether a tool looked.
+    """
+
+    at: int
+    ok: bool
+    checked: bool
+    detail: str
+
+    @property
+    def text(self) -> str:
+        """For a person, with its time."""
+        word = "it would not work" if not self.ok else "it would work" if self.checked else "not known"
+        return f"at {_time(self.at)}: {word}: {revealed(self.detail)}"
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What is read for the item under the cursor.
+
+    Args:
+        ref: what the call changed. call: all about the call.
+        undoing: what a reversal in doubt was to undo; "" for other calls.
+    """
+
+    key: int
+    ref: MutationRef | None = None
+    call: Sequence[Field] = ()
+    trouble: str = ""
+    undoing: str = ""
+
+
+def read_detail(log: EventLog, item: Item) -> Detail:
+    """Its mutation and its call, as far as both are on record."""
+    about, undoing = item.about, ""
+    told = log.events(run_id=about.run_id, call_id=about.call_id)
+    events = [event for event in told if event.kind == TOOL_DISPATCH]
+    call = call_document(events) if events else [Field("the call is not on record any more")]
+    if isinstance(about, Intent) and about.reverses:
+        with log.database.snapshot() as connection:
+            undoing = MutationStore(log).id_of(connection.execute, about.reverses)
+    try:
+        ref = MutationStore(log).get(item.mutation_id) if item.mutation_id else None
+    except SBError as error:
+        return Detail(item.key, None, call, error.message)
+    return Detail(item.key, ref, call, undoing=undoing)
+
+
+def recovery_document(item: Item, detail: Detail | None, dry_run: DryRun | None, now: int) -> list[Field]:
+    """Everything that is known about an item, what a decision rests on first."""
+    about, read = item.about, detail if detail is not None and detail.key == item.key else Detail(item.key)
+    fields = [Field(f"{state_word(item, now)}: {about.tool_id} by {about.agent}")]
+    if isinstance(about, Escalation):
+        fields += _decision_fields(about, item.under_way)
+    elif isinstance(about, Intent):
+        fields += _doubt_fields(about)
+    if read.undoing:
+        fields.append(Field("it was to undo", read.undoing))
+    if read.trouble:
+        fields.append(Field("trouble", read.trouble))
+    if read.ref is not None:
+        looked = dry_run.text if dry_run else "not made yet: d looks what undoing it would do now"
+        fields += [*_reversal_fields(read.ref), Field("dry run", looked)]
+    if isinstance(about, Escalation):
+        fields += _escalation_fields(about)
+    if read.ref is not None:
+        fields += _mutation_fields(read.ref, now)
+    return [*fields, *read.call]
+
+
+def _decision_fields(one: Escalation, under_way: bool) -> list[Field]:
+    fields = [Field("why", revealed(one.why)), Field("who has to agree", _agreement(one))]
+    if one.reason:
+        fields.append(Field("decided by", f"{one.decided_by}: {revealed(one.reason)}"))
+    next_step = "nothing: it is being performed" if under_way else _NEXT.get(one.standing)
+    return fields + ([Field("what to do", next_step)] if next_step else [])
+
+
+def _escalation_fields(one: Escalation) -> list[Field]:
+    fields = [Field("escalation"), Field("id", one.id), Field("cause", revealed(one.cause))]
+    fields.append(Field("since", _time(one.opened_at)))
+    return fields + ([Field("agree until", _time(one.expires_at))] if one.expires_at is not None else [])
+
+
+_NEXT = {
+    Standing.APPROVED: "it was agreed to and not performed: a performs it",
+    Standing.FAILED: "u tries again, x leaves it as it is",
+    Standing.IN_DOUBT: "say whether the call in doubt that undoes it happened: it has a line of its own",
+    Standing.NO_WAY_BACK: "u, if d says that it works now; otherwise undo it by hand, and x",
+    Standing.EXPIRED: "u, if there is still time; x leaves it as it is",
+}
+
+
+def _agreement(one: Escalation) -> str:
+    if not one.approval_id:
+        return "nobody: nothing can be reversed"
+    if one.people == 1:
+        return "one person"
+    agreed = f"; {one.decided_by} has" if one.decided_by and one.standing is Standing.WAITING else ""
+    return f"{one.people} people (dual control){agreed}"
+
+
+def _doubt_fields(intent: Intent) -> list[Field]:
+    fields = [
+        Field("what to do", "h happened, n it did not, c happened and is to be undone, b asks its tool"),
+        Field("idempotency key", intent.idempotency_key),
+    ]
+    return fields + ([Field("step", intent.step)] if intent.step else [])
+
+
+def _reversal_fields(ref: MutationRef) -> list[Field]:
+    if not ref.reversal_tool:
+        return [Field("no way back", revealed(ref.no_way_back))]
+    return [Field("undone by", ref.reversal_tool), Field("with, redacted", args_text(ref))]
+
+
+def _mutation_fields(ref: MutationRef, now: int) -> list[Field]:
+    fields = [Field("what it changed"), Field("mutation", f"{ref.mutation_id}, {ref.state}")]
+    fields.append(Field("class", str(ref.reversal_class)))
+    if ref.window_ends_at is not None:
+        over = "" if ref.in_window(now) else ", which is over"
+        fields.append(Field("can be undone until", f"{_time(ref.window_ends_at)}{over}"))
+    if ref.external_handle:
+        fields.append(Field("known there as", revealed(str(redact(ref.external_handle)))))
+    if ref.assumption_refs:
+        fields.append(Field("relied on", revealed(", ".join(ref.assumption_refs))))
+    return fields
+
+
+def args_text(ref: MutationRef) -> str:
+    """The reversal's arguments without secrets; what is invisible in them is shown."""
+    return revealed(redact_json(ref.reversal_args))
+
+
+def _time(at: int) -> str:
+    return iso(at / MICROSECONDS)[:19].replace("T", " ") + "Z"
+
+
+_REVERSES = "The reversal is performed at once. What it changes is on record like any other call."
+_TITLES = {
+    "approve": "Agree to this reversal, and perform it?",
+    "undo": "Undo this?",
+    "dismiss": "Leave this as it is?",
+    "happened": "Say that this call happened?",
+    "not_happened": "Say that this call did not happen?",
+    "compensate": "Say that this call happened, and undo it?",
+}
+_CONSEQUENCES = {
+    "approve": _REVERSES,
+    "undo": _REVERSES,
+    "dismiss": "Nothing is undone, and the same cause does not bring it up again.",
+    "happened": "It is recorded as done, with its way back, and is not repeated. This is said once.",
+    "not_happened": "It is recorded as failed, and may be tried again. This is said once.",
+    "compensate": f"It is recorded as done. {_REVERSES}",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a question is about, besides the item.
+
+    Args:
+        result: what a call in doubt gave, as JSON; "" where nobody was asked.
+    """
+
+    ref: MutationRef | None = None
+    dry_run: DryRun | None = None
+    result: str = ""
+
+
+def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
+    """What to ask before an item is approved, undone, dismissed or settled."""
+    about = item.about
+    lines = [f"{about.agent}: {about.tool_id} ({about.call_id})"]
+    if isinstance(about, Escalation):
+        lines.append(f"why: {revealed(about.why)[:400]}")
+    performs = verb in ("approve", "undo", "compensate")
+    if performs and asked.ref is not None:
+        lines.append(f"{asked.ref.reversal_tool} is called with {args_text(asked.ref)[:LONGEST_ARGS]}")
+    if verb in ("approve", "undo"):
+        looked = asked.dry_run.text if asked.dry_run else "not made; d makes one"
+        lines.append(f"dry run {looked}")
+    if asked.result:
+        lines.append(f"it gave {revealed(asked.result)[:LONGEST_ARGS]}")
+    consequence = _CONSEQUENCES[verb]
+    if verb == "approve" and isinstance(about, Escalation) and about.people > 1 and not about.decided_by:
+        consequence = "Dual control: a second person has to agree before it is performed."
+    return Question(_TITLES[verb], (*lines, "", consequence), performs)
