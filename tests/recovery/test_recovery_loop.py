@@ -10,7 +10,7 @@ from sb.errors import CheckFailed, NotFoundError
 from sb.kernel import RunContext, SafetyClass
 from sb.kernel.approvals.decisions import AlreadyDecided
 from sb.kernel.compensation import CompensationDispatcher, CompensationKind, NoReversalToken
-from sb.kernel.contracts import MutationRef, MutationState, RecoveryApprovalMode, ToolResult
+from sb.kernel.contracts import Assumption, MutationRef, MutationState, RecoveryApprovalMode, ToolResult
 from sb.kernel.events import AssumptionInvalidated, EventBus
 from sb.kernel.log_verification import verify
 from sb.kernel.recovery_loop import (
@@ -205,6 +205,24 @@ def test_what_could_not_be_offered_is_once_that_is_mended(shop: Shop) -> None:
     assert runtime.recovery.approve(escalation.id, ADA, "it has shipped").state == "reversed"
     (left,) = runtime.recovery.escalations.page(everything=True)
     assert (left.id, left.standing, shop.reversed_) == (escalation.id, "reversed", ["ref_1"])
+
+
+def test_two_reasons_for_one_reversal_are_one_request_and_each_is_brought_up_once(shop: Shop) -> None:
+    ctx = RunContext.create("clerk", clock=shop.clock)
+    args = {"order": 1, "amount": 5}
+    shop.runtime.executor.execute(
+        ctx, "pay.human", args, assumptions=[Assumption("price", holds_for_ms=1000)]
+    )
+    shop.clock.sleep(2)
+    assert len(shop.runtime.watch()[1]) == 1
+    shop.orders[1] = "shipped"
+    assert len(shop.runtime.watch()[1]) == 1
+    assert shop.runtime.watch()[1] == []
+    escalations = shop.runtime.recovery.escalations.page()
+    assert len({one.approval_id for one in escalations}) == 1
+    assert {one.cause for one in escalations} == {"price", "order_not_shipped:1"}
+    assert shop.runtime.recovery.approve(escalations[0].id, ADA, "it has shipped").state == "reversed"
+    assert shop.runtime.recovery.escalations.page() == []
 
 
 def test_a_reversal_that_failed_is_tried_again_by_agreeing_again(shop: Shop) -> None:

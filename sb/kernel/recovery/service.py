@@ -221,6 +221,9 @@ class Recovery:
         result = self._ask(ctx, ref, event.assumption_ref, why)
         approval_id = str((result.data or {}).get("approval_id", ""))
         if approval_id:
+            # A request that waits for another reason already was not queued again.
+            with self.log.write(power=True) as write:
+                open_escalation(self.mutations, write, ref, event.assumption_ref, why, approval_id)
             return approval_id, ""
         return self._no_way_back(ref, event, why, f"it could not be offered: {result.error_message}")
 
