@@ -19,6 +19,7 @@ from sb.text import shorten
 if TYPE_CHECKING:
     from sb.kernel.recovery.escalations import Escalation
     from sb.kernel.recovery.service import Undone
+    from sb.kernel.recovery.settling import Verdict
     from sb.kernel.recovery_loop import RuntimeDecisionRecord
     from sb.kernel.tooling.intents import Intent
     from sb.runtime import Runtime
@@ -178,11 +179,7 @@ def settle(
         settling = Settling(opened.recovery)
         settling.in_doubt(call)
         if not verdict:
-            found = settling.probe(call)
-            if as_json:
-                output.emit_json({"call_id": call, "verdict": str(found)})
-            else:
-                output.line(f"{call} is {found}, says its probe")
+            _settled(opened, call, settling.probe(call), "its probe", as_json)
             return
         meant: Verdict = choice("verdict", verdict, Verdict)
         _require(reason)
@@ -190,10 +187,19 @@ def settle(
         undone = settling.settle(call, meant, by, reason, _json(result))
         if undone is not None:
             _say(undone, as_json)
-        elif as_json:
-            output.emit_json({"call_id": call, "verdict": str(meant)})
         else:
-            output.line(f"{call} is {meant}, says {by.name}")
+            _settled(opened, call, meant, by.name, as_json)
+
+
+def _settled(opened: Runtime, call: str, verdict: Verdict, by: str, as_json: bool) -> None:
+    left = opened.recovery.mutations.for_call(call)
+    if as_json:
+        mutation_id = left.mutation_id if left else ""
+        output.emit_json({"call_id": call, "verdict": str(verdict), "mutation_id": mutation_id})
+        return
+    output.line(f"{call} is {verdict}, says {by}")
+    if left is not None:
+        note(f"it has no way back: {left.no_way_back}" if left.no_way_back else f"sb undo {left.mutation_id}")
 
 
 def _json(text: str) -> Any:

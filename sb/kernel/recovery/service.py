@@ -106,6 +106,9 @@ class Recovery:
         log = self.log
         return RunContext.create(RECOVERY, intent=intent, budget=budget, clock=log.clock, ids=log.ids)
 
+    def _undoing(self, ref: MutationRef, cause: str) -> RunContext:
+        return self.context(f"undo {ref.mutation_id}" + ("" if cause == UNDO else f": {cause}"))
+
     def resolver(self) -> ApprovalResolver:
         """Who has to agree: nobody only where the operator approved the reversal that the call was done under."""
         declared = registry_approval_resolver(self.executor.registry)
@@ -267,7 +270,7 @@ class Recovery:
             )
         ref = self.mutations.get(found.mutation_id)
         self._require_reversible(ref)
-        ctx = self.context(f"undo {ref.mutation_id}: {found.cause}")
+        ctx = self._undoing(ref, found.cause)
         approval_id = found.approval_id
         if found.standing in _ASKED_AGAIN:
             result = self._ask(ctx, ref, found.cause, f"{by.name} tries it again: {found.cause}")
@@ -287,7 +290,7 @@ class Recovery:
         for found in self.escalations.page(limit=0):
             if found.standing is Standing.APPROVED:
                 ref = self.mutations.get(found.mutation_id)
-                ctx = self.context(f"undo {ref.mutation_id}: {found.cause}")
+                ctx = self._undoing(ref, found.cause)
                 done.append(self._run(ctx, ref, found.cause, found.approval_id))
         return done
 

@@ -10,6 +10,7 @@ from sb.canonical import NotCanonical, freeze
 from sb.decisions.namespace import RECOVERY_SETTLED, TOOL_DISPATCH
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.kernel.authority.signing import Decider
+from sb.kernel.compensation import NoReversalToken
 from sb.kernel.contracts import Assumption, ReversalSpec
 from sb.kernel.recovery.calls import AFTER, Look
 from sb.kernel.recovery.service import Recovery, Undone
@@ -73,11 +74,13 @@ class Settling:
 
         Raises:
             NotFoundError: the call is not in doubt.
-            NoReversalToken: it cannot be undone; that it happened is recorded all the same.
+            NoReversalToken: it cannot be undone; where that is clear beforehand, nothing is recorded.
             DeniedError: this person may not decide it.
             UsageError: the reason is missing, or the result is not JSON.
         """
         intent, reason = self.in_doubt(call_id), self._recovery.approvals.reason(reason)
+        if verdict is Verdict.COMPENSATE:
+            self._require_way_back(intent, result)
         about = {
             "call": call_id,
             "database": self._log.database_id,
@@ -90,8 +93,6 @@ class Settling:
         mutation_id = self._record(intent, happened, result, said, {"signed": signed})
         if verdict is not Verdict.COMPENSATE:
             return None
-        if not mutation_id:
-            raise UsageError(f"{call_id} is recorded as done, and declares no way back", "undo it by hand")
         return self._recovery.undo(self._recovery.mutations.get(mutation_id), by, reason)
 
     def probe(self, call_id: str) -> Verdict:
@@ -127,7 +128,7 @@ class Settling:
             value, encoded = freeze(result)
         except NotCanonical as error:
             raise UsageError(f"the result is not JSON: {error}") from None
-        subject = Subject(intent.run_id, "", intent.agent, intent.tool_id, intent.call_id)
+        subject = _subject(intent)
         state = IntentState.DONE if happened else IntentState.FAILED
         with self._log.write(power=True) as write:
             if not write.execute("SELECT 1 FROM intents WHERE id = ?", (intent.id,)).fetchone():
@@ -150,6 +151,17 @@ class Settling:
                 self._recovery.mutations.move(write, intent.reverses, MutationState.REVERSING, after)
         return mutation_id
 
+    def _require_way_back(self, intent: Intent, result: Any) -> None:
+        done = self._done(intent, _subject(intent), result, 0)
+        if done is None:
+            raise NoReversalToken(
+                f"{intent.tool_id} declares no way back", "settle it as done, and undo it by hand"
+            )
+        why = done.mutation()[0].get("no_way_back")
+        if why:
+            how = f"sb recovery settle {intent.call_id} asks its probe; --result says what the call gave"
+            raise NoReversalToken(f"{intent.call_id} could not be undone: {why}", how)
+
     def _bind(
         self,
         write: LogWrite,
@@ -160,20 +172,30 @@ class Settling:
         happened: bool,
     ) -> tuple[str, int]:
         """Append the outcome, with the way back from what happened where one was begun."""
-        begun = json.loads(intent.reversal) if happened and intent.reversal else {}
+        done = self._done(intent, subject, value, write.next_seq) if happened else None
+        if done is None:
+            return "", write.append(TOOL_DISPATCH, {}, subject, outcome)
+        return self._recovery.mutations.bind(
+            write, done, lambda bound: write.append(TOOL_DISPATCH, {}, subject, outcome | bound)
+        )
+
+    def _done(self, intent: Intent, subject: Subject, value: Any, row: int) -> Done | None:
+        """The call as one that happened and gave this; None if no way back was begun, or not the present one."""
+        begun = json.loads(intent.reversal) if intent.reversal else {}
         tool = self._recovery.executor.registry.tool(intent.tool_id)
         if not begun or tool is None or tool.reversal_fingerprint != begun["fingerprint"]:
-            return "", write.append(TOOL_DISPATCH, {}, subject, outcome)
+            return None
         named = [one if isinstance(one, str) else Assumption(**one) for one in begun["assumptions"]]
         sources = sources_of(begun["args"], value, intent.call_id, intent.idempotency_key)
         spec: ReversalSpec = tool.reversal
         now = self._recovery.mutations.now()
-        done = Done(spec, begun["fingerprint"], subject, sources, named, write.next_seq, now)
-        return self._recovery.mutations.bind(
-            write, done, lambda bound: write.append(TOOL_DISPATCH, {}, subject, outcome | bound)
-        )
+        return Done(spec, begun["fingerprint"], subject, sources, named, row, now)
 
     @staticmethod
     def _kept(intent: Intent, encoded: bytes) -> KeptStep:
         step = Step(intent.step, intent.step_key, intent.args_digest, intent.idempotency_key)
         return KeptStep(step, encoded.decode() if len(encoded) <= LONGEST_LOGGED_VALUE else None, "")
+
+
+def _subject(intent: Intent) -> Subject:
+    return Subject(intent.run_id, "", intent.agent, intent.tool_id, intent.call_id)
