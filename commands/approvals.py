@@ -195,6 +195,10 @@ def _decide(
     else:
         for decided in done:
             output.line(_sentence(decided))
+            if (decided.agent, decided.state) == ("recovery", "approved"):
+                note(
+                    f"sb recovery approve {decided.id} --reason TEXT performs it now, sb recovery watch when it looks"
+                )
     if failed is not None:
         raise typer.Exit(failed.exit_code)
 

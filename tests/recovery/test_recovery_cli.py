@@ -160,3 +160,36 @@ def test_a_call_in_doubt_is_settled_by_its_probe_or_by_a_person(sb: CommandLine,
     )
     assert (settled.code, "reversed" in settled.out) == (0, True)
     assert sb("recovery", "list", "--json").json["in_doubt"] == []
+
+
+def test_what_was_approved_in_the_queue_is_said_when_it_is_performed(sb: CommandLine, files: Path) -> None:
+    run(sb, "bank.pay", amount=5)
+    assert "sb recovery list" in sb("recovery", "watch", "--once").err
+    waiting = sb("recovery", "list", "--json").json["items"][0]["approval_id"]
+    assert "sb recovery watch" in sb("approvals", "approve", waiting, "--reason", "paid twice").err
+    assert "reversed: bank.pay was undone" in sb("recovery", "watch", "--once").out
+    again = sb("recovery", "watch", "--once", "--json").json
+    assert (again["items"], again["performed"]) == ([], [])
+
+
+def test_a_call_in_doubt_says_how_it_is_settled(sb: CommandLine, files: Path) -> None:
+    call_id = str(run(sb, "bank.pay", amount=1, hang=True)["call_id"])
+    assert "sb recovery settle CALL" in sb("recovery", "list").err
+    for words in (("undo", call_id, "--dry-run"), ("recovery", "show", call_id)):
+        said = sb(*words)
+        assert (said.code, f"sb recovery settle {call_id}" in said.err) == (1, True)
+    refused = sb("recovery", "settle", call_id, "compensate", "--reason", "r")
+    assert (refused.code, "--result" in refused.err) == (1, True)
+    settled = sb("recovery", "settle", call_id, "--json").json
+    assert settled["verdict"] == "done"
+    assert sb("undo", settled["mutation_id"], "--yes").code == 0
+
+
+def test_what_was_done_is_listed_with_what_undoes_it(sb: CommandLine, files: Path) -> None:
+    run(sb, "files.write", path="a.md", content="x")
+    listed = sb("undo", "--list").out
+    assert "a.md" in listed
+    (plan,) = sb("undo", "--dry-run", "--json").json["items"]
+    (item,) = sb("undo", "--list", "--json").json["items"]
+    assert plan["mutation"]["reversal_args"] == item["reversal_args"]
+    assert item["reversal_args"]["path"].endswith("a.md")

@@ -160,7 +160,7 @@ def test_a_dismissed_escalation_is_not_brought_up_again_for_the_same_reason(shop
     shop.runtime.invalidate(SHIPPED)
     recovery = shop.runtime.recovery
     left = recovery.dismiss(ref.mutation_id, ADA, "the customer keeps it")
-    assert left.standing == "dismissed"
+    assert (left.standing, left.decided_by, left.reason) == ("dismissed", "ada", "the customer keeps it")
     assert "dismissed already" in shop.runtime.invalidate(SHIPPED)[0].reason
     assert recovery.escalations.page() == []
     with pytest.raises(NoReversalToken, match="dismissed already"):
@@ -183,7 +183,8 @@ def test_what_has_no_way_back_is_put_before_a_person_once(shop: Shop) -> None:
     assert [(one.standing, one.mutation_id) for one in found] == [("no way back", result.mutation_id)]
     with pytest.raises(NoReversalToken, match="not registered"):
         shop.runtime.recovery.approve(found[0].id, ADA, "do")
-    assert shop.runtime.recovery.dismiss(found[0].id, ADA, "so be it").standing == "dismissed"
+    left = shop.runtime.recovery.dismiss(found[0].id, ADA, "so be it")
+    assert (left.standing, left.decided_by, left.reason) == ("dismissed", "ada", "so be it")
 
 
 def test_what_could_not_be_offered_is_once_that_is_mended(shop: Shop) -> None:

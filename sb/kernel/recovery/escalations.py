@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from sb.decisions.namespace import RECOVERY_DISMISSED
 from sb.errors import NotFoundError
 from sb.kernel.approvals.approval import OPEN, ApprovalState
 from sb.kernel.reversal_contracts import MutationState
@@ -61,6 +62,11 @@ _COLUMNS = (
 _SELECT = (
     f"SELECT {_COLUMNS} FROM escalations AS x JOIN events AS e ON e.id = x.event_id"
     " LEFT JOIN mutations AS m ON m.id = x.mutation_id LEFT JOIN approvals AS a ON a.id = x.approval_id"
+)
+
+_DISMISSED = (
+    "SELECT payload FROM events WHERE call_id = ? AND kind = ? AND substr(kind, 1, 7) <> 'kernel.'"
+    " ORDER BY id DESC"
 )
 
 
@@ -153,6 +159,8 @@ class Escalations:
             9:
         ]
         seq = 0 if mutation is None else mutation - self.log.first_id
+        if state == "dismissed":
+            by, reason = self._dismissal(name, call_id)
         return Escalation(
             number,
             name,
@@ -172,6 +180,14 @@ class Escalations:
             reason or "",
         )
 
+    def _dismissal(self, escalation_id: str, call_id: str) -> tuple[str, str]:
+        """Who left it as it is, and why."""
+        rows = self.log.database.query(_DISMISSED, (call_id, RECOVERY_DISMISSED))
+        for said in (_said(payload) for (payload,) in rows):
+            if said.get("escalation") == escalation_id:
+                return str(said.get("by", "")), str(said.get("reason", ""))
+        return "", ""
+
     def _standing(
         self, state: str, mutation: str | None, approval: str | None, expires_at: int | None
     ) -> Standing:
@@ -188,8 +204,13 @@ class Escalations:
 
 
 def _why(payload: str | None) -> str:
+    return str(_said(payload).get("reason", ""))
+
+
+def _said(payload: str | None) -> dict[str, Any]:
+    damaged = {"reason": "(damaged)"}
     try:
         said = json.loads(payload or "{}")
     except (ValueError, RecursionError):
-        return "(damaged)"
-    return str(said.get("reason", "")) if isinstance(said, dict) else "(damaged)"
+        return damaged
+    return said if isinstance(said, dict) else damaged

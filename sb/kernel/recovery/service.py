@@ -308,7 +308,8 @@ class Recovery:
         signed = self.approvals.signed(by, "dismiss", about, reason)
         subject = Subject(found.run_id, "", found.agent, found.tool_id, found.call_id)
         with self.log.write(power=True) as write:
-            write.append(RECOVERY_DISMISSED, {"reason": reason, "by": by.name}, subject, {"signed": signed})
+            facts = {"signed": signed, "escalation": found.id}
+            write.append(RECOVERY_DISMISSED, {"reason": reason, "by": by.name}, subject, facts)
             write.execute("UPDATE escalations SET state = 'dismissed' WHERE number = ?", (found.number,))
         return self.escalations.get(found.id)
 

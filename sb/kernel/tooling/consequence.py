@@ -55,7 +55,7 @@ class Consequences:
         dimension = call.tool.risk_dimension
         if dimension is None:
             if asks and reversal_class is ReversalClass.IRREVERSIBLE:
-                _ask(call, "irreversible", f"what {call.tool_id} does cannot be undone")
+                _ask(call, "irreversible", _stays(call))
             return
         budget = call.ctx.irreversibility
         ceiling = self.ceilings.get(dimension)
@@ -76,7 +76,7 @@ class Consequences:
             _ask(
                 call,
                 "irreversible",
-                f"what {call.tool_id} does cannot be undone, and {dimension} has no ceiling",
+                f"{_stays(call)}, and {dimension} has no ceiling",
             )
 
 
@@ -88,6 +88,11 @@ def give_back(call: ToolCall) -> None:
     if call.debt is not None:
         call.ctx.irreversibility.give_back(*call.debt)
         call.debt = None
+
+
+def _stays(call: ToolCall) -> str:
+    always = call.way_back.reversal_class is ReversalClass.IRREVERSIBLE
+    return f"what {call.tool_id} does cannot be undone" + ("" if always else " with these arguments")
 
 
 def _ask(call: ToolCall, rule: str, reason: str) -> None:
