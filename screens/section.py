@@ -92,8 +92,10 @@ class Section(Reading, Screen[None]):
         """Write the status and trouble lines anew."""
         if self.is_mounted and self.is_current:
             app = self.console_app
-            self.query_one(StatusLine).say(f"{self.heading} {self.summary()}", app.standing())
-            self.query_one(TroubleLine).say(app.trouble)
+            for line in self.query(StatusLine):  # none before the screen is composed
+                line.say(f"{self.heading} {self.summary()}", app.standing())
+            for trouble in self.query(TroubleLine):
+                trouble.say(app.trouble)
 
     def succeeded(self) -> None:
         self.console_app.read_succeeded()

@@ -83,9 +83,11 @@ def registry_approval_resolver(registry: ToolRegistry) -> ApprovalResolver:
 
     def resolve(ref: MutationRef) -> RecoveryApprovalMode:
         spec = registry.get(ref.tool_id)
-        if spec is None or spec.reversal_fingerprint() != ref.reversal_fingerprint:
+        if spec is None:
             return stricter(ref.recovery_approval_mode, RecoveryApprovalMode.HUMAN)
-        return stricter(ref.recovery_approval_mode, spec.resolved_reversal().recovery_approval_mode)
+        mode = stricter(ref.recovery_approval_mode, spec.resolved_reversal().recovery_approval_mode)
+        changed = spec.reversal_fingerprint() != ref.reversal_fingerprint
+        return stricter(mode, RecoveryApprovalMode.HUMAN) if changed else mode
 
     return resolve
 

@@ -66,6 +66,12 @@ class Approval:
     reason: str
     request: dict[str, Any]
 
+    @property
+    def reverses(self) -> str:
+        """The mutation that the call would undo, or ""; said by the request's event."""
+        recovery = self.request.get("recovery")
+        return str(recovery.get("reverses", "")) if isinstance(recovery, dict) else ""
+
     def overdue(self, now: int) -> bool:
         """Whether nobody decided until it was due, or the process that waited for it has ended."""
         return self.state is ApprovalState.WAITING and (now > self.due_at or waiter_gone(self.waiter))

@@ -93,7 +93,7 @@ class Approvals(ApprovalQueue):
                 Without any, all arguments fit, which needs `this_run`.
 
         Raises:
-            DeniedError: the tool is destructive or under dual control, or this person may not decide.
+            DeniedError: the tool is destructive or under dual control, it is a reversal, or this person may not decide.
             others: as `approve`.
         """
         reason = self.reason(reason)
@@ -109,6 +109,10 @@ class Approvals(ApprovalQueue):
                 raise DeniedError(f"{approval.tool_id} is destructive: each call is decided by itself")
             if approval.needed > 1:
                 raise DeniedError(f"{approval.tool_id} is under dual control: each call is decided by itself")
+            if approval.reverses:
+                raise DeniedError(
+                    f"{approval.id} undoes {approval.reverses}: each reversal is decided by itself"
+                )
             return self._grant(write, approval, by, reason, lasting_s, this_run, dict(args or {}))
 
     def expect(self, reference: str) -> None:

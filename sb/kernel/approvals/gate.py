@@ -129,6 +129,7 @@ class ApprovalGate:
             ("another tool", found.tool_id, call.tool_id),
             ("another contract", found.fingerprint, call.fingerprint),
             ("other arguments", found.args_digest, call.args_digest),
+            ("another recovery", found.reverses, _reverses(call)),
         ):
             if approved != asked:
                 raise _refused(f"{found.id} is for {what}")
@@ -137,10 +138,21 @@ class ApprovalGate:
     def _newest(self, call: ToolCall) -> Approval | None:
         rows = self._log.database.query(
             f"{SELECT_APPROVALS} WHERE a.agent = ? AND a.tool_id = ? AND a.args_digest = ? AND a.fingerprint = ?"
-            " ORDER BY a.number DESC LIMIT 1",
-            (call.ctx.agent_name, call.tool_id, call.args_digest, call.fingerprint),
+            " ORDER BY a.number DESC LIMIT ?",
+            (
+                call.ctx.agent_name,
+                call.tool_id,
+                call.args_digest,
+                call.fingerprint,
+                -1 if call.reverses else 1,
+            ),
         )
-        return approval_of(rows[0]).at(self.approvals.now()) if rows else None
+        now, needed = self.approvals.now(), self._needed(call)
+        for found in map(approval_of, rows):
+            # Two reversals may well have the same arguments, and who has to agree may have changed.
+            if not call.reverses or (found.reverses == _reverses(call) and found.needed >= needed):
+                return found.at(now)
+        return None
 
     def _take(self, call: ToolCall, found: Approval) -> None:
         if found.state is ApprovalState.APPROVED:
@@ -167,7 +179,7 @@ class ApprovalGate:
 
     def _grant_for(self, call: ToolCall) -> Grant | None:
         """A grant that covers the call and that a person really made."""
-        if call.spec.effective_class is SafetyClass.DESTRUCTIVE or self._needed(call) > 1:
+        if call.spec.effective_class is SafetyClass.DESTRUCTIVE or self._needed(call) > 1 or call.reverses:
             return None
         rows = self._log.database.query(
             f"SELECT {GRANT_COLUMNS} FROM grants WHERE tool_id = ? AND agent = ? AND state = 'active'"
@@ -250,8 +262,9 @@ class ApprovalGate:
         if found.state is not ApprovalState.APPROVED:
             raise _refused(f"{found.id} is {found.state}")
         names = approvers(self._log, self.approvals.authority, found)
-        if len(names) < found.needed:
-            raise _refused(f"{found.id} was approved by {len(names)} of {found.needed} people")
+        needed = max(found.needed, self._needed(call))
+        if len(names) < needed:
+            raise _refused(f"{found.id} was approved by {len(names)} of {needed} people")
         changed = write.execute(
             "UPDATE approvals SET state = 'used' WHERE id = ? AND state = 'approved' AND agent = ? AND tool_id = ?"
             " AND fingerprint = ? AND args_digest = ?",
@@ -270,6 +283,10 @@ class ApprovalGate:
         ).rowcount
         if changed != 1:
             raise _refused(f"{call.grant_id} was revoked or has expired")
+
+
+def _reverses(call: ToolCall) -> str:
+    return "" if call.recovery is None else str(call.recovery.facts.get("reverses", ""))
 
 
 def _refused(reason: str) -> Refused:

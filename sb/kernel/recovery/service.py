@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sb.decisions.namespace import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
+from sb.errors import DeniedError
 from sb.kernel.approvals.approval import MICROSECONDS, Approval, ApprovalState
 from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
@@ -165,7 +166,7 @@ class Recovery:
         self._require_reversible(ref)
         ctx = self.context(f"undo {ref.mutation_id}")
         result = self._ask(ctx, ref, UNDO, f"{by.name} asked to undo it: {reason}")
-        approval_id = str((result.data or {}).get("approval_id", ""))
+        approval_id = _request_in(result)
         if not approval_id:
             return self._undone(ref, result)
         if self.approvals.get(approval_id).state is ApprovalState.WAITING:
@@ -195,9 +196,11 @@ class Recovery:
         return run(ctx, ref.reversal_tool, ref.reversal_args, call, approval_id)
 
     def fire(self, ref: MutationRef) -> ToolResult:
-        """Reverse without asking: what the recovery loop runs where nobody has to agree."""
+        """Reverse without asking where nobody has to agree, as the recovery loop has made sure before; else ask."""
         ctx = self.context(f"undo {ref.mutation_id}, since an assumption turned false")
-        return self._call(ctx, ref, self._reversal(ref, "auto", []))
+        asks = self.resolver()(ref) is not RecoveryApprovalMode.AUTO
+        reasons = [_reason("an assumption turned false")] if asks else []
+        return self._call(ctx, ref, self._reversal(ref, "auto", reasons))
 
     def reverse(self, ref: MutationRef) -> ToolResult:
         """Reverse what a failed call half did: at once where nobody has to agree, else by the request that the failed
@@ -222,12 +225,14 @@ class Recovery:
             return self._no_way_back(ref, event, why, error.message)
         ctx = self.context(f"ask whether to undo {ref.mutation_id}")
         result = self._ask(ctx, ref, event.assumption_ref, why)
-        approval_id = str((result.data or {}).get("approval_id", ""))
+        approval_id = _request_in(result)
         if approval_id:
             # A request that waits for another reason already was not queued again.
             with self.log.write(power=True) as write:
                 open_escalation(self.mutations, write, ref, event.assumption_ref, why, approval_id)
             return approval_id, ""
+        if result.success:
+            return "", "it was agreed to before, and is undone"
         return self._no_way_back(ref, event, why, f"it could not be offered: {result.error_message}")
 
     def _no_way_back(
@@ -271,15 +276,16 @@ class Recovery:
         ref = self.mutations.get(found.mutation_id)
         self._require_reversible(ref)
         ctx = self._undoing(ref, found.cause)
-        approval_id = found.approval_id
         if found.standing in _ASKED_AGAIN:
             result = self._ask(ctx, ref, found.cause, f"{by.name} tries it again: {found.cause}")
-            approval_id = str((result.data or {}).get("approval_id", ""))
-            if not approval_id:
+            asked = _request_in(result)
+            if not asked:
                 return self._undone(ref, result)
-        approval: Approval = self.approvals.get(approval_id)
+            approval = self.approvals.get(asked)
+        else:
+            approval = self._request_of(found)
         if approval.state is not ApprovalState.APPROVED:
-            approval = self.approvals.approve(approval_id, by, reason)
+            approval = self.approvals.approve(approval.id, by, reason)
         if approval.state is ApprovalState.WAITING:
             return _one_agreed(ref, by, found.id)
         return self._run(ctx, ref, found.cause, approval.id)
@@ -298,9 +304,9 @@ class Recovery:
         """Leave it as it is, and say why; raises like `approve`."""
         found = self.escalations.get(reference)
         if found.standing is Standing.WAITING:
-            self.approvals.deny(found.approval_id, by, reason)
+            self.approvals.deny(self._request_of(found).id, by, reason)
         elif found.standing is Standing.APPROVED:
-            self.approvals.revoke(found.approval_id, by, reason)
+            self.approvals.revoke(self._request_of(found).id, by, reason)
         elif found.standing in (Standing.DISMISSED, Standing.REVERSED):
             raise NoReversalToken(f"{found.id} is {found.standing} already")
         reason = self.approvals.reason(reason)
@@ -312,6 +318,13 @@ class Recovery:
             write.append(RECOVERY_DISMISSED, {"reason": reason, "by": by.name}, subject, facts)
             write.execute("UPDATE escalations SET state = 'dismissed' WHERE number = ?", (found.number,))
         return self.escalations.get(found.id)
+
+    def _request_of(self, found: Escalation) -> Approval:
+        """The request that an escalation is tied to, if it is for the reversal of that mutation; raises DeniedError."""
+        approval = self.approvals.get(found.approval_id)
+        if (approval.agent, approval.reverses) != (RECOVERY, found.mutation_id):
+            raise DeniedError(f"{approval.id} is for another call than {found.id} says", "sb audit verify")
+        return approval
 
     def _require_reversible(self, ref: MutationRef) -> None:
         guard(self.mutations, ref.mutation_id, self.mutations.now())
@@ -340,6 +353,13 @@ class Recovery:
 def _one_agreed(ref: MutationRef, by: Decider, reference: str) -> Undone:
     detail = f"{by.name} agreed; a second person has to: sb recovery approve {reference} --reason TEXT"
     return Undone(ref.mutation_id, "waiting", detail)
+
+
+def _request_in(result: ToolResult) -> str:
+    """The request that a refused call has become, or "": what a reversal answered is not looked at."""
+    return (
+        "" if result.success or not isinstance(result.data, dict) else str(result.data.get("approval_id", ""))
+    )
 
 
 def _reason(why: str) -> dict[str, str]:

@@ -139,8 +139,13 @@ class ToolCall:
     def found(self, tool: RegisteredTool) -> None:
         """The look-up gave this tool."""
         self.tool, self.spec, self.known = tool, tool.spec, True
-        self.side_effecting = tool.spec.side_effecting
+        self.side_effecting = tool.spec.side_effecting or self.reverses
         self.has_deadline = self.side_effecting or "timeout_ms" in tool.spec.declared
+
+    @property
+    def reverses(self) -> bool:
+        """Whether it undoes another; then it changes something, whatever its contract says."""
+        return self.recovery is not None and self.recovery.reverses > 0
 
     @property
     def fingerprint(self) -> str:
@@ -156,7 +161,8 @@ class ToolCall:
     def can_be_in_doubt(self) -> bool:
         """Whether it matters that nobody knows if it happened."""
         declared = self.spec.reversal
-        return self.side_effecting and not (declared is not None and declared.leaves_nothing)
+        harmless = declared is not None and declared.leaves_nothing and not self.reverses
+        return self.side_effecting and not harmless
 
     @property
     def subject(self) -> Subject:
