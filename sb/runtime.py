@@ -148,7 +148,8 @@ def open_log(config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_I
         StoreError: there is no database, or it cannot be used.
     """
     database = open_database(config.database, create=False, clock=clock, ids=ids)
-    return _log(config, database, clock, ids, b"")
+    key = config.home.digest_key
+    return _log(config, database, clock, ids, _digest_key(key) if key.exists() else b"")
 
 
 def _log(config: Config, database: Database, clock: Clock, ids: Ids, digest_key: bytes) -> EventLog:

@@ -205,7 +205,8 @@ class EventLog:
         database: an open database; None keeps the log in memory, for as long as this object lives.
         anchor: where the head is written outside the database: after every FULL commit, when this log is closed,
             and after every `anchor_every` transactions of this process.
-        digest_key: at most 64 bytes that are not in the database; by default the database's id.
+        digest_key: at most 64 bytes that are not in the database; by default the database's id, with which the digests
+            that others made cannot be checked (`keyed` is False).
     """
 
     def __init__(
@@ -234,6 +235,7 @@ class EventLog:
         self._memory_head: Head | None = None
         self.database_id = self._database_id()
         self._place = os.path.realpath(self.database.path)
+        self.keyed = bool(digest_key)
         self._keyed = blake2b(key=digest_key or self.database_id.encode(), digest_size=32)
         self.genesis = genesis(self.database_id, stream)
         self.first_id = self._stream_number() << STREAM_BITS

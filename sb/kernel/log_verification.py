@@ -13,8 +13,9 @@ from typing import Any
 
 from sb.decisions.namespace import TOOL_DISPATCH
 from sb.kernel.log_pruning import PRUNED
-from sb.kernel.tooling.intents import step_digest
-from sb.state import SEQ_MASK, EventLog, Subject, link_hash
+from sb.kernel.recovery.verification import RecoveryTables
+from sb.kernel.tooling.intents import INTENT_COLUMNS, as_announced, intent_of, step_digest
+from sb.state import SEQ_MASK, Event, EventLog, Subject, link_hash
 from sb.store import driver
 from sb.store.anchor import Anchored, AnchoredHead
 
@@ -89,8 +90,9 @@ class _Walk:
         self._connection = connection
         self._open: dict[str, int] = {}  # announced calls without an outcome, by the row of their intent
         self._unclear: set[str] = set()  # calls of which something was pruned
-        self._steps: dict[int, str] = {}
-        self._mutations: dict[int, str] = {}  # digests of kept steps, by the id of their outcome
+        self._steps: dict[int, str] = {}  # digests of kept steps, by the id of their outcome
+        self._announced: dict[int, Event] = {}  # of the calls in `_open`, by the id of their intent
+        self._recovery = RecoveryTables(log)
         self._heads: dict[int, list[AnchoredHead]] = {}
         for head in anchored.heads:
             self._heads.setdefault(head.seq, []).append(head)
@@ -141,38 +143,27 @@ class _Walk:
             self._unclear.add(call_id)
         elif sha256(f"{salt}{body}".encode()).hexdigest() != row[8]:
             self.found.report(f"the payload of row {seq} was edited")
-        elif kind == TOOL_DISPATCH:
-            self._follow(seq, row[0], call_id, _parsed(body))
+        elif not kind.startswith("approval."):
+            payload = _parsed(body)
+            self._recovery.follow(row[0], kind, call_id, payload)
+            if kind == TOOL_DISPATCH:
+                self._follow(seq, row, call_id, payload)
 
-    def _follow(self, seq: int, row_id: int, call_id: str, payload: dict[str, Any]) -> None:
+    def _follow(self, seq: int, row: tuple[Any, ...], call_id: str, payload: dict[str, Any]) -> None:
         if payload.get("phase") == "intent":
             self._open[call_id] = seq
+            self._announced[row[0]] = self._log.event(row)
         elif payload.get("phase") in ("outcome", "settled"):
-            self._follow_mutation(row_id, payload)
             if payload.get("state") != "in_doubt":
-                self._open.pop(call_id, None)
+                opened = self._open.pop(call_id, 0)
+                self._announced.pop(self._log.first_id + opened, None)
             if "step_digest" in payload:
-                self._steps[row_id] = str(payload["step_digest"])
-
-    def _follow_mutation(self, row_id: int, payload: dict[str, Any]) -> None:
-        if "mutation" in payload:
-            self._mutations[row_id] = "committed"
-        if "reverses" in payload:
-            number, _, _ = str(payload["reverses"]).removeprefix("mut_").partition("_")
-            reversed_ = payload.get("state") == "done"
-            after = (
-                "reversed"
-                if reversed_
-                else "reversing"
-                if payload.get("state") == "in_doubt"
-                else "committed"
-            )
-            self._mutations[self._log.first_id + int(number or 0)] = after
+                self._steps[row[0]] = str(payload["step_digest"])
 
     def check_tables(self) -> None:
         """What stands beside the log must be what it says, no more and no less."""
-        self._check_mutations()
         report, execute = self.found.report, self._connection.execute
+        self._recovery.check(execute, report, self._log.first_id + self._through)
         if self.found.pruned > self._removed:
             report(f"{self.found.pruned - self._removed} more payloads are missing than were pruned")
         intents = {str(call_id) for (call_id,) in execute("SELECT call_id FROM intents")}
@@ -181,6 +172,10 @@ class _Walk:
                 report(f"call {call_id}, announced in row {seq}, has no outcome and is not listed as open")
         for call_id in intents - self._open.keys() - self._unclear:
             report(f"call {call_id} is listed as open, and the log does not say so")
+        for intent in map(intent_of, execute(f"SELECT {INTENT_COLUMNS} FROM intents").fetchall()):
+            event = self._announced.get(intent.id)
+            if event is not None and not as_announced(self._log, event, intent):
+                report(f"call {intent.call_id} is not listed as row {event.seq} announced it")
         kept = execute(
             "SELECT outcome_id, call_id, step_key, args_digest, result, error FROM steps"
         ).fetchall()
@@ -195,20 +190,6 @@ class _Walk:
         ).fetchone()[0]
         if strays:
             report(f"{strays} rows belong to no stream")
-
-    def _check_mutations(self) -> None:
-        """A reversal that is under way has announced itself, and no more, so its state may be one further on."""
-        report, first = self.found.report, self._log.first_id
-        kept = dict(self._connection.execute("SELECT id, state FROM mutations"))
-        for row_id, state in self._mutations.items():
-            found = kept.pop(row_id, None)
-            if found is None:
-                report(f"the way back that row {row_id - first} bound is gone")
-            elif found != state and not (state == "committed" and found == "reversing"):
-                report(f"what row {row_id - first} did is {found}, and the log says {state}")
-        if not self.found.pruned:
-            for row_id in kept:
-                report(f"row {row_id - first} has a way back that the log does not know")
 
 
 def _parsed(body: str) -> dict[str, Any]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from sb.canonical import digest, encode
 from sb.errors import NotFoundError, StoreCorrupt
 from sb.kernel.data_classification import redact_text
+from sb.kernel.people_events import sound
 from sb.kernel.reversal_contracts import (
     Assumption,
     MutationRef,
@@ -28,7 +29,7 @@ from sb.kernel.reversal_contracts import (
     filled_in,
     resolved,
 )
-from sb.state import EventLog, LogWrite, Subject
+from sb.state import EVENT_COLUMNS, EventLog, LogWrite, Subject
 from sb.store import driver
 from sb.text import plain, shorten
 
@@ -189,6 +190,12 @@ def mutation_row(mutation_id: str) -> tuple[int, str]:
     return int(match[1]), match[2]
 
 
+def mutation_number(log: EventLog, mutation_id: str) -> int | None:
+    """The key that other tables have for a mutation; None for what is no mutation's id."""
+    match = MUTATION_ID.fullmatch(mutation_id)
+    return log.first_id + int(match[1]) if match else None
+
+
 class MutationStore:
     """The mutations of one log's database, newest last; writing happens inside the log's transactions."""
 
@@ -212,7 +219,7 @@ class MutationStore:
         """
         fields, watched = done.mutation()
         mutation_id, body = done.mutation_id, encode(fields)
-        event_id = append({"mutation": mutation_id, "mutation_digest": self.log.digest(body)})
+        event_id = append({"mutation": mutation_id, "mutation_digest": self._digest(body, watched)})
         row = (event_id, done.subject.call_id, body.decode())
         write.execute("INSERT INTO mutations VALUES (?, ?, 'committed', ?)", row)
         for name, until, watch in watched:
@@ -286,18 +293,17 @@ class MutationStore:
         Args:
             run_id: only of this run; "" for all. mutation_id: only this one; alike.
         """
-        where, parameters = ("", list[str | int]())
+        where, parameters = "", list[str | int]()
         if run_id:
-            where += " AND a.run_id = ?"
-            parameters.append(run_id)
+            where, parameters = " AND a.run_id = ?", [run_id]
         if mutation_id:
-            where += " AND a.mutation_id = ?"
-            parameters.append(self.number(mutation_id))
+            where, parameters = f"{where} AND a.mutation_id = ?", [*parameters, self.number(mutation_id)]
         rows = self.log.database.query(
             f"{_SELECT} JOIN assumptions AS a ON a.mutation_id = m.id WHERE a.ref = ?{where} ORDER BY m.id DESC",
             (assumption_ref, *parameters),
         )
-        return [self._ref(row) for row in rows]
+        found = [self._ref(row) for row in rows]
+        return [ref for ref in found if assumption_ref in ref.assumption_refs]  # as it was bound
 
     def unaltered(self, execute: Callable[..., driver.Cursor], ref: MutationRef) -> None:
         """Pass if a mutation is still what was bound; for a process that has the key of the log's digests.
@@ -306,14 +312,29 @@ class MutationStore:
             StoreCorrupt: it was changed in the database, or removed.
         """
         number = self.number(ref.mutation_id)
-        row = execute("SELECT ref FROM mutations WHERE id = ?", (number,)).fetchone()
-        event = execute("SELECT payload FROM events WHERE id = ?", (number,)).fetchone()
-        if not row or row[0] is None or not event or event[0] is None:
+        row = execute(f"{_SELECT} WHERE m.id = ?", (number,)).fetchone()
+        event = execute(f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?", (number,)).fetchone()
+        if not row or row[3] is None or not event or event[12] is None:
             raise StoreCorrupt(f"the way back of {ref.mutation_id} was removed")
-        if json.loads(event[0]).get("mutation_digest") != self.log.digest(row[0].encode()):
+        said = (sound(self.log, event).payload or {}).get("mutation_digest")
+        if replace(self._ref(row), state=ref.state) != ref or said != self.kept_digest(execute, number):
             raise StoreCorrupt(
                 f"{ref.mutation_id} was changed in the database after it was bound", "sb audit verify"
             )
+
+    def _digest(self, body: bytes, watched: list[Watched]) -> str:
+        return self.log.digest(body + encode(watched) if watched else body)
+
+    def kept_digest(self, execute: Callable[..., driver.Cursor], number: int) -> str:
+        """Of a mutation and of what justified it, as they are kept now; "" if they cannot be read."""
+        row = execute("SELECT ref FROM mutations WHERE id = ?", (number,)).fetchone()
+        try:
+            names = json.loads(row[0]).get("assumption_refs", ())
+            sql = "SELECT ref, holds_until, watch FROM assumptions WHERE ref = ? AND mutation_id = ?"
+            kept = [execute(sql, (str(name), number)).fetchone() for name in names]
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            return ""
+        return self._digest(row[0].encode(), kept)
 
     def _ref(self, row: tuple[Any, ...]) -> MutationRef:
         number, call_id, state, body, run_id, agent, tool_id = row

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from sb.errors import SBError
-from sb.kernel import RunContext, ToolErrorCode
+from sb.kernel import RunContext, SafetyClass, ToolErrorCode
 from sb.kernel.contracts import (
     Assumption,
     MutationState,
+    RecoveryApprovalMode,
     ReversalClass,
+    ReversalSpec,
 )
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.log_verification import verify
+from sb.kernel.recovery.settling import Settling, Verdict
 from sb.kernel.run_context import IrreversibilityBudget, RiskDimension
-from tests.recovery.conftest import Shop
+from tests.recovery.conftest import ADA, Shop, approve
 
 REVERSE = "pay.reverse"
 
@@ -119,3 +123,249 @@ def test_a_deadline_ends_for_the_call_that_it_was_given_with_and_for_no_other(sh
 def test_a_deadline_that_is_no_time_is_refused_when_it_is_declared(forever: Any) -> None:
     with pytest.raises(SBError, match="holds_for_ms"):
         Assumption("price", holds_for_ms=forever)
+
+
+# --- who agreed to what
+
+
+def by_order(shop: Shop, mode: RecoveryApprovalMode, tool_id: str, **reversal_tool: Any) -> list[int]:
+    """A tool whose reversals have the same arguments for every refund of an order; what they did."""
+    undone: list[int] = []
+
+    def reverse(order: int) -> Any:
+        undone.append(order)
+        if shop.trouble is not None:
+            raise shop.trouble
+        return shop.orders.get(-1, {"order": order})
+
+    spec = ReversalSpec(
+        ReversalClass.COMPENSABLE,
+        f"{tool_id}.reverse",
+        mode,
+        reversal_args={"order": "args.order"},
+        assumptions=(Assumption("x"),),
+    )
+    register = shop.runtime.registry.register_fn
+    register(tool_id, "Pay", lambda order: {"order": order}, SafetyClass.NETWORK, reversal=spec)
+    register(
+        f"{tool_id}.reverse",
+        "Reverse",
+        reverse,
+        reversal_tool.pop("safety_class", SafetyClass.NETWORK),
+        **reversal_tool,
+    )
+    approve(shop.runtime)
+    return undone
+
+
+def test_agreement_to_one_reversal_is_none_to_another_with_the_same_arguments(shop: Shop) -> None:
+    undone = by_order(shop, RecoveryApprovalMode.HUMAN, "a.pay")
+    first, second = shop.done("a.pay", order=1), shop.done("a.pay", order=1)
+    recovery = shop.runtime.recovery
+    recovery.escalate(first, AssumptionInvalidated("x"), "x turned false")
+    waiting = recovery.escalations.get(first.mutation_id).approval_id
+    shop.runtime.approvals.approve(waiting, ADA, "the first one")
+    recovery.escalate(second, AssumptionInvalidated("x"), "x turned false")
+    assert undone == []
+    assert recovery.escalations.get(second.mutation_id).standing == "waiting"
+    forge(shop, "UPDATE escalations SET approval_id = ? WHERE call_id = ?", waiting, second.call_id)
+    with pytest.raises(SBError, match="is for another"):
+        recovery.approve(second.mutation_id, ADA, "this one too")
+    assert (undone, shop.ref(second.mutation_id).state) == ([], MutationState.COMMITTED)
+
+
+def test_one_persons_agreement_is_not_enough_once_two_have_to_agree(shop: Shop) -> None:
+    undone = by_order(shop, RecoveryApprovalMode.HUMAN, "a.pay")
+    ref, recovery = shop.done("a.pay", order=1), shop.runtime.recovery
+    recovery.escalate(ref, AssumptionInvalidated("x"), "x turned false")
+    waiting = recovery.escalations.get(ref.mutation_id).approval_id
+    shop.runtime.approvals.approve(waiting, ADA, "right")
+    spec = shop.runtime.registry.get("a.pay")
+    assert spec is not None
+    assert spec.reversal is not None
+    spec.reversal = replace(spec.reversal, recovery_approval_mode=RecoveryApprovalMode.DUAL_CONTROL)
+    recovery.perform_approved()
+    assert undone == []
+    recovery.escalate(ref, AssumptionInvalidated("y"), "y turned false")
+    assert (undone, recovery.escalations.get(ref.mutation_id).people) == ([], 2)
+
+
+def test_approving_a_reversal_approves_no_call_of_an_agent(shop: Shop) -> None:
+    ref, recovery = shop.done(), shop.runtime.recovery
+    recovery.escalate(ref, AssumptionInvalidated("x"), "x turned false")
+    wanted = shop.call("shell.run", argv=["rm", "-rf", "/"])
+    asked = (wanted.data or {}).get("approval_id") or shop.call(
+        "files.write", path="f", content="x", keep=False
+    ).data["approval_id"]
+    forge(shop, "UPDATE escalations SET approval_id = ?", asked)
+    for decide in (recovery.approve, recovery.dismiss):
+        with pytest.raises(SBError, match="is for another"):
+            decide(ref.mutation_id, ADA, "take the refund back")
+    assert shop.runtime.approvals.get(asked).state == "waiting"
+
+
+def test_what_a_reversal_answers_is_not_taken_for_a_request(shop: Shop) -> None:
+    asked = shop.call("files.write", path="f", content="x", keep=False).data["approval_id"]
+    for answer in ({"approval_id": asked}, ["done"]):
+        shop.orders[-1] = answer  # type: ignore[assignment]
+        name = f"a.{len(str(answer))}"
+        undone = by_order(shop, RecoveryApprovalMode.HUMAN, name)
+        ref, recovery = shop.done(name, order=1), shop.runtime.recovery
+        recovery.escalate(ref, AssumptionInvalidated("x"), "x turned false")
+        waiting = recovery.escalations.get(ref.mutation_id).approval_id
+        shop.runtime.approvals.approve(waiting, ADA, "right")
+        assert recovery.undo(ref, ADA, "wrong").state == "reversed"
+        assert undone == [1]
+    assert shop.runtime.approvals.get(asked).state == "waiting"
+
+
+def test_a_grant_lets_no_reversal_fire_by_itself(shop: Shop) -> None:
+    undone = by_order(shop, RecoveryApprovalMode.HUMAN, "a.pay")
+    first, second = shop.done("a.pay", order=1), shop.done("a.pay", order=2)
+    recovery = shop.runtime.recovery
+    recovery.escalate(first, AssumptionInvalidated("x"), "x turned false")
+    waiting = recovery.escalations.get(first.mutation_id).approval_id
+    with pytest.raises(SBError, match="by itself"):
+        shop.runtime.approvals.grant(waiting, ADA, "all", lasting_s=600, args={"order": "*"})
+    recovery.escalate(second, AssumptionInvalidated("x"), "x turned false")
+    assert undone == []
+
+
+def test_what_asks_a_person_cannot_be_fired(shop: Shop) -> None:
+    ref = shop.done()
+    assert not shop.runtime.recovery.fire(ref).success
+    assert (shop.reversed_, shop.ref(ref.mutation_id).state) == ([], MutationState.COMMITTED)
+
+
+def test_a_reference_that_was_tampered_with_reverses_nothing(shop: Shop) -> None:
+    ref, other = shop.done("pay.auto"), shop.done("pay.auto", order=2, amount=1)
+    shop.runtime.recovery.fire(replace(ref, reversal_args=other.reversal_args))
+    shop.runtime.recovery.undo(replace(ref, reversal_args=other.reversal_args), ADA, "wrong")
+    assert "ref_2" not in shop.reversed_
+
+
+@pytest.mark.parametrize("harmless", [SafetyClass.READ_ONLY, SafetyClass.NETWORK])
+def test_a_reversal_is_on_record_whatever_its_tool_says_of_itself(shop: Shop, harmless: SafetyClass) -> None:
+    nothing = {"safety_class": harmless, "reversal": ReversalSpec(ReversalClass.REVERSIBLE)}
+    undone = by_order(shop, RecoveryApprovalMode.AUTO, "a.pay", **nothing)
+    ref = shop.done("a.pay", order=1)
+    shop.trouble = TimeoutError("no answer")
+    for _ in range(3):
+        shop.runtime.invalidate(AssumptionInvalidated("x"))
+    assert (undone, shop.ref(ref.mutation_id).state) == ([1], MutationState.REVERSING)
+    assert len(shop.runtime.executor.in_doubt()) == 1
+    shop.trouble, again = None, shop.done("a.pay", order=2)
+    for _ in range(3):
+        shop.runtime.invalidate(AssumptionInvalidated("x"))
+    assert (undone, shop.ref(again.mutation_id).state) == ([1, 2], MutationState.REVERSED)
+
+
+# --- rows that somebody put into the database
+
+
+def test_a_deadline_that_was_put_into_the_database_fires_nothing(shop: Shop) -> None:
+    ref = shop.done("pay.auto")
+    forge(shop, "UPDATE assumptions SET holds_until = 1")
+    decision = shop.runtime.watch()[1][0]
+    assert (decision.action, shop.reversed_) == ("escalated", [])
+    number = shop.runtime.recovery.mutations.number(ref.mutation_id)
+    forge(shop, "INSERT INTO assumptions VALUES ('invented', ?, ?, 1, '')", number, ref.run_id)
+    shop.runtime.watch()
+    shop.runtime.invalidate(AssumptionInvalidated("invented"))
+    assert (shop.reversed_, shop.ref(ref.mutation_id).state) == ([], MutationState.COMMITTED)
+
+
+def test_another_calls_way_back_does_not_fit(shop: Shop) -> None:
+    ref, other = shop.done("pay.auto"), shop.done("pay.auto", order=2, amount=1)
+    store = shop.runtime.recovery.mutations
+    one, two = store.number(ref.mutation_id), store.number(other.mutation_id)
+    forge(shop, "UPDATE mutations SET ref = (SELECT ref FROM mutations WHERE id = ?) WHERE id = ?", two, one)
+    bound = "json_extract((SELECT payload FROM events WHERE id = ?), '$.mutation_digest')"
+    forge(
+        shop,
+        f"UPDATE events SET payload = json_set(payload, '$.mutation_digest', {bound}) WHERE id = ?",
+        two,
+        one,
+    )
+    shop.runtime.recovery.fire(shop.ref(ref.mutation_id))
+    assert shop.reversed_ == []
+
+
+def doubtful(shop: Shop, tool_id: str = "pay.auto") -> str:
+    shop.refund_trouble = TimeoutError("no answer")
+    call_id = str(refund(shop, tool_id).call_id)
+    shop.refund_trouble = None
+    return call_id
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        "idempotency_key = 'idem_of_another'",
+        "reversal = replace(reversal, '\"order\":1', '\"order\":2')",
+        "reverses = 1",
+        "tool_id = 'pay.human'",
+        "agent = 'somebody'",
+    ],
+)
+def test_a_call_in_doubt_that_was_changed_in_the_database_is_not_settled(shop: Shop, forgery: str) -> None:
+    call_id = doubtful(shop)
+    forge(shop, f"UPDATE intents SET {forgery}")
+    assert call_id in problem(shop)
+    settling = Settling(shop.runtime.recovery)
+    for settle in (
+        lambda: settling.probe(call_id),
+        lambda: settling.settle(call_id, Verdict.DONE, ADA, "it happened", {"refund_id": "ref_1"}),
+    ):
+        with pytest.raises(SBError, match="changed in the database"):
+            settle()
+    assert shop.runtime.recovery.mutations.newest() == []
+
+
+def test_a_call_in_doubt_whose_announcement_was_pruned_is_settled_without_a_way_back(shop: Shop) -> None:
+    from sb.kernel.log_pruning import prune
+
+    call_id = doubtful(shop)
+    prune(shop.runtime.log, before=shop.clock.now() + 1, reason="old")
+    Settling(shop.runtime.recovery).settle(call_id, Verdict.DONE, ADA, "it happened", {"refund_id": "ref_1"})
+    assert (shop.runtime.executor.in_doubt(), shop.runtime.recovery.mutations.newest()) == ([], [])
+
+
+def test_an_edited_way_back_is_no_whole_log(shop: Shop) -> None:
+    shop.done()
+    forge(shop, "UPDATE mutations SET ref = replace(ref, 'ref_1', 'ref_2')")
+    assert "is not what was bound" in problem(shop)
+
+
+def test_an_edited_reason_is_no_whole_log(shop: Shop) -> None:
+    shop.done()
+    forge(shop, "UPDATE assumptions SET holds_until = 1")
+    assert "is not what was bound" in problem(shop)
+
+
+def test_a_way_back_that_was_blocked_is_no_whole_log(shop: Shop) -> None:
+    shop.done()
+    forge(shop, "UPDATE mutations SET state = 'reversing'")
+    assert "is reversing, and the log says committed" in problem(shop)
+
+
+def test_a_way_back_that_was_invented_after_pruning_is_no_whole_log(shop: Shop) -> None:
+    from sb.kernel.log_pruning import prune
+
+    shop.done()
+    shop.clock.time += 10
+    prune(shop.runtime.log, before=shop.clock.now() - 5, reason="old")
+    assert verify(shop.runtime.log).ok
+    last = shop.runtime.log.first_id + shop.runtime.log.head().seq
+    forge(shop, "INSERT INTO mutations VALUES (?, 'call_x', 'committed', '{}')", last)
+    assert "has a way back that the log does not know" in problem(shop)
+
+
+def test_an_escalation_that_was_put_aside_in_the_database_is_no_whole_log(shop: Shop) -> None:
+    ref = shop.done()
+    shop.runtime.invalidate(AssumptionInvalidated("order_not_shipped:1"))
+    assert verify(shop.runtime.log).ok
+    forge(shop, "UPDATE escalations SET state = 'dismissed'")
+    assert ref.call_id in problem(shop)
+    forge(shop, "DELETE FROM escalations")
+    assert ref.call_id in problem(shop)

@@ -50,7 +50,12 @@ class Settling:
         self._intents = recovery.executor.intents
 
     def in_doubt(self, call_id: str) -> Intent:
-        """The call; raises NotFoundError when it is not in doubt."""
+        """The call.
+
+        Raises:
+            NotFoundError: it is not in doubt.
+            StoreCorrupt: it was changed in the database since it was announced.
+        """
         doubtful = {intent.call_id: intent for intent in self._intents.in_doubt()}
         if call_id not in doubtful:
             shown = plain(shorten(call_id, 40), one_line=True)
@@ -58,6 +63,7 @@ class Settling:
             raise NotFoundError(
                 f"call {shown!r} is not in doubt{near}", "sb recovery list shows those that are"
             )
+        self._intents.announced(doubtful[call_id])
         return doubtful[call_id]
 
     def settle(
@@ -181,7 +187,7 @@ class Settling:
 
     def _done(self, intent: Intent, subject: Subject, value: Any, row: int) -> Done | None:
         """The call as one that happened and gave this; None if no way back was begun, or not the present one."""
-        begun = json.loads(intent.reversal) if intent.reversal else {}
+        begun = json.loads(intent.reversal) if intent.reversal and self._intents.announced(intent) else {}
         tool = self._recovery.executor.registry.tool(intent.tool_id)
         if not begun or tool is None or tool.reversal_fingerprint != begun["fingerprint"]:
             return None

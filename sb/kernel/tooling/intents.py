@@ -15,8 +15,11 @@ from typing import Any
 
 from sb.canonical import digest, encode
 from sb.decisions.namespace import TOOL_DISPATCH
+from sb.errors import StoreCorrupt
 from sb.kernel.contracts import ToolErrorCode
-from sb.state import EventLog, LogWrite, Subject
+from sb.kernel.people_events import sound
+from sb.kernel.reversibility import mutation_number
+from sb.state import EVENT_COLUMNS, Event, EventLog, LogWrite, Subject
 from sb.store import driver
 
 HOST = socket.gethostname()
@@ -77,7 +80,7 @@ class KnownStep(Exception):
         self.error = error
 
 
-_COLUMNS = "id, call_id, run_id, agent, tool_id, step, step_key, args_digest, idempotency_key, state, owner, deadline, reversal, reverses"
+INTENT_COLUMNS = "id, call_id, run_id, agent, tool_id, step, step_key, args_digest, idempotency_key, state, owner, deadline, reversal, reverses"
 
 
 @dataclass(frozen=True)
@@ -120,8 +123,21 @@ def step_of(subject: Subject, name: str, args_digest: str) -> Step:
     return Step(name, digest(f"{place}{name}".encode()) if name else "", args_digest, idempotency_key)
 
 
-def _intent(row: tuple[Any, ...]) -> Intent:
-    return Intent(**dict(zip(_COLUMNS.split(", "), row, strict=True)) | {"state": IntentState(row[9])})
+def intent_of(row: tuple[Any, ...]) -> Intent:
+    return Intent(**dict(zip(INTENT_COLUMNS.split(", "), row, strict=True)) | {"state": IntentState(row[9])})
+
+
+def as_announced(log: EventLog, event: Event, intent: Intent) -> bool:
+    """Whether a listed call is what its event says; without the key of the log's digests, as far as that can be told."""
+    said, about = event.payload or {}, event.subject
+    reverses = mutation_number(log, str(said.get("reverses", "")))
+    reversal = log.digest(intent.reversal.encode()) if intent.reversal else ""
+    return (
+        (about.call_id, about.run_id, about.agent, about.tool_id)
+        == (intent.call_id, intent.run_id, intent.agent, intent.tool_id)
+        and (said.get("idempotency_key"), reverses) == (intent.idempotency_key, intent.reverses)
+        and (not log.keyed or said.get("reversal_digest", "") == reversal)
+    )
 
 
 class Intents:
@@ -149,7 +165,7 @@ class Intents:
             reversal, reverses: see Intent.
         """
         write.execute(
-            f"INSERT INTO intents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'started', ?, ?, ?, ?)",
+            f"INSERT INTO intents ({INTENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'started', ?, ?, ?, ?)",
             (
                 event_id,
                 subject.call_id,
@@ -199,6 +215,21 @@ class Intents:
         row = (kept.step.key, kept.step.args_digest, outcome_id, call_id, kept.result, kept.error)
         write.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", row)
 
+    def announced(self, intent: Intent) -> bool:
+        """Whether it is on record how the call was announced; False once that was pruned.
+
+        Raises:
+            StoreCorrupt: the call was changed in the database since.
+        """
+        rows = self._log.database.query(f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?", (intent.id,))
+        if rows and rows[0][12] is None:
+            return False
+        if not rows or not as_announced(self._log, sound(self._log, rows[0]), intent):
+            raise StoreCorrupt(
+                f"{intent.call_id} was changed in the database after it was announced", "sb audit verify"
+            )
+        return True
+
     def in_doubt(self) -> list[Intent]:
         """Calls of which nobody knows whether they happened, oldest first; those of dead processes included."""
         return [intent for intent in self._all() if not self._is_running(intent)]
@@ -208,8 +239,8 @@ class Intents:
         return [intent for intent in self._all() if self._is_running(intent)]
 
     def _all(self) -> list[Intent]:
-        rows = self._log.database.query(f"SELECT {_COLUMNS} FROM intents ORDER BY id")
-        return [_intent(row) for row in rows]
+        rows = self._log.database.query(f"SELECT {INTENT_COLUMNS} FROM intents ORDER BY id")
+        return [intent_of(row) for row in rows]
 
     def _is_running(self, intent: Intent) -> bool:
         now = int(self._log.clock.now() * 1e6)

@@ -184,12 +184,14 @@ class Recorder:
                 call.recovery.claim(write, call)
             if call.reasons:
                 self._gate.use(write, call)
-            event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
-            deadline = int((self.log.clock.now() + deadline_s) * 1e6)
-            reverses = None if call.recovery is None else call.recovery.reverses or None
             reversal = None if call.can_be_in_doubt else LEAVES_NOTHING
             if call.bound:
                 reversal = begun(call.way_back, call.tool.reversal_fingerprint, call.args, call.assumptions)
+            if reversal:
+                facts["reversal_digest"] = self.log.digest(reversal.encode())
+            event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
+            deadline = int((self.log.clock.now() + deadline_s) * 1e6)
+            reverses = None if call.recovery is None else call.recovery.reverses or None
             self.intents.open(
                 write, event_id, call.subject, step, deadline, reversal=reversal, reverses=reverses
             )
