@@ -116,15 +116,15 @@ def _look_further(story: Demo, place: Path, log: EventLog) -> None:
     output.line(f"  export SB_HOME={story.home}")
     for command, why in (
         ("console", "decide what waits"),
-        ("approvals list", "all that waits, as lines for scripts and screen readers"),
+        ("approvals list", "the same as lines of text"),
         ("runtime-guard mismatches", "what changed in the contract"),
-        *((f"undo {one.mutation_id} --dry-run", "would reversing the refund work?") for one in _open(log)),
-        ("recovery list", "what lost its reason, or is in doubt"),
-        *((f"recovery approve {one.id} --reason 'it shipped'", "reverse the refund") for one in _open(log)),
+        *((f"undo {one.mutation_id} --dry-run", "would reversing it work?") for one in _open(log)),
+        ("recovery list", "what lost its reason"),
+        *((f"recovery approve {one.id} --reason shipped", "reverse it") for one in _open(log)),
         (f"audit show {story.run_id}", "every call in full"),
-        ("audit verify", "is every row what it was when it was written?"),
+        ("audit verify", "is it what was written?"),
     ):
-        output.line(f"  {program} {command:<55}  # {why}")
+        output.line(f"  {program} {command:<31}  # {why}")
     output.line(f"  rm -r {place}")
 
 

@@ -200,6 +200,8 @@ def test_what_could_not_be_offered_is_once_that_is_mended(shop: Shop) -> None:
     assert decision.reason.count("turned false") == 1
     (escalation,) = runtime.recovery.escalations.page()
     assert escalation.standing == "no way back"
+    plan = runtime.recovery.plan(runtime.recovery.mutations.get(escalation.mutation_id))
+    assert (plan.ok, "approve-contract kernel pay.reverse" in plan.detail) == (False, True)
     refused = runtime.recovery.approve(escalation.id, ADA, "do")
     assert (refused.state, "contract" in refused.detail) == ("failed", True)
     approve(runtime)

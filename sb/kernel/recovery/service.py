@@ -130,15 +130,19 @@ class Recovery:
             self._require_reversible(ref)
         except NoReversalToken as error:
             return Plan(ref, False, error.message, args, checked=False)
+        ctx = self.context(f"look whether {ref.mutation_id} could be undone")
+        refusal = self.executor.refusal(ctx, ref.reversal_tool, ref.reversal_args)
+        if refusal:
+            return Plan(ref, False, refusal, args, checked=False)
         call = f"would call {ref.reversal_tool}"
         if not ref.preview_tool:
             return Plan(ref, True, f"{call}; whether that works now is not known", args, checked=False)
-        ctx = self.context(f"look whether {ref.mutation_id} could be undone")
         look = Look({"previews": ref.mutation_id})
         found = self.executor.execute_recovery(ctx, ref.preview_tool, ref.reversal_args, look)
         answer = found.data if found.success and isinstance(found.data, dict) else {}
         if "ok" not in answer:
-            return Plan(ref, True, f"{call}; its preview failed: {found.error_message}", args, checked=False)
+            why = found.error_message or f"{ref.preview_tool} did not answer ok"
+            return Plan(ref, True, f"{call}; its preview failed: {why}", args, checked=False)
         return Plan(ref, answer["ok"] is True, str(answer.get("detail", "")), args, checked=True)
 
     def plan_all(self, refs: list[MutationRef]) -> list[Plan]:

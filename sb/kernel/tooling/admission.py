@@ -89,6 +89,16 @@ class Admission:
             reason = f"denied because a check failed: {type(error).__name__}: {error}"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "check_failed") from error
 
+    def refusal(self, call: ToolCall) -> str:
+        """Why contract or policy would refuse this call now, whoever agrees to it; "" if they would not."""
+        try:
+            self._look_up(call)
+            self._check_contract(call)
+            self._check_policy(call)
+        except Refused as refused:
+            return refused.reason
+        return ""
+
     def _freeze(self, call: ToolCall, args: Any) -> None:
         if args is None:
             args = {}

@@ -202,6 +202,12 @@ class ToolExecutor:
         call.recovery = recovery
         return self._execute(call, args, None, 0)
 
+    def refusal(self, ctx: RunContext, tool_id: str, args: dict[str, Any]) -> str:
+        """Why contract or policy would refuse this call now, without making it; "" if they would not."""
+        call = self._call(ctx, tool_id, "", None, "", ())
+        call.args = args
+        return self._admission.refusal(call)
+
     def execute_batch(self, ctx: RunContext, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[ToolResult]:
         """Run (tool id, arguments) pairs one after the other; a failed one does not stop those after it."""
         return [self.execute(ctx, tool_id, args) for tool_id, args in calls]
