@@ -102,7 +102,7 @@ def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
             [_row(ref, store.now()) for ref in found],
         )
     else:
-        note("no call has changed anything yet")
+        note(f"run {run} changed nothing that is on record" if run else "no call has changed anything yet")
 
 
 def _row(ref: MutationRef, now: int) -> tuple[object, ...]:
@@ -152,7 +152,9 @@ def _undo(
     for plan in plans:
         note(_sentence(plan))
     if not any(plan.ok for plan in plans):
-        raise CheckFailed("there is nothing here that can be undone", "sb undo --dry-run says why")
+        raise CheckFailed(
+            "there is nothing here that can be undone", "sb undo --list shows what else was done"
+        )
     _confirm(sum(plan.ok for plan in plans), yes)
     by = decider(ctx, opened.recovery.approvals.authority, who)
     refs = [plan.ref for plan in plans]

@@ -11,6 +11,7 @@ from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.findings import Finding, Status, calls_in_doubt, enforcement, kills, log_standing, operators
+from sb.kernel.recovery.escalations import Escalations, Standing
 from sb.runtime import open_authority, open_kill_switch, open_registry
 from sb.state import EventLog
 from sb.store import driver, migrate
@@ -43,6 +44,7 @@ def examine(config: Config) -> list[Finding]:
         findings += _guarded("killed", lambda: kills(open_kill_switch(config, EventLog(database))))
         findings += _guarded("baselines", lambda: _baselines(config, EventLog(database)))
         findings += _guarded("approvals", lambda: _approvals(EventLog(database)))
+        findings += _guarded("recovery", lambda: _recovery(EventLog(database)))
     finally:
         database.close()
     return findings
@@ -134,6 +136,15 @@ def _approvals(log: EventLog) -> Iterator[Finding]:
     detail = f"{len(waiting)} wait for a person, {overdue} of them overdue; {grants} grants are in force"
     hint = "sb approvals list" if overdue else ""
     yield Finding("approvals", Status.WARN if overdue else Status.OK, detail, hint)
+
+
+def _recovery(log: EventLog) -> Iterator[Finding]:
+    found = Escalations(log).page(limit=0)
+    by_hand = [one for one in found if one.standing is not Standing.WAITING]
+    waiting = len(found) - len(by_hand)
+    detail = f"{len(found)} for a person to look at, {waiting} of them wait for a decision"
+    status = Status.WARN if by_hand else Status.OK
+    yield Finding("recovery", status, detail, "sb recovery list" if by_hand else "")
 
 
 def _baselines(config: Config, log: EventLog) -> Iterator[Finding]:

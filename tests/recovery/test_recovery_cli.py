@@ -193,3 +193,17 @@ def test_what_was_done_is_listed_with_what_undoes_it(sb: CommandLine, files: Pat
     (item,) = sb("undo", "--list", "--json").json["items"]
     assert plan["mutation"]["reversal_args"] == item["reversal_args"]
     assert item["reversal_args"]["path"].endswith("a.md")
+
+
+def test_the_doctor_says_what_recovery_left_to_people(sb: CommandLine, files: Path) -> None:
+    run(sb, "bank.pay", amount=5)
+    sb("recovery", "watch", "--once")
+    rows = {row["name"]: row for row in sb("doctor", "--json").json["items"]}
+    assert (rows["recovery"]["status"], rows["recovery"]["detail"][:25]) == (
+        "ok",
+        "1 for a person to look at",
+    )
+    waiting = sb("recovery", "list", "--json").json["items"][0]["approval_id"]
+    sb("approvals", "approve", waiting, "--reason", "paid twice")
+    rows = {row["name"]: row for row in sb("doctor", "--json").json["items"]}
+    assert (rows["recovery"]["status"], rows["recovery"]["hint"]) == ("warn", "sb recovery list")
