@@ -145,7 +145,7 @@ class RecoveryLoop:
             return self._ask(ref, event, mode, why)
         outcome = self._dispatcher.reverse(ref.mutation_id, self._run)
         if outcome.kind == CompensationKind.ESCALATED:
-            return self._ask(ref, event, mode, f"{why}, and undoing it failed: {outcome.reason}")
+            return self._ask(ref, event, mode, f"{why}, and {outcome.reason}")
         action = outcome.kind
         call_id = outcome.result.call_id if outcome.result else ""
         reason = why if action is CompensationKind.REVERSED else f"{why}: {outcome.reason}"

@@ -103,6 +103,8 @@ def test_auto_fires_only_under_the_way_back_that_an_operator_approved(shop: Shop
     shop.runtime.reversals.approve({"pay.auto": ""}, ADA, "not any more")
     decisions = shop.runtime.invalidate(SHIPPED)
     assert [(one.action, one.mode) for one in decisions] == [("escalated", "human")]
+    assert "sb runtime-guard show reversal pay.auto" in decisions[0].reason
+    assert "declares auto" in shop.runtime.recovery.escalations.get(first.mutation_id).why
     assert shop.reversed_ == []
     approve(shop.runtime)
     assert shop.runtime.recovery.approve(first.mutation_id, ADA, "shipped").state == "reversed"

@@ -228,16 +228,27 @@ class Recovery:
         except NoReversalToken as error:
             return self._no_way_back(ref, event, why, error.message)
         ctx = self.context(f"ask whether to undo {ref.mutation_id}")
+        asked = self._why_not_auto(ref)
+        why = "; ".join(filter(None, (why, asked)))
         result = self._ask(ctx, ref, event.assumption_ref, why)
         approval_id = _request_in(result)
         if approval_id:
             # A request that waits for another reason already was not queued again.
             with self.log.write(power=True) as write:
                 open_escalation(self.mutations, write, ref, event.assumption_ref, why, approval_id)
-            return approval_id, ""
+            return approval_id, asked
         if result.success:
             return "", "it was agreed to before, and is undone"
         return self._no_way_back(ref, event, why, f"it could not be offered: {result.error_message}")
+
+    def _why_not_auto(self, ref: MutationRef) -> str:
+        auto = RecoveryApprovalMode.AUTO
+        if ref.recovery_approval_mode is not auto or self.resolver()(ref) is auto:
+            return ""
+        command = f"sb runtime-guard show reversal {ref.tool_id}"
+        return (
+            f"{ref.tool_id} declares auto, but the way back of this call is not the approved one: {command}"
+        )
 
     def _no_way_back(
         self, ref: MutationRef, event: AssumptionInvalidated, why: str, obstacle: str
