@@ -205,7 +205,7 @@ def _settled(opened: Runtime, call: str, verdict: Verdict, by: str, as_json: boo
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"--result is not JSON: {error}") from None
 
 

@@ -92,10 +92,7 @@ def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
     store = opened.recovery.mutations
     found = store.of_run(run)[::-1] if run else store.newest(limit=limit)
     if as_json:
-        from sb.kernel.data_classification import redact
-
-        items = [ref.to_dict() | {"reversal_args": redact(ref.reversal_args)} for ref in found]
-        output.emit_json({"items": items})
+        output.emit_json({"items": [ref.to_dict() for ref in found]})
     elif found:
         output.table(
             ["mutation", "state", "when", "agent", "tool", "undone by"],
@@ -108,7 +105,7 @@ def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
 def _row(ref: MutationRef, now: int) -> tuple[object, ...]:
     from sb.kernel.data_classification import redact_json
 
-    way = f"{ref.reversal_tool} {redact_json(ref.reversal_args)}"
+    way = f"{ref.reversal_tool} {redact_json(ref.shown_args())}"
     if ref.no_way_back:
         way = f"nothing: {ref.no_way_back}"
     elif not ref.in_window(now):

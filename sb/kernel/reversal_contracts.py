@@ -6,13 +6,14 @@ Source: the survival layer, section 1. These names are part of `sb.kernel.contra
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import Any
 
 from sb.errors import ContractError, SBError
+from sb.kernel.data_classification import SENSITIVE, redact
 from sb.sources import iso
 
 _PATH = re.compile(r"(args|result|call)\.([A-Za-z0-9_.-]+?)(\?)?")
@@ -220,6 +221,7 @@ class MutationRef:
         bound_at: microseconds since the epoch. window_ends_at: alike; None for never.
         reversal_fingerprint: of the declaration that it was bound under.
         no_way_back: why there is no reversal, "" if there is one.
+        sensitive: the arguments of the reversal that are never shown, since they hold sensitive ones of the call.
     """
 
     mutation_id: str
@@ -239,16 +241,24 @@ class MutationRef:
     reversal_fingerprint: str
     preview_tool: str = ""
     no_way_back: str = ""
+    sensitive: tuple[str, ...] = ()
     state: MutationState = MutationState.COMMITTED
 
     def in_window(self, now: int) -> bool:
         """Whether it can still be undone at this time, in microseconds since the epoch."""
         return self.window_ends_at is None or now < self.window_ends_at
 
+    def shown_args(self) -> dict[str, Any]:
+        """The arguments of the reversal as they may be shown."""
+        masked = dict.fromkeys(self.sensitive, SENSITIVE)
+        return {**redact(self.reversal_args), **masked}
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, with times in ISO 8601."""
+        """Plain JSON as it may be shown, with times in ISO 8601."""
         ends = self.window_ends_at
         return vars(self) | {
+            "reversal_args": self.shown_args(),
+            "sensitive": list(self.sensitive),
             "reversal_class": str(self.reversal_class),
             "recovery_approval_mode": str(self.recovery_approval_mode),
             "state": str(self.state),
@@ -288,6 +298,16 @@ Sources = Mapping[str, Any]  # "args", "result" and "call" to what they hold
 def found_at(value: Any, path: str) -> Any:
     """What is at a dotted path inside JSON; raises KeyError."""
     return _follow(value, tuple(path.split("."))) if path else value
+
+
+def mapped_from(mapping: Mapping[str, Any], names: Collection[str]) -> list[str]:
+    """The keys of a mapping whose values are made from one of these arguments of the call."""
+    found = {key: _PATH.fullmatch(value) for key, value in mapping.items() if isinstance(value, str)}
+    return [
+        key
+        for key, match in found.items()
+        if match and match[1] == "args" and match[2].partition(".")[0] in names
+    ]
 
 
 def _follow(value: Any, parts: tuple[str, ...]) -> Any:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from sb.canonical import digest, encode
 from sb.errors import NotFoundError, StoreCorrupt
-from sb.kernel.data_classification import redact_text
+from sb.kernel.data_classification import redact_text, scrub
 from sb.kernel.people_events import sound
 from sb.kernel.reversal_contracts import (
     Assumption,
@@ -27,8 +27,10 @@ from sb.kernel.reversal_contracts import (
     Sources,
     Unresolved,
     filled_in,
+    mapped_from,
     resolved,
 )
+from sb.kernel.tooling.arguments import secret_texts
 from sb.state import EVENT_COLUMNS, EventLog, LogWrite, Subject
 from sb.store import driver
 from sb.text import plain, shorten
@@ -68,31 +70,33 @@ def begun(spec: ReversalSpec, fingerprint: str, args: Mapping[str, Any], named: 
     return encode({"args": kept, "assumptions": assumed, "fingerprint": fingerprint}).decode()
 
 
-def assumptions_of(spec: ReversalSpec, named: Named, sources: Sources, now: int) -> list[Watched]:
-    """The assumptions of a call with everything filled in.
+def assumptions_of(
+    spec: ReversalSpec, named: Named, sources: Sources, now: int, hidden: Collection[str] = ()
+) -> list[Watched]:
+    """The assumptions of a call with everything filled in, by their whole names.
 
     Those that the tool declares come first and those of its caller last, who can neither replace nor crowd out others.
 
     Args:
-        named: by the caller. now: microseconds since the epoch.
+        named: by the caller. now: microseconds since the epoch. hidden: the arguments that are never shown.
     """
     given = [*spec.assumptions, *_from_result(spec, sources), *named]
     found: dict[str, Watched] = {}
     for assumption in given[:MOST_ASSUMPTIONS]:
         if isinstance(assumption, str):
-            one: Watched = (assumption_name(assumption), None, "")
+            one: Watched = (assumption, None, "")
         else:
-            one = _watched(assumption, sources, now)
+            one = _watched(assumption, sources, now, hidden)
         found.setdefault(one[0], one)
     return list(found.values())
 
 
 def assumption_name(text: str) -> str:
-    """The name under which an assumption is kept and found: without secrets, and short."""
+    """The name under which an assumption is kept and found: without secrets, short, and told apart from others."""
     name = redact_text(text)
-    if len(name) <= LONGEST_REF:
+    if len(name) <= LONGEST_REF and name == text:
         return name
-    return f"{name[: LONGEST_REF - 17]}…{digest(name.encode())[:16]}"
+    return f"{name[: LONGEST_REF - 17]}…{digest(text.encode())[:16]}"
 
 
 def _from_result(spec: ReversalSpec, sources: Sources) -> list[str]:
@@ -103,7 +107,7 @@ def _from_result(spec: ReversalSpec, sources: Sources) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else [str(names)]
 
 
-def _watched(assumption: Assumption, sources: Sources, now: int) -> Watched:
+def _watched(assumption: Assumption, sources: Sources, now: int, hidden: Collection[str]) -> Watched:
     """One with everything filled in; what cannot be keeps its name as it was declared, and nobody looks at it."""
     until = None if assumption.holds_for_ms is None else now + assumption.holds_for_ms * 1000
     watch = ""
@@ -112,11 +116,14 @@ def _watched(assumption: Assumption, sources: Sources, now: int) -> Watched:
             asked = resolved(assumption.args, sources)
             equals = resolved({"": assumption.equals}, sources).get("")
             call = {"tool_id": assumption.tool_id, "args": asked, "path": assumption.path, "equals": equals}
+            secret = mapped_from({**assumption.args, "": assumption.equals}, hidden)
+            if secret:
+                call["secrets"] = [equals if name == "" else asked.get(name) for name in secret]
             watch = encode(call).decode()
         ref = filled_in(assumption.ref, sources)
     except Unresolved:
         ref, watch = assumption.ref, ""
-    return assumption_name(ref), until, watch
+    return ref, until, watch
 
 
 @dataclass(slots=True)
@@ -125,6 +132,7 @@ class Done:
 
     Args:
         sources: see `sources_of`. named: the assumptions that its caller gave.
+        hidden: the arguments that are never shown.
         row: of its outcome in the log. now: microseconds since the epoch.
     """
 
@@ -135,17 +143,24 @@ class Done:
     named: Named
     row: int
     now: int
+    hidden: Sequence[str] = ()
 
-    def mutation(self) -> tuple[dict[str, Any], list[Watched]]:
-        """The fields of the MutationRef that its event does not say and that are not empty; and what justified the call."""
+    def mutation(self, mask: Callable[[str, list[str]], str]) -> tuple[dict[str, Any], list[Watched]]:
+        """The fields of the MutationRef that its event does not say and that are not empty; and what justified the call.
+
+        Args:
+            mask: takes secrets out of an assumption's name.
+        """
         spec = self.spec
         args, handle, watched, missing = {}, "", list[Watched](), ""
+        secrets = secret_texts([self.sources["args"][name] for name in self.hidden]) if self.hidden else []
         try:
             if spec.assumptions or spec.assumptions_from or self.named:
-                watched = assumptions_of(spec, self.named, self.sources, self.now)
+                watched = assumptions_of(spec, self.named, self.sources, self.now, self.hidden)
+                watched = [(mask(name, secrets), until, watch) for name, until, watch in watched]
             args = resolved(spec.reversal_args, self.sources)
             if spec.external_handle:
-                handle = str(resolved({"": spec.external_handle}, self.sources).get("", ""))
+                handle = scrub(str(resolved({"": spec.external_handle}, self.sources).get("", "")), secrets)
         except Unresolved as error:
             missing = error.message
         reversal_class = spec.class_of(self.sources["args"])
@@ -164,8 +179,13 @@ class Done:
             "reversal_fingerprint": self.fingerprint,
             "preview_tool": "" if why else spec.preview_capability,
             "no_way_back": why,
+            "sensitive": [] if why else self._sensitive(args, secrets),
         }
         return {name: value for name, value in fields.items() if value}, watched
+
+    def _sensitive(self, args: dict[str, Any], secrets: list[str]) -> list[str]:
+        mapped = mapped_from(self.spec.reversal_args, self.hidden)
+        return [name for name, value in args.items() if name in mapped or scrub(value, secrets) != value]
 
     @property
     def mutation_id(self) -> str:
@@ -217,7 +237,7 @@ class MutationStore:
         Args:
             append: writes that event, with these facts besides its own.
         """
-        fields, watched = done.mutation()
+        fields, watched = done.mutation(self._mask)
         mutation_id, body = done.mutation_id, encode(fields)
         event_id = append({"mutation": mutation_id, "mutation_digest": self._digest(body, watched)})
         row = (event_id, done.subject.call_id, body.decode())
@@ -226,6 +246,10 @@ class MutationStore:
             row_of_it = (name, event_id, done.subject.run_id, until, watch)
             write.execute("INSERT OR IGNORE INTO assumptions VALUES (?, ?, ?, ?, ?)", row_of_it)
         return mutation_id, event_id
+
+    def no_way_back(self, done: Done) -> str:
+        """Why a call that was done could not be undone, "" if it could."""
+        return str(done.mutation(self._mask)[0].get("no_way_back", ""))
 
     def move(self, write: LogWrite, number: int, before: MutationState, after: MutationState) -> bool:
         """Change a mutation's state, unless it is in another than `before`; returns whether it was."""
@@ -322,6 +346,13 @@ class MutationStore:
                 f"{ref.mutation_id} was changed in the database after it was bound", "sb audit verify"
             )
 
+    def _mask(self, name: str, secrets: list[str]) -> str:
+        """The name under which an assumption is kept, without these secrets, and still told apart from others."""
+        masked = str(scrub(name, secrets))
+        if masked != name:  # keyed, since a short secret could be found by trying
+            masked = f"{masked[: LONGEST_REF // 2]}…{self.log.digest(name.encode())[:16]}"
+        return assumption_name(masked)
+
     def _digest(self, body: bytes, watched: list[Watched]) -> str:
         return self.log.digest(body + encode(watched) if watched else body)
 
@@ -356,6 +387,7 @@ class MutationStore:
                         fields.get("recovery_approval_mode", RecoveryApprovalMode.HUMAN)
                     ),
                     "assumption_refs": tuple(fields.get("assumption_refs", ())),
+                    "sensitive": tuple(fields.get("sensitive", ())),
                     "state": MutationState(state),
                 }
             )

@@ -15,6 +15,7 @@ from sb.errors import SBError
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.kernel.reversibility import MutationStore
+from sb.kernel.tooling.arguments import secret_texts
 from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.intents import IntentState
 from sb.state import LogWrite, Subject
@@ -30,6 +31,7 @@ class Look:
     """A read-only call of recovery: a probe, a preview, or a question whether an assumption holds."""
 
     facts: dict[str, Any] = field(default_factory=dict)
+    secrets: list[str] = field(default_factory=list)
     reasons: list[dict[str, str]] = field(default_factory=list)
     expires_at: int | None = None
     people: int = 1
@@ -73,6 +75,7 @@ class Reversal:
         self.expires_at: int | None = expires_at
         self.reverses = store.number(ref.mutation_id)
         self.facts = {"reverses": ref.mutation_id, "cause": cause}
+        self.secrets = secrets_of(ref)
 
     def queued(self, write: LogWrite, call: ToolCall, approval_id: str) -> None:
         """Put it on the list of what a person has to look at."""
@@ -96,6 +99,12 @@ class Reversal:
         after = AFTER.get(state)
         if after is not None:
             self._store.move(write, self.reverses, MutationState.REVERSING, after)
+
+
+def secrets_of(ref: MutationRef) -> list[str]:
+    """The texts of a reversal that may appear nowhere, longest first."""
+    hidden = [ref.reversal_args[name] for name in ref.sensitive if name in ref.reversal_args]
+    return secret_texts(hidden) if hidden else []
 
 
 def _refused(reason: str) -> Refused:

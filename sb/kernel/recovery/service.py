@@ -17,9 +17,9 @@ from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.compensation import NoReversalToken, guard
 from sb.kernel.contracts import ToolResult
-from sb.kernel.data_classification import redact, redact_json
+from sb.kernel.data_classification import redact_json, scrub
 from sb.kernel.events import AssumptionInvalidated
-from sb.kernel.recovery.calls import Look, Reversal, open_escalation
+from sb.kernel.recovery.calls import Look, Reversal, open_escalation, secrets_of
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
 from sb.kernel.recovery_loop import (
     ApprovalResolver,
@@ -56,8 +56,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        shown = self.ref.to_dict() | {"reversal_args": redact(self.ref.reversal_args)}
-        return {"mutation": shown, "ok": self.ok, "detail": self.detail, "checked": self.checked}
+        return {"mutation": self.ref.to_dict(), "ok": self.ok, "detail": self.detail, "checked": self.checked}
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ class Recovery:
 
     def plan(self, ref: MutationRef) -> Plan:
         """What undoing it would do, without doing it: its preview is asked where there is one."""
-        args = redact_json(ref.reversal_args)
+        args = redact_json(ref.shown_args())
         try:
             self._require_reversible(ref)
         except NoReversalToken as error:
@@ -137,13 +136,14 @@ class Recovery:
         call = f"would call {ref.reversal_tool}"
         if not ref.preview_tool:
             return Plan(ref, True, f"{call}; whether that works now is not known", args, checked=False)
-        look = Look({"previews": ref.mutation_id})
+        look = Look({"previews": ref.mutation_id}, secrets_of(ref))
         found = self.executor.execute_recovery(ctx, ref.preview_tool, ref.reversal_args, look)
         answer = found.data if found.success and isinstance(found.data, dict) else {}
         if "ok" not in answer:
             why = found.error_message or f"{ref.preview_tool} did not answer ok"
             return Plan(ref, True, f"{call}; its preview failed: {why}", args, checked=False)
-        return Plan(ref, answer["ok"] is True, str(answer.get("detail", "")), args, checked=True)
+        detail = str(scrub(str(answer.get("detail", "")), look.secrets))
+        return Plan(ref, answer["ok"] is True, detail, args, checked=True)
 
     def plan_all(self, refs: list[MutationRef]) -> list[Plan]:
         """What `undo_all` would do, the newest first; a preview that says no may change its mind after those before."""

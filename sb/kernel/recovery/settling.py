@@ -12,11 +12,12 @@ from sb.errors import NotFoundError, SBError, UsageError
 from sb.kernel.authority.signing import Decider
 from sb.kernel.compensation import NoReversalToken
 from sb.kernel.contracts import Assumption, ReversalSpec
+from sb.kernel.data_classification import redact_json
 from sb.kernel.recovery.calls import AFTER, Look
 from sb.kernel.recovery.service import Recovery, Undone
 from sb.kernel.reversal_contracts import MutationState
 from sb.kernel.reversibility import Done, sources_of
-from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE
+from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, hidden_names
 from sb.kernel.tooling.intents import Intent, IntentState, KeptStep, Step
 from sb.state import LogWrite, Subject
 from sb.text import nearest, plain, shorten
@@ -144,7 +145,7 @@ class Settling:
             if intent.reverses:
                 ref = self._recovery.mutations.id_of(write.execute, intent.reverses)
                 outcome["reverses"] = ref
-            kept = self._kept(intent, encoded) if happened and intent.step else None
+            kept = self._kept(intent, value, len(encoded)) if happened and intent.step else None
             if kept is not None:
                 outcome["step_digest"] = kept.digest()
             mutation_id, event_id = self._bind(write, intent, subject, value, outcome, happened)
@@ -163,7 +164,7 @@ class Settling:
             raise NoReversalToken(
                 f"{intent.tool_id} declares no way back", "settle it as done, and undo it by hand"
             )
-        why = done.mutation()[0].get("no_way_back")
+        why = self._recovery.mutations.no_way_back(done)
         if why:
             how = f"sb recovery settle {intent.call_id} asks its probe; --result says what the call gave"
             raise NoReversalToken(f"{intent.call_id} could not be undone: {why}", how)
@@ -195,12 +196,13 @@ class Settling:
         sources = sources_of(begun["args"], value, intent.call_id, intent.idempotency_key)
         spec: ReversalSpec = tool.reversal
         now = self._recovery.mutations.now()
-        return Done(spec, begun["fingerprint"], subject, sources, named, row, now)
+        hidden = hidden_names(tool.spec, begun["args"])
+        return Done(spec, begun["fingerprint"], subject, sources, named, row, now, hidden)
 
     @staticmethod
-    def _kept(intent: Intent, encoded: bytes) -> KeptStep:
+    def _kept(intent: Intent, value: Any, size: int) -> KeptStep:
         step = Step(intent.step, intent.step_key, intent.args_digest, intent.idempotency_key)
-        return KeptStep(step, encoded.decode() if len(encoded) <= LONGEST_LOGGED_VALUE else None, "")
+        return KeptStep(step, redact_json(value) if size <= LONGEST_LOGGED_VALUE else None, "")
 
 
 def _subject(intent: Intent) -> Subject:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from sb.decisions.namespace import RECOVERY_DISMISSED, RECOVERY_ESCALATED, TOOL_DISPATCH
+from sb.decisions.namespace import RECOVERY_DISMISSED, RECOVERY_ESCALATED, RECOVERY_SETTLED, TOOL_DISPATCH
 from sb.kernel.reversal_contracts import MutationState
 from sb.kernel.reversibility import MutationStore, mutation_number
 from sb.state import EventLog
@@ -26,6 +26,7 @@ class RecoveryTables:
             tuple[str, str], tuple[int, str]
         ] = {}  # call and cause to its event and approval
         self._dismissed: Counter[str] = Counter()  # how often something about a call was
+        self._settled: set[str] = set()  # calls of which everything was
 
     def follow(self, row_id: int, kind: str, call_id: str, payload: dict[str, Any]) -> None:
         """Take in one event; a damaged one says nothing."""
@@ -34,6 +35,8 @@ class RecoveryTables:
             self._escalated[key] = (row_id, str(payload.get("approval_id")))
         elif kind == RECOVERY_DISMISSED:
             self._dismissed[call_id] += 1
+        elif kind == RECOVERY_SETTLED:
+            self._settled.add(call_id)
         elif kind == TOOL_DISPATCH:
             self._follow_call(row_id, payload)
 
@@ -91,5 +94,5 @@ class RecoveryTables:
                 dismissed[call_id] += 1
         for call_id, _ in self._escalated:
             report(f"what a person has to look at of call {call_id} is gone")
-        for call_id in dismissed - self._dismissed:
+        for call_id in (dismissed - self._dismissed).keys() - self._settled:
             report(f"what a person has to look at of call {call_id} was put aside by nobody")

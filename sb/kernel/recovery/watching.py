@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from sb.kernel.data_classification import redact_text, scrub
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.recovery.calls import Look
 from sb.kernel.recovery.service import Recovery, Undone
 from sb.kernel.reversal_contracts import found_at
 from sb.kernel.run_context import RunContext
+from sb.kernel.tooling.arguments import secret_texts
 from sb.sources import iso
 from sb.text import shorten
 
@@ -81,9 +83,8 @@ class Watch:
         """Why it does not hold, or None if it does or nobody can tell."""
         question: dict[str, Any] = json.loads(watch)
         tool, path, wanted = question["tool_id"], question["path"], question["equals"]
-        result = self._recovery.executor.execute_recovery(
-            ctx, tool, question["args"], Look({"watches": path})
-        )
+        look = Look({"watches": path}, secret_texts(question.get("secrets", [])))
+        result = self._recovery.executor.execute_recovery(ctx, tool, question["args"], look)
         if not result.success:
             found.unclear.append(f"{tool}: {result.error_message}")
             return None
@@ -94,5 +95,9 @@ class Watch:
             return None
         if present == wanted:
             return None
-        is_, was = (shorten(json.dumps(value), LONGEST_SHOWN) for value in (present, wanted))
+        is_, was = (_shown(value, look.secrets) for value in (present, wanted))
         return f"{tool}: {path or 'the answer'} is {is_}, not {was}"
+
+
+def _shown(value: Any, secrets: list[str]) -> str:
+    return shorten(redact_text(json.dumps(scrub(value, secrets))), LONGEST_SHOWN)

@@ -129,6 +129,8 @@ class Admission:
             raise Refused(ToolErrorCode.NOT_FOUND, reason, "lookup")
         call.found(tool)
         call.secrets = secrets_in(tool.spec, call.args)
+        if call.recovery is not None and call.recovery.secrets:
+            call.secrets = sorted({*call.secrets, *call.recovery.secrets}, key=len, reverse=True)
 
     def _reserve_name(self, call: ToolCall) -> None:
         if call.ctx.agent_name == RECOVERY and call.recovery is None:

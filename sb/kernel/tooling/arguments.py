@@ -65,12 +65,20 @@ def secrets_in(spec: ToolSpec, args: dict[str, Any]) -> list[str]:
 
     Texts of one or two characters are masked in their own place only: elsewhere they would mangle every word.
     """
+    names = hidden_names(spec, args)
+    return secret_texts([args[name] for name in names]) if names else []
+
+
+def hidden_names(spec: ToolSpec, args: dict[str, Any]) -> list[str]:
+    """The arguments that `shown` masks."""
     if not spec.args_schema:
         return []
     visible = {arg.name for arg in spec.args_schema if not arg.sensitive}
-    hidden = [value for name, value in args.items() if name not in visible]
-    if not hidden:
-        return []
+    return [name for name in args if name not in visible]
+
+
+def secret_texts(hidden: list[Any]) -> list[str]:
+    """What sensitive values could be recognised by elsewhere, in all spellings, longest first."""
     found = {text for value in hidden for text in leaves(value) if len(text) >= SHORTEST_SECRET}
     if len(found) > MOST_SECRETS or sum(map(len, found)) > LONGEST_LOGGED_VALUE:
         return [EVERYTHING]

@@ -63,9 +63,11 @@ class RecoveryCall(Protocol):
             other call.
         reverses: the number of the mutation that it undoes, 0 for a call that only looks.
         facts: what the log says of it beside what it says of every call.
+        secrets: texts that may appear nowhere, longest first, beside those that its own contract names.
     """
 
     facts: dict[str, Any]
+    secrets: list[str]
     reasons: list[dict[str, str]]
     people: int
     expires_at: int | None

@@ -21,7 +21,7 @@ from sb.kernel.data_classification import redact_json, redact_text, scrub
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.reversibility import Done, MutationStore, begun, sources_of
 from sb.kernel.run_context import RunContext
-from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, loggable
+from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
 from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.intents import LEAVES_NOTHING, Intents, IntentState, KeptStep, KnownStep, step_of
 from sb.kernel.tooling.permissions import PolicyAction
@@ -289,6 +289,7 @@ class Recorder:
             call.assumptions,
             write.next_seq,
             self.mutations.now(),
+            hidden_names(call.spec, call.args),
         )
         call.mutation_id, event_id = self.mutations.bind(
             write, done, lambda bound: write.append(TOOL_DISPATCH, said, call.subject, facts | bound)
