@@ -55,12 +55,13 @@ class FileChanges:
             folder.open_present(name) as fd,
             os_failures_about(folder.path / name),
         ):
+            found = seen(fd)
             prior = self._keep(fd, key, folder, name) if keep else None
             present = None if fd is None else sha256_of(fd)
             if present != new:
                 if keep and present != (prior and prior.sha256):
                     raise _changed_meanwhile(folder, name)
-                replace_file(folder, name, data, fd)
+                replace_file(folder, name, data, fd, found)
             created = prior is None if keep else fd is None
             mode = os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode & 0o777
             return _facts(folder, name, prior, size=len(data), sha256=new, mode=mode, created=created)
@@ -77,6 +78,7 @@ class FileChanges:
             folder.open_present(name) as fd,
             os_failures_about(folder.path / name),
         ):
+            found = seen(fd)
             prior = self._deleted_before(key) if fd is None else None
             if fd is None and prior is None:
                 raise not_found(f"{shown(folder.path / name)} does not exist")
@@ -84,7 +86,7 @@ class FileChanges:
                 prior = self._keep(fd, key, folder, name) if keep else None
                 if prior is not None and sha256_of(fd) != prior.sha256:
                     raise _changed_meanwhile(folder, name)
-                require_in_place(folder, name, fd)
+                require_in_place(folder, name, found)
                 os.unlink(name, dir_fd=folder.fd)
                 os.fsync(folder.fd)
         return _facts(folder, name, prior, size=0, sha256=None, mode=None, created=False)
@@ -122,22 +124,41 @@ def _changed_meanwhile(folder: Folder, name: str) -> ToolError:
     )
 
 
-def require_in_place(folder: Folder, name: str, fd: int | None) -> None:
-    """Raise ToolError unless `name` still is the open file, or is still missing if there was none."""
+Seen = tuple[int, ...]  # which file it was, and when it was changed last
+
+
+def seen(fd: int | None) -> Seen | None:
+    """What an open file is before it is looked into, None for none; another value means that somebody changed it."""
+    return None if fd is None else _seen(os.fstat(fd))
+
+
+def _seen(status: os.stat_result) -> Seen:
+    return (*file_identity(status), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def require_in_place(folder: Folder, name: str, found: Seen | None) -> None:
+    """Raise ToolError unless `name` still is what was `found`, or is still missing if there was nothing."""
     try:
-        present = file_identity(os.stat(name, dir_fd=folder.fd, follow_symlinks=False))
+        present = _seen(os.stat(name, dir_fd=folder.fd, follow_symlinks=False))
     except FileNotFoundError:
         present = None
-    if present != (None if fd is None else file_identity(os.fstat(fd))):
+    if present != found:
         raise _changed_meanwhile(folder, name)
 
 
 def replace_file(
-    folder: Folder, name: str, data: bytes, fd: int | None, *, mode_after: int | None = None
+    folder: Folder,
+    name: str,
+    data: bytes,
+    fd: int | None,
+    found: Seen | None,
+    *,
+    mode_after: int | None = None,
 ) -> None:
     """Put a synced new file in place of `name`, whose present file is `fd`.
 
     Args:
+        found: what `seen` said of that file before it was looked into.
         mode_after: its permission bits; by default those of the present file, or what the umask leaves.
     """
     temporary = f".sb-{SYSTEM_IDS.token(8)}.tmp"
@@ -154,10 +175,22 @@ def replace_file(
             if mode_after is not None:
                 os.fchmod(out, mode_after)
             os.fsync(out)
-        require_in_place(folder, name, fd)
-        os.replace(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-        undo.pop_all()
+        require_in_place(folder, name, found)
+        if found is not None or not _linked(folder, temporary, name):
+            os.replace(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+            undo.pop_all()
     os.fsync(folder.fd)
+
+
+def _linked(folder: Folder, temporary: str, name: str) -> bool:
+    """Give a file its name only if nothing has it; False where file systems have no links, and nothing was done."""
+    try:
+        os.link(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
+    except FileExistsError:
+        raise _changed_meanwhile(folder, name) from None
+    except OSError:
+        return False
+    return True
 
 
 def _facts(

@@ -14,7 +14,7 @@ from sb.kernel.contracts import ToolError
 from sb.store.kept import KeptCopy, KeptStore
 from sb.text import human_bytes
 from sb.tools.failures import invalid, not_found, os_failures_about, shown
-from sb.tools.file_changes import replace_file, require_in_place, sha256_of
+from sb.tools.file_changes import replace_file, require_in_place, seen, sha256_of
 from sb.tools.folders import Folder
 from sb.tools.roots import Roots
 
@@ -56,16 +56,18 @@ class FileRestoring:
             folder.open_present(name) as fd,
             os_failures_about(folder.path / name),
         ):
+            found = seen(fd)
             former = self._former(kept)
             back = _before(former)
             if _state(fd) != back:
                 _require_unchanged(folder, name, fd, _State(sha256, mode))
                 if former is None:
-                    require_in_place(folder, name, fd)
+                    require_in_place(folder, name, found)
                     os.unlink(name, dir_fd=folder.fd)
                     os.fsync(folder.fd)
                 else:
-                    replace_file(folder, name, self._kept.read(kept), fd, mode_after=former.mode)
+                    content = self._kept.read(kept)
+                    replace_file(folder, name, content, fd, found, mode_after=former.mode)
         return {"path": path, "existed": former is not None, "sha256": back.sha256, "mode": back.mode}
 
     def restorable(

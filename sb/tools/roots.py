@@ -25,7 +25,7 @@ _ABOVE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 LONGEST_PATH = 4096  # characters
-DEEPEST_PATH = 64  # components
+DEEPEST_PATH = 64  # components below a root
 
 
 def path_parts(path: str) -> tuple[str, ...]:
@@ -47,8 +47,6 @@ def path_parts(path: str) -> tuple[str, ...]:
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     if ".." in parts:
         raise denied(f"{shown(path)}: '..' is not allowed in a path")
-    if len(parts) > DEEPEST_PATH:
-        raise invalid(f"the path has more than {DEEPEST_PATH} components")
     return parts
 
 
@@ -68,9 +66,14 @@ class Roots:
         """The components of the root that a path is below, from /, and those of the path below it.
 
         Raises:
-            ToolError: the path is malformed, climbs, or is outside every root.
+            ToolError: the path is malformed, climbs, is too deep, or is outside every root.
         """
-        parts = path_parts(path)
+        root, below = self._located(path, path_parts(path))
+        if len(below) > DEEPEST_PATH:
+            raise invalid(f"the path has more than {DEEPEST_PATH} components below its root")
+        return root, below
+
+    def _located(self, path: str, parts: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not self._roots:
             raise denied("no folder is open to tools; name folders in the setting files.roots")
         if not path.startswith("/"):

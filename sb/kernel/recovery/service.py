@@ -181,11 +181,18 @@ class Recovery:
 
     def undo_all(self, refs: list[MutationRef], by: Decider, reason: str) -> Iterator[Undone]:
         """Take back several calls, the newest first; ends after the first that could not be, since those before it
-        may be what it stands on. What never had a way back is left out; raises like `undo`."""
+        may be what it stands on. What never had a way back is left out.
+
+        Raises:
+            DeniedError, UsageError: as `undo`.
+        """
         for ref in self._newest_first(refs):
             if ref.state is MutationState.REVERSED or not ref.reversal_tool:
                 continue
-            undone = self.undo(ref, by, reason)
+            try:
+                undone = self.undo(ref, by, reason)
+            except NoReversalToken as refusal:
+                undone = Undone(ref.mutation_id, "failed", refusal.message)
             yield undone
             if undone.state != "reversed":
                 return
