@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from sb.store.kept import KeptStore
 from tests.recovery.conftest import ADA, WINDOW_S, Shop
 
 
-def write(shop: Shop, name: str, content: str, **more: object) -> str:
+def write(shop: Shop, name: str, content: str, **more: Any) -> str:
     result = shop.call("files.write", path=name, content=content, **more)
     assert result.success, result
     return result.mutation_id
@@ -80,7 +81,7 @@ def test_a_file_that_somebody_makes_while_a_deleted_one_comes_back_stays(
     deleted = shop.call("files.delete", path="f").mutation_id
     in_place = file_changes.require_in_place
 
-    def slow(*args: object, **more: object) -> None:
+    def slow(*args: object, **more: Any) -> None:
         in_place(*args, **more)  # type: ignore[arg-type]
         path.write_text("mine", encoding="utf-8")
 
