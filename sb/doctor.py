@@ -10,7 +10,15 @@ from sb.errors import SBError
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.findings import Finding, Status, calls_in_doubt, enforcement, kills, log_standing, operators
+from sb.kernel.findings import (
+    Finding,
+    Status,
+    calls_in_doubt,
+    enforcement,
+    kill_finding,
+    log_standing,
+    operators,
+)
 from sb.kernel.recovery.escalations import Escalations, Standing
 from sb.runtime import open_authority, open_kill_switch, open_registry
 from sb.state import EventLog
@@ -41,7 +49,7 @@ def examine(config: Config) -> list[Finding]:
         findings += _guarded(
             "operators", lambda: operators(config, open_authority(config, EventLog(database)))
         )
-        findings += _guarded("killed", lambda: kills(open_kill_switch(config, EventLog(database))))
+        findings += _guarded("killed", lambda: _kills(config, EventLog(database)))
         findings += _guarded("baselines", lambda: _baselines(config, EventLog(database)))
         findings += _guarded("approvals", lambda: _approvals(EventLog(database)))
         findings += _guarded("recovery", lambda: _recovery(EventLog(database)))
@@ -125,6 +133,10 @@ def _log(config: Config, database: Database) -> Iterator[Finding]:
     log = EventLog(database, anchor=Anchor(config.home.anchors))
     yield log_standing(log)
     yield from calls_in_doubt(log)
+
+
+def _kills(config: Config, log: EventLog) -> Iterator[Finding]:
+    yield from map(kill_finding, open_kill_switch(config, log).active())
 
 
 def _approvals(log: EventLog) -> Iterator[Finding]:

@@ -73,6 +73,15 @@ ACTIONS = (
         "Clear the filter or the marks, leave a record, or go to Home.",
         (EVERYWHERE,),
     ),
+    Action(
+        "kill",
+        "K",
+        "kill",
+        "Stop every agent, or the agent, tool or run that the cursor is on; asks twice.",
+        (EVERYWHERE,),
+        writes=True,
+        footer=True,
+    ),
     Action("quit", "q", "quit", "Leave the console.", (EVERYWHERE,), footer=True),
     *(
         Action(f"go('{name}')", str(number), f"go to {title}", f"Show {title}.", (EVERYWHERE,))
@@ -111,6 +120,15 @@ ACTIONS = (
         "revoke",
         "Take back what was approved and not used yet, or a grant.",
         ("approvals", "grants"),
+        writes=True,
+        footer=True,
+    ),
+    Action(
+        "lift",
+        "L",
+        "lift",
+        "Let go on what was killed: the line that the cursor is on.",
+        ("home",),
         writes=True,
         footer=True,
     ),

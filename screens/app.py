@@ -114,7 +114,7 @@ class ConsoleApp(App[None]):
 
     def _import_the_rest(self) -> None:
         """So that the first visit of a section does not wait for it."""
-        for name in (*SECTIONS, "record", "palette", "grants"):
+        for name in (*SECTIONS, "record", "palette", "grants", "killing"):
             import_module(f"sb.screens.{name}")
 
     def _keep_looking(self) -> None:
@@ -230,7 +230,7 @@ class ConsoleApp(App[None]):
         from sb.screens.state.events import record_document
 
         shown = f"row {reference}" if isinstance(reference, int) else reference
-        self.push_screen(RecordScreen(shown, lambda log: record_document(log, reference)))
+        self.push_screen(RecordScreen(shown, lambda log: record_document(log, reference), reference))
 
     def open_fields(self, reference: str, fields: Document) -> None:
         """Show what is known already."""
@@ -316,6 +316,12 @@ class ConsoleApp(App[None]):
         self._show_status()
         if not self.paused:
             self.action_refresh()
+
+    def action_kill(self) -> None:
+        if self.section is not None and not self.read_only:
+            from sb.screens.killing import ask_to_kill
+
+            ask_to_kill(self.section)
 
     def action_theme(self) -> None:
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, RECORDS, bindings
 from sb.screens.deciding import Deciding
@@ -23,6 +24,9 @@ from textual.widget import Widget
 from sb.kernel.approvals.approval import OPEN, Approval, ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Decider
+
+if TYPE_CHECKING:
+    from sb.screens.state.kills import Pointed
 
 EMPTY = {
     "open": "No call waits for a decision. New requests appear here.\n\nf shows decided ones.",
@@ -121,6 +125,9 @@ class ApprovalsScreen(Filtering, Deciding):
 
     def filter_changed(self) -> None:
         self.refresh_records()
+
+    def pointed_at(self) -> Pointed:
+        return self.current.id if self.current else None
 
     def start_over(self) -> None:
         self.known.clear()

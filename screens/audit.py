@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, bindings
 from sb.screens.filtering import Filtering
@@ -17,6 +18,9 @@ from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from sb.kernel.log_verification import Verification, verify
+
+if TYPE_CHECKING:
+    from sb.screens.state.kills import Pointed
 
 EMPTY = "No events yet. What agents do appears here as it happens.\n\nsb demo makes some."
 NO_HIT = "No event fits.\n\nesc clears the filter."
@@ -106,6 +110,9 @@ class AuditScreen(Filtering):
     def filter_changed(self) -> None:
         self.search = LogSearch(self.filter_text)
         self.refresh_records()
+
+    def pointed_at(self) -> Pointed:
+        return self.rows.listing.current
 
     def start_over(self) -> None:
         self.search = LogSearch(self.search.text)

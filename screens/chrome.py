@@ -60,5 +60,5 @@ class KeyLine(Static):
         parts: list[Content | tuple[str, str]] = [(" ", "")]
         for action in actions:
             keys = action.shown_keys.split()[0]
-            parts += [(keys, "bold"), (f" {action.label}   ", "")]
+            parts += [(keys, "bold"), (f" {action.label}  ", "")]
         super().__init__(Content.assemble(*parts))

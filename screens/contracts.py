@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.screens.actions import LISTS, RECORDS, bindings
 from sb.screens.deciding import Deciding
@@ -23,6 +23,10 @@ from textual.widget import Widget
 from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.seen import KERNEL, REVERSAL
 from sb.kernel.baselines.store import Baseline, ContractEntry
+from sb.state import Subject
+
+if TYPE_CHECKING:
+    from sb.screens.state.kills import Pointed
 
 EMPTY = {
     KERNEL: "No tool was met yet. Tools appear here once an agent's process has met them.",
@@ -109,6 +113,9 @@ class ContractsScreen(Deciding):
             self.rows.select(names.index(tool_id))
         else:
             self._wanted_tool = tool_id
+
+    def pointed_at(self) -> Pointed:
+        return Subject(tool_id=self.current.tool_id) if self.current else None
 
     def start_over(self) -> None:
         self.known = []

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Sequence
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from sb.screens.dialogs import DecisionScreen, PassphraseScreen
 from sb.screens.reading import trouble_of
 from sb.screens.section import Section
-from sb.screens.state.approvals import Question
 from sb.screens.state.document import Field
 
 from sb.errors import DeniedError, SBError
 from sb.kernel.authority.signing import Decider
+
+if TYPE_CHECKING:
+    from sb.screens.state.approvals import Question
 
 Item = TypeVar("Item")
 WORK = ("decide", "dry run")  # groups of workers
@@ -51,6 +52,7 @@ class Deciding(Section):
         """
         if self.console_app.read_only or self.refuses_more():
             return
+        from sb.screens.dialogs import DecisionScreen  # not before the first screen is there
 
         def answered(reason: str | None) -> None:
             if reason is not None:
@@ -75,6 +77,8 @@ class Deciding(Section):
 
     def _ask_passphrase(self, prompt: str) -> str:
         """Called in the worker, which waits for the person."""
+        from sb.screens.dialogs import PassphraseScreen
+
         answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         app = self.console_app
         app.call_from_thread(app.push_screen, PassphraseScreen(prompt.rstrip(": ")), answers.put)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, bindings
 from sb.screens.deciding import Deciding
@@ -14,6 +15,10 @@ from textual.widget import Widget
 from sb.kernel.approvals.approval import Grant
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Decider
+from sb.state import Subject
+
+if TYPE_CHECKING:
+    from sb.screens.state.kills import Pointed
 
 EMPTY = "Nothing is approved in advance.\n\nsb approvals approve --until or --for-run makes a grant."
 
@@ -54,6 +59,10 @@ class GrantsScreen(Deciding):
     def _opened(self, message: RowList.Opened) -> None:
         grant = self.known[message.key]
         self.console_app.open_fields(grant.id, grant_document(grant))
+
+    def pointed_at(self) -> Pointed:
+        grant = self.known.get(self.rows.listing.current or 0)
+        return Subject(grant.run_id, "", grant.agent, grant.tool_id) if grant else None
 
     def start_over(self) -> None:
         self.rows.start_over()

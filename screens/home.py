@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from sb.screens.actions import LISTS
+from sb.screens.actions import LISTS, bindings
+from sb.screens.deciding import Deciding
 from sb.screens.row_list import RowList
-from sb.screens.section import Section
 from sb.screens.state.document import Field
 from sb.screens.state.home import HOME_COLUMNS, Home, HomeLine, Target, quickly, thoroughly
 from textual import on
 from textual.widget import Widget
 
+from sb.state import Subject
 
-class HomeScreen(Section):
+if TYPE_CHECKING:
+    from sb.screens.state.kills import Pointed
+
+    from sb.kernel.authority.signing import Decider
+    from sb.kernel.incidents.kill import Kill
+
+
+class HomeScreen(Deciding):
     """One line for everything that needs a person, what is enforced, and the last events."""
 
     name_ = "home"
     parts = ("home", LISTS)
     heading = "Home"
+    BINDINGS = bindings("home")
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,8 +61,31 @@ class HomeScreen(Section):
     @property
     def current(self) -> Target | None:
         """What the cursor is on."""
+        return self._line.target if self._line else None
+
+    @property
+    def _line(self) -> HomeLine | None:
         number = self.query_one(RowList).listing.current
-        return self.lines[number].target if number is not None and number < len(self.lines) else None
+        return self.lines[number] if number is not None and number < len(self.lines) else None
+
+    def pointed_at(self) -> Pointed:
+        target = self.current
+        if target is None or target.section != "contracts":
+            return target.record if target else None
+        return Subject(tool_id=str(target.record or ""))
+
+    def action_lift(self) -> None:
+        from sb.screens.state.kills import lift_question
+
+        kill = self._line.kill if self._line else None
+        if kill is None:
+            self.console_app.say("nothing to lift here: only what is killed can be")
+        else:
+            self.ask(lift_question(kill), [kill], self._lift)
+
+    def _lift(self, kill: Kill, by: Decider, reason: str) -> str:
+        waiting = self.records.kill_switch("write").lift(kill.scope, kill.target, by, reason)
+        return f"{kill.name} {'waits for another operator' if waiting else 'may go on'}, says {by.name}"
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:

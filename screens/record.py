@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from sb.screens.actions import RECORDS, SECTIONS
 from sb.screens.document_view import DocumentView
@@ -14,6 +15,9 @@ from textual.widget import Widget
 from sb.errors import NotFoundError
 from sb.state import EventLog
 
+if TYPE_CHECKING:
+    from sb.screens.state.kills import Pointed
+
 
 class RecordScreen(Section):
     """A record, read again when something was written.
@@ -21,15 +25,17 @@ class RecordScreen(Section):
     Args:
         reference: how it is called.
         load: reads it.
+        about: the row of the log or the call that it shows, if it is one.
     """
 
     name_ = "record"
     parts = (RECORDS,)
 
-    def __init__(self, reference: str, load: Callable[[EventLog], Document]) -> None:
+    def __init__(self, reference: str, load: Callable[[EventLog], Document], about: Pointed = None) -> None:
         super().__init__()
         self.reference = reference
         self._load = load
+        self._about = about
         self._shown = False
 
     def body(self) -> Iterable[Widget]:
@@ -51,6 +57,9 @@ class RecordScreen(Section):
             self._show([Field(trouble_of(error))])
         else:
             super().failed(error)
+
+    def pointed_at(self) -> Pointed:
+        return self._about
 
     def summary(self) -> str:
         return f"· {self.reference}"

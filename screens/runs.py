@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, bindings
 from sb.screens.row_list import RowList
@@ -17,6 +18,9 @@ from textual.widget import Widget
 from sb.kernel.log_search import events_at
 from sb.kernel.runs import first_events
 from sb.state import Event
+
+if TYPE_CHECKING:
+    from sb.screens.state.kills import Pointed
 
 EMPTY = "No runs yet. What agents do appears here as it happens.\n\nsb demo makes some."
 
@@ -97,6 +101,9 @@ class RunsScreen(Section):
             self.console_app.say("nothing to undo here: this is no call")
         else:
             self.console_app.find_on("recovery", event.subject.call_id)
+
+    def pointed_at(self) -> Pointed:
+        return (self.timeline if self.timeline.has_focus else self.runs).listing.current
 
     def start_over(self) -> None:
         self.firsts, self._chosen = array("q"), None

@@ -19,6 +19,7 @@ from sb.errors import StoreError
 
 if TYPE_CHECKING:
     from sb.screens.app import ConsoleApp
+    from sb.screens.state.kills import Pointed
 
 SPLIT_CSS = """
 Section .split { layout: vertical; height: 1fr; }
@@ -70,6 +71,10 @@ class Section(Reading, Screen[None]):
     def find(self, reference: str) -> None:
         """Put the cursor on a record, or show only what mentions this."""
         raise NotImplementedError
+
+    def pointed_at(self) -> Pointed:
+        """What the cursor is on."""
+        return None
 
     def start_over(self) -> None:
         """Another database is at the path: no number of a row means anything any more."""

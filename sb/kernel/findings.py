@@ -11,8 +11,7 @@ from enum import StrEnum
 from sb.config import Config
 from sb.kernel.authority.authority import Assurance, Authority
 from sb.kernel.authority.keys import KeyFolder
-from sb.kernel.incidents.kill import KillScope
-from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.incidents.kill import Kill, KillScope
 from sb.kernel.tooling.intents import Intents
 from sb.state import EventLog
 
@@ -83,20 +82,13 @@ def calls_in_doubt(log: EventLog) -> list[Finding]:
     return [Finding("in doubt", Status.WARN, f"{len(doubtful)} calls: {calls}", "sb recovery list")]
 
 
-def kills(switch: KillSwitch) -> list[Finding]:
-    """One line for each kill in force.
-
-    Raises:
-        SBError: that cannot be told, so every call is denied.
-    """
-    found = []
-    for kill in switch.active():
-        status = Status.FAIL if kill.scope is KillScope.GLOBAL else Status.WARN
-        waiting = f"; lifted by {', '.join(kill.lifted_by)}, one more has to" if kill.lifted_by else ""
-        ignored = f"; a lift does not count: {kill.rejected[-1]}" if kill.rejected else ""
-        detail = f"{kill.sentence} ({kill.at[:16]}Z){waiting}{ignored}"
-        found.append(Finding("killed", status, detail, kill.lift_command))
-    return found
+def kill_finding(kill: Kill) -> Finding:
+    """One line on what is stopped."""
+    status = Status.FAIL if kill.scope is KillScope.GLOBAL else Status.WARN
+    waiting = f"; lifted by {', '.join(kill.lifted_by)}, one more has to" if kill.lifted_by else ""
+    ignored = f"; a lift does not count, {kill.rejected[-1]}" if kill.rejected else ""
+    detail = f"{kill.sentence} ({kill.at[:16]}Z){waiting}{ignored}"
+    return Finding("killed", status, detail, kill.lift_command)
 
 
 def operators(config: Config, authority: Authority) -> list[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sb.screens.state.approvals import approval_row
 from sb.screens.state.contracts import contract_row, ordered
@@ -14,11 +14,14 @@ from sb.screens.state.records import Records
 from sb.screens.state.recovery import UNDECIDED
 
 from sb.duration import human_duration
+from sb.errors import SBError
 from sb.kernel.approvals.approval import MICROSECONDS, ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.findings import Finding, Status, enforcement, log_standing, operators
+from sb.kernel.findings import Finding, Status, enforcement, kill_finding, log_standing, operators
+from sb.kernel.incidents.kill import Kill
+from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
 from sb.kernel.tooling.intents import Intents
 from sb.state import EventLog
@@ -47,12 +50,14 @@ class Target:
 class HomeLine:
     row: Row
     target: Target | None = None
+    kill: Kill | None = None
 
 
 @dataclass(frozen=True)
 class Home:
     """What is read at once, and what takes longer because signatures are checked."""
 
+    kills: tuple[HomeLine, ...] = ()
     needs: tuple[HomeLine, ...] = ()
     enforced: tuple[HomeLine, ...] = ()
     last: tuple[HomeLine, ...] = ()
@@ -62,11 +67,11 @@ class Home:
     @property
     def waiting(self) -> int:
         """How many lines need a person."""
-        return len(self.needs) + len(self.contracts)
+        return len(self.kills) + len(self.needs) + len(self.contracts)
 
     def lines(self) -> list[HomeLine]:
         """The screen, from top to bottom."""
-        needs = (*self.needs, *self.contracts) or (HomeLine(Row(("ok", "", NOTHING), "ok")),)
+        needs = (*self.kills, *self.needs, *self.contracts) or (HomeLine(Row(("ok", "", NOTHING), "ok")),)
         lines = [_heading("Needs you now"), *needs]
         lines += [_heading("What is enforced"), *self.enforced, *self.operators]
         return [*lines, _heading("Last activity"), *self.last]
@@ -89,6 +94,7 @@ def thoroughly(records: Records) -> dict[str, tuple[HomeLine, ...]]:
     except Unauthorised as error:
         found = [Finding("assurance", Status.FAIL, error.message, error.hint)]
     return {
+        "kills": tuple(_kills(records.kill_switch("home"))),
         "contracts": tuple(_contracts(records.baselines("home"))),
         "operators": tuple(map(_finding, found)),
     }
@@ -166,6 +172,20 @@ def _doubtful(log: EventLog) -> Iterator[HomeLine]:
     if len(doubtful) > MOST_OF_A_KIND:
         text = f"and {len(doubtful) - MOST_OF_A_KIND:,} more calls"
         yield HomeLine(Row(("in doubt", "call", text), "warn"), Target("recovery"))
+
+
+def _kills(switch: KillSwitch) -> Iterator[HomeLine]:
+    """What is stopped, the newest first."""
+    try:
+        active = switch.active()[::-1]
+    except SBError as error:
+        yield _finding(Finding("killed", Status.FAIL, f"every call is denied: {error.message}", error.hint))
+        return
+    for kill in active[:MOST_OF_A_KIND]:
+        yield replace(_finding(kill_finding(kill)), kill=kill)
+    if len(active) > MOST_OF_A_KIND:
+        text = f"and {len(active) - MOST_OF_A_KIND:,} more kills (sb kill list)"
+        yield HomeLine(Row(("warn", "killed", text), "warn"))
 
 
 def _contracts(store: ContractBaselineStore) -> Iterator[HomeLine]:

@@ -17,6 +17,7 @@ from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seen import KERNEL
 from sb.kernel.baselines.store import ContractBaselineStore
+from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.state import EventLog
 from sb.store.anchor import Anchor
@@ -97,6 +98,11 @@ class Records:
                 database.close()
                 self._runtime = open_runtime(self.config, clock=self.clock, ids=self.ids)
             return self._runtime
+
+    def kill_switch(self, use: str) -> KillSwitch:
+        """What is stopped."""
+        dual_control = self.config.kill.dual_control
+        return KillSwitch(self.log(use), self.authority(use), dual_control=dual_control)
 
     def baselines(self, use: str, surface: str = KERNEL) -> ContractBaselineStore:
         """The approved contracts of a surface; what was added up of them is kept for each use."""

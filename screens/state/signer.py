@@ -9,7 +9,7 @@ from pathlib import Path
 from sb.screens.signing_agent import SOCKET_VARIABLE, remote_decider
 from sb.screens.state.records import Records
 
-from sb.kernel.authority.enrolment import decider
+from sb.kernel.authority.enrolment import anybody, decider
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Decider
 
@@ -49,6 +49,13 @@ class Signer:
                 return found  # somebody may enrol while the console runs
             self._unlocked = found
         return self._unlocked
+
+    def anybody(self) -> Decider:
+        """Who acts where anybody may; nothing is asked for."""
+        if self._unlocked is not None:
+            return self._unlocked
+        keys = KeyFolder(self._records.config.home.keys)
+        return anybody(self._records.authority("write"), keys, "", str)
 
     def forget(self) -> None:
         """Find out anew the next time: it may be another key by now."""

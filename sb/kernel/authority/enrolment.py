@@ -230,21 +230,21 @@ def anybody(authority: Authority, keys: KeyFolder, name: str, ask: Ask) -> Decid
     """Who acts here where anybody may: an operator whose key lies open in this home, or a label.
 
     Args:
-        name: an operator whose passphrase is asked for too, or a mere label; "" for whoever is there.
+        name: an operator, whose passphrase is asked for, or a mere label; "" for whoever is there.
 
     Raises:
-        DeniedError: the passphrase of the operator who was named does not fit.
+        SBError: the operator who was named cannot sign.
     """
+    label = Label(plain(name, one_line=True) or f"local:{login_name()}")
     try:
         active = {operator.name: operator for operator in authority.roster().active()}
+        here = [known for known in keys.names() if known in active and name in ("", known)]
+        file = keys.enrolled(here[0], active[here[0]].public_key) if len(here) == 1 else None
     except SBError:
-        active = {}  # who is enrolled cannot be relied on; what anybody may do must not wait for that
-    here = [known for known in keys.names() if known in active and name in ("", known)]
-    if len(here) == 1:
-        file = keys.enrolled(here[0], active[here[0]].public_key)
-        if name or not file.locked:
-            return file.unlock(ask(f"passphrase of {file.name}: ") if file.locked else "")
-    return Label(plain(name, one_line=True) or f"local:{login_name()}")
+        return label  # what anybody may do must not wait for keys that cannot be relied on
+    if file is None or (file.locked and not name):
+        return label
+    return file.unlock(ask(f"passphrase of {file.name}: ") if file.locked else "")
 
 
 def decider(authority: Authority, keys: KeyFolder, name: str, ask: Ask) -> Decider:

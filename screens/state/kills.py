@@ -1,0 +1,72 @@
+"""What could be stopped from here, and what is asked before it is stopped or let go on?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sb.screens.state.approvals import Question
+
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.incidents.kill import Kill, KillScope
+from sb.kernel.incidents.kill_switch import Thrown
+from sb.kernel.log_search import events_at
+from sb.state import EventLog, Subject
+from sb.text import revealed
+
+Pointed = (
+    str | int | Subject | None
+)  # an approval's or call's id, a row of the log, what is known, or nothing
+MOST_RUNNING = 5
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Something that can be stopped."""
+
+    scope: KillScope
+    target: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.scope} {revealed(self.target)}" if self.target else "everything: every agent and tool"
+
+
+def choices(log: EventLog, pointed: Pointed) -> list[Choice]:
+    """What the cursor is on, and everything; the cursor's own things first."""
+    subject = _subject(log, pointed)
+    own = [
+        Choice(KillScope.AGENT, subject.agent),
+        Choice(KillScope.TOOL, subject.tool_id),
+        Choice(KillScope.RUN, subject.run_id),
+    ]
+    return [*(choice for choice in own if choice.target), Choice(KillScope.GLOBAL)]
+
+
+def _subject(log: EventLog, pointed: Pointed) -> Subject:
+    if isinstance(pointed, int):
+        event = events_at(log, [pointed]).get(pointed)
+        return event.subject if event else Subject()
+    if not isinstance(pointed, str):
+        return pointed or Subject()
+    if pointed.startswith("apr_"):
+        approval = ApprovalQueue(log).get(pointed)
+        return Subject(approval.run_id, "", approval.agent, approval.tool_id)
+    return next((event.subject for event in log.events(call_id=pointed, limit=1)), Subject())
+
+
+def stopped(thrown: Thrown) -> str:
+    """What to say once it is done."""
+    calls = [f"{intent.tool_id} ({intent.call_id})" for intent in thrown.running[:MOST_RUNNING]]
+    more = len(thrown.running) - len(calls)
+    still = f"; still running: {', '.join(calls)}{f' and {more} more' if more else ''}" if calls else ""
+    return f"{thrown.kill.sentence}{still}"
+
+
+def lift_question(kill: Kill) -> Question:
+    """What a person is asked before something goes on."""
+    proof = "" if kill.signed else " (nothing proves who that was)"
+    lines = [kill.sentence + proof, f"since {kill.at[:19]}Z; its calls run again from the next one on"]
+    if kill.people > 1:
+        agreed = ", ".join(kill.lifted_by) or "nobody"
+        lines.append(f"{kill.people} operators have to lift it; so far: {agreed}")
+    return Question(f"Let {revealed(kill.name)} go on?", tuple(lines), destructive=True)
