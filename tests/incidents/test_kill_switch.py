@@ -124,6 +124,13 @@ def test_a_call_killed_while_it_waits_for_a_person_does_not_run(plant: Plant) ->
     assert plant.call("plant.drop").success
 
 
+def test_nobody_is_asked_about_a_call_that_another_process_has_killed(plant: Plant) -> None:
+    assert plant.call().success
+    plant.other_process().throw("agent", "clerk", ADA, "stop")
+    assert "was killed by ada" in plant.call("plant.drop").error_message
+    assert plant.executor.approvals.page() == []
+
+
 def test_a_call_killed_between_its_checks_and_its_intent_does_not_run(
     plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ class KillSwitch:
         run_id: str,
         *,
         recovers: bool = False,
+        exact: bool = True,
         execute: Callable[..., driver.Cursor] | None = None,
     ) -> Kill | None:
         """The kill that stops such a call, the widest first; None if there is none.
@@ -92,14 +93,18 @@ class KillSwitch:
         Args:
             safety_class: the one that rules apply.
             recovers: whether it takes back what other calls did: then only its own agent and run count.
+            exact: as of now; False for a call that is checked once more before it runs: then, as long as nothing is
+                known to be killed, nothing is read.
             execute: of an open transaction of the log, to look within it.
 
         Raises:
             SBError: that cannot be told, so the call must not run.
         """
-        active = self._current(execute)
+        active = self._current(execute, exact=exact)
         if not active:
             return None
+        if not exact:
+            active = self._current(execute)  # it may have been lifted since
         for kill in _fitting(active, agent, tool_id, run_id, recovers=recovers, classes=(safety_class,)):
             return kill
         return None
@@ -195,9 +200,11 @@ class KillSwitch:
             (declared, SafetyClass.NETWORK) if declared == SafetyClass.READ_ONLY else (declared,)
         )  # as ToolSpec.effective_class
 
-    def _current(self, execute: Callable[..., driver.Cursor] | None = None) -> _Active:
+    def _current(self, execute: Callable[..., driver.Cursor] | None = None, *, exact: bool = True) -> _Active:
         known, turn = self._known, self.log.turn
         if turn == known.turn and (execute is not None or self.log.alone):
+            return known.active
+        if not exact and known.version >= 0:
             return known.active
         rows = execute(_VERSION).fetchall() if execute is not None else self.log.database.query(_VERSION)
         version = rows[0][0]

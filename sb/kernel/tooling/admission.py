@@ -71,7 +71,7 @@ class Admission:
         try:
             self._freeze(call, args)
             self._look_up(call)
-            self.recorder.refuse_killed(call)
+            self.recorder.refuse_killed(call, exact=not call.side_effecting)  # else with its intent
             self._reserve_name(call)
             self._check_contract(call)
             self._check_policy(call)
@@ -240,6 +240,7 @@ class Admission:
         if call.recovery is not None:
             call.reasons += call.recovery.reasons
         if call.reasons:
+            self.recorder.refuse_killed(call)
             self.recorder.refuse_known_step(call)
             self.gate.require(call)
 

@@ -197,11 +197,14 @@ class Recorder:
             )
         return event_id
 
-    def refuse_killed(self, call: ToolCall, execute: Callable[..., driver.Cursor] | None = None) -> None:
+    def refuse_killed(
+        self, call: ToolCall, execute: Callable[..., driver.Cursor] | None = None, *, exact: bool = True
+    ) -> None:
         """Raise Refused if a kill stops the call, or if that cannot be told.
 
         Args:
             execute: of the transaction in which that holds.
+            exact: False while it is still to be checked within such a transaction.
         """
         ctx = call.ctx
         try:
@@ -211,6 +214,7 @@ class Recorder:
                 call.spec.effective_class,
                 ctx.run_id,
                 recovers=call.recovery is not None,
+                exact=exact,
                 execute=execute,
             )
         except SBError as error:
