@@ -41,8 +41,11 @@ from sb.errors import CheckFailed, DeniedError, SBError, StoreError
 from sb.kernel.authority.signing import Decider
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation
 from sb.kernel.tooling.intents import Intent
+from sb.state import Subject
 
 if TYPE_CHECKING:
+    from sb.screens.state.kills import Pointed
+
     from sb.kernel.recovery.service import Undone
 
 EMPTY = {
@@ -86,6 +89,12 @@ class RecoveryScreen(Deciding):
     def current(self) -> Item | None:
         """What the cursor is on."""
         return self.known.get(self.rows.listing.current or 0)
+
+    def pointed_at(self) -> Pointed:
+        if self.current is None:
+            return None
+        about = self.current.about
+        return Subject(about.run_id, "", about.agent, about.tool_id, about.call_id)
 
     def now(self) -> int:
         """Microseconds since the epoch."""

@@ -98,9 +98,9 @@ def test_enter_goes_from_the_choice_to_the_reason_and_on_to_no(agents: Agents, c
         ("2", 1, "tool:bank.pay"),
         ("2", 3, "global"),
         ("3", 0, "tool:bank.hang"),
-        ("4", 0, "agent:clerk"),
-        ("4", 1, "run:RUN"),
         ("5", 0, "agent:clerk"),
+        ("5", 1, "run:RUN"),
+        ("6", 0, "agent:clerk"),
     ],
 )
 def test_what_can_be_stopped_is_what_the_cursor_is_on(
