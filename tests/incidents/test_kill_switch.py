@@ -281,6 +281,7 @@ def test_operators_that_cannot_be_relied_on_lift_nothing(plant: Plant) -> None:
     assert not fresh.call().success
     with pytest.raises(SBError):
         fresh.kill.active()
+    assert fresh.kill.throw("agent", "courier", ADA, "stopping does not wait for that").running == ()
 
 
 def test_under_dual_control_two_different_operators_lift(plant: Plant) -> None:

@@ -33,13 +33,13 @@ def parse_scope(scope: str, target: str = "") -> tuple[KillScope, str]:
     word, colon, rest = scope.partition(":")
     if colon and target:
         raise UsageError("the target is given twice", f"{word}:{rest}")
-    target = (target or rest).strip()
+    target = target or rest
     try:
         known = KillScope(word)
     except ValueError:
         shown, near = plain(shorten(word, 40), one_line=True), nearest(word, list(KillScope))
         raise UsageError(f"no scope {shown!r}{near}", "one of " + ", ".join(KillScope)) from None
-    if (known is KillScope.GLOBAL) == bool(target):
+    if (known is KillScope.GLOBAL) == bool(target.strip()):
         hint = "sb kill global" if known is KillScope.GLOBAL else f"such as {known}:NAME"
         raise UsageError(f"{known} {'has no' if target else 'needs a'} target", hint)
     if known is KillScope.CLASS and target not in list(SafetyClass):

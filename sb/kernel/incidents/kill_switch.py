@@ -130,15 +130,12 @@ class KillSwitch:
             StoreError: the kill is not on record, so it stops nothing.
         """
         known, target = parse_scope(str(scope), target)
-        facts = {"scope": str(known), "target": target, "reason": required(reason), "people": self._people()}
+        why, people = required(reason), self._people()
+        facts = {"scope": str(known), "target": target, "reason": why, "people": people}
         with self.log.write(power=True) as write:
             number = self._statements.add(write, KILL_THROWN, facts, by, may_be_anybody=True)
-        kill = next(
-            (kill for kill in self.active() if kill.number == number - self.log.first_id),
-            None,
-        )
-        if kill is None:
-            raise StoreCorrupt("the kill was recorded and is not in force", "sb audit verify")
+        at = iso(self.log.clock.now())
+        kill = Kill(number - self.log.first_id, known, target, by.name, bool(by.key_id), why, at, people)
         return Thrown(kill, tuple(self._wait(kill, wait_s)))
 
     def lift(self, scope: KillScope | str, target: str, by: Decider, reason: str) -> Kill | None:
@@ -196,9 +193,8 @@ class KillSwitch:
         """The safety classes that an announced call may have."""
         event = next(self.log.about(str(intent.id - self.log.first_id)), None)
         declared = str((event.payload or {}).get("safety_class", "")) if event else ""
-        return (
-            (declared, SafetyClass.NETWORK) if declared == SafetyClass.READ_ONLY else (declared,)
-        )  # as ToolSpec.effective_class
+        # As ToolSpec.effective_class: one that is declared read-only may write elsewhere.
+        return (declared, SafetyClass.NETWORK) if declared == SafetyClass.READ_ONLY else (declared,)
 
     def _current(self, execute: Callable[..., driver.Cursor] | None = None, *, exact: bool = True) -> _Active:
         known, turn = self._known, self.log.turn
