@@ -114,7 +114,10 @@ def show(ctx: typer.Context, reference: Reference, as_json: AsJson = False) -> N
             ("call", f"{found.tool_id} by {found.agent}, {found.call_id} in {found.run_id}"),
             ("mutation", found.mutation_id or "none"),
             ("people who have to agree", str(found.people) if found.approval_id else "none are asked"),
-            ("decided by", f"{found.decided_by}: {found.reason}" if found.decided_by else "nobody"),
+            (
+                "agreed so far" if found.standing == "waiting" else "decided by",
+                f"{found.decided_by}: {found.reason}" if found.decided_by else "nobody",
+            ),
         ):
             output.line(f"{heading}: {text}")
         if plan is not None:

@@ -34,6 +34,7 @@ from sb.decisions.namespace import (
 from sb.kernel.baselines.seen import KERNEL
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.log_pruning import PRUNED
+from sb.kernel.reversal_contracts import UNDO
 from sb.sources import iso
 from sb.state import Event
 from sb.text import human_bytes, plain, shorten
@@ -101,6 +102,8 @@ def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
     what = f"{event.subject.tool_id} ({event.subject.call_id})"
     if event.kind == RECOVERY_INVALIDATED:
         return f"assumption {payload.get('assumption')} turned false{_why(payload)}"
+    if event.kind == RECOVERY_ESCALATED and payload.get("cause") == UNDO:
+        return f"undo of {what}{_why(payload)}"
     if event.kind == RECOVERY_ESCALATED:
         return f"RECOVERY {what} needs a person{_why(payload)}"
     if event.kind == RECOVERY_DECIDED:

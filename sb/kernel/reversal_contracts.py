@@ -18,6 +18,7 @@ from sb.sources import iso
 
 _PATH = re.compile(r"(args|result|call)\.([A-Za-z0-9_.-]+?)(\?)?")
 _HOLE = re.compile(r"\{([^{}]*)\}")
+UNDO = "undo"  # the cause of a reversal that a person asked for
 LONGEST_WINDOW_MS = 10 * 366 * 86_400_000
 
 

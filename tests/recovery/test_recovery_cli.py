@@ -63,6 +63,9 @@ def test_the_last_write_is_undone(sb: CommandLine, files: Path) -> None:
     assert (files / "f").exists()
     done = sb("undo", "--yes", "--json")
     assert (done.code, done.json["items"][0]["state"]) == (0, "reversed")
+    told = sb("audit", "tail").out
+    assert "  undo of files.write (call_" in told
+    assert "RECOVERY" not in told, "nobody is asked for what a person does"
     assert not (files / "f").exists()
     nothing = sb("undo", "--yes")
     assert (nothing.code, "nothing on record could be undone" in nothing.err) == (1, True)

@@ -27,13 +27,12 @@ from sb.kernel.recovery_loop import (
     registry_approval_resolver,
     stricter,
 )
-from sb.kernel.reversal_contracts import MutationRef, MutationState, RecoveryApprovalMode
+from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.kernel.tooling.admission import RECOVERY
 from sb.kernel.tooling.executor import ToolExecutor
 from sb.state import Subject
 
-UNDO = "undo"  # the cause of a reversal that a person asked for
 _NO_WINDOW_S = 30 * 86_400  # how long a reversal without a window waits for a decision
 _BUDGET = 1_000
 _ASKED_AGAIN = (Standing.NO_WAY_BACK, Standing.FAILED, Standing.EXPIRED)  # what stood in the way may be gone
