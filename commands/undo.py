@@ -10,6 +10,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import decider, runtime
 
+from sb.duration import human_duration
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
 from sb.sources import iso
 from sb.text import plain, shorten
@@ -25,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 LAST = "last"
-WIDEST = 120  # characters of a cell
+WIDEST = 60  # characters of a cell
 
 
 @app.command()
@@ -95,7 +96,7 @@ def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
         output.emit_json({"items": [ref.to_dict() for ref in found]})
     elif found:
         output.table(
-            ["mutation", "state", "when", "agent", "tool", "undone by"],
+            ["mutation", "state", "age", "agent", "tool", "undone by"],
             [_row(ref, store.now()) for ref in found],
         )
     else:
@@ -114,7 +115,7 @@ def _row(ref: MutationRef, now: int) -> tuple[object, ...]:
     return (
         ref.mutation_id,
         state,
-        f"{iso(ref.bound_at / 1e6)[:19]}Z",
+        human_duration((now - ref.bound_at) / 1e6),
         ref.agent,
         ref.tool_id,
         shorten(way, WIDEST),
