@@ -26,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 LAST = "last"
-WIDEST = 60  # characters of a cell
+WIDEST = 120  # characters of a cell: a path of usual length is in it
 
 
 @app.command()
