@@ -50,6 +50,11 @@ def parse_scope(scope: str, target: str = "") -> tuple[KillScope, str]:
     return known, target
 
 
+def name_of(scope: str, target: str) -> str:
+    """As it is typed: `global`, or `agent:clerk`."""
+    return f"{scope}:{target}" if target else str(scope)
+
+
 @dataclass(frozen=True)
 class Kill:
     """One kill in force.
@@ -75,7 +80,7 @@ class Kill:
     @property
     def name(self) -> str:
         """As it is typed: `global`, or `agent:clerk`."""
-        return f"{self.scope}:{self.target}" if self.target else str(self.scope)
+        return name_of(self.scope, self.target)
 
     @property
     def sentence(self) -> str:

@@ -6,7 +6,7 @@ read stops everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from sb.errors import DeniedError, NotFoundError, SBError, StoreCorrupt, UsageEr
 from sb.kernel.authority.authority import OPERATORS, Authority
 from sb.kernel.authority.signing import Decider
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.incidents.kill import Kill, KillScope, parse_scope
+from sb.kernel.incidents.kill import Kill, KillScope, name_of, parse_scope
 from sb.kernel.incidents.statements import Statement, Statements, required
 from sb.kernel.tooling.intents import Intent, Intents
 from sb.sources import iso
@@ -30,7 +30,7 @@ _VERSION = "SELECT " + " + ".join(
     " AND substr(kind, 1, 7) <> 'kernel.'), 0)"
     for reference, kind in ((KILLS, KILL_THROWN), (KILLS, KILL_LIFTED), (OPERATORS, OPERATOR_CHANGED))
 )
-_Active = dict[tuple[KillScope, str], Kill]
+_Active = dict[str, Kill]  # by name
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,7 @@ class KillSwitch:
             return None
         if not exact:
             active = self._current(execute)  # it may have been lifted since
-        for kill in _fitting(active, agent, tool_id, run_id, recovers=recovers, classes=(safety_class,)):
-            return kill
-        return None
+        return _fitting(active, agent, tool_id, run_id, recovers=recovers, classes=(safety_class,))
 
     def active(self) -> list[Kill]:
         """Every kill in force, oldest first; raises like `check`."""
@@ -149,17 +147,17 @@ class KillSwitch:
             DeniedError: this person may not lift it, or has done so already.
             UsageError: scope, target or reason cannot be used.
         """
-        key = parse_scope(str(scope), target)
-        facts = {"scope": str(key[0]), "target": key[1], "reason": required(reason)}
+        known, target = parse_scope(str(scope), target)
+        name = name_of(known, target)
+        facts = {"scope": str(known), "target": target, "reason": required(reason)}
         with self.log.write(power=True) as write:
-            kill = self._replayed().get(key)
+            kill = self._replayed().get(name)
             if kill is None:
-                name = f"{key[0]}:{key[1]}" if key[1] else str(key[0])
                 raise NotFoundError(f"no kill of {name} is in force", "sb kill list")
             if by.name in kill.lifted_by:
                 raise DeniedError(f"{by.name} has lifted {kill.name} already; another operator has to")
             self._statements.add(write, KILL_LIFTED, facts, by, may_be_anybody=False)
-        return self._current().get(key)
+        return self._current().get(name)
 
     def _people(self) -> int:
         """How many operators have to lift what is thrown now."""
@@ -183,11 +181,10 @@ class KillSwitch:
     def _stops(self, kill: Kill, intent: Intent) -> bool:
         classes = self._classes(intent) if kill.scope is KillScope.CLASS else ()
         recovers = intent.reverses is not None
-        only = {(kill.scope, kill.target): kill}
         found = _fitting(
-            only, intent.agent, intent.tool_id, intent.run_id, recovers=recovers, classes=classes
+            {kill.name: kill}, intent.agent, intent.tool_id, intent.run_id, recovers=recovers, classes=classes
         )
-        return any(found)
+        return found is not None
 
     def _classes(self, intent: Intent) -> tuple[str, ...]:
         """The safety classes that an announced call may have."""
@@ -219,20 +216,22 @@ class KillSwitch:
                 _lift(active, statement)
             else:
                 kill = _thrown(statement)
-                before = active.get((kill.scope, kill.target))
+                before = active.get(kill.name)
                 people = kill.people if before is None else max(kill.people, before.people)
-                active[kill.scope, kill.target] = replace(kill, people=people)
+                active[kill.name] = replace(kill, people=people)
         return active
 
 
 def _fitting(
     active: _Active, agent: str, tool_id: str, run_id: str, *, recovers: bool, classes: tuple[str, ...]
-) -> Iterator[Kill]:
-    own = [(KillScope.AGENT, agent), (KillScope.RUN, run_id)]
-    others = [(KillScope.GLOBAL, ""), (KillScope.TOOL, tool_id), *((KillScope.CLASS, one) for one in classes)]
-    for key in own if recovers else others + own:
-        if key in active:
-            yield active[key]
+) -> Kill | None:
+    """The first of these kills that stops such a call."""
+    own = (f"agent:{agent}", f"run:{run_id}")
+    wide = () if recovers else ("global", f"tool:{tool_id}", *[f"class:{one}" for one in classes])
+    for name in wide + own:
+        if name in active:
+            return active[name]
+    return None
 
 
 def _thrown(statement: Statement) -> Kill:
@@ -250,17 +249,15 @@ def _thrown(statement: Statement) -> Kill:
 
 def _lift(active: _Active, statement: Statement) -> None:
     said = statement.text
-    key = next(
-        (key for key in active if (str(key[0]), key[1]) == (said.get("scope"), said.get("target"))), None
-    )
-    if key is None:
+    name = name_of(said.get("scope", ""), said.get("target", ""))
+    kill = active.get(name)
+    if kill is None:
         return
-    kill = active[key]
     if statement.doubt:
-        active[key] = replace(kill, rejected=(*kill.rejected, f"by {statement.by}: {statement.doubt}"))
+        active[name] = replace(kill, rejected=(*kill.rejected, f"by {statement.by}: {statement.doubt}"))
         return
     names = (*kill.lifted_by, *({statement.by} - set(kill.lifted_by)))
     if len(names) >= kill.people:
-        del active[key]
+        del active[name]
     else:
-        active[key] = replace(kill, lifted_by=names)
+        active[name] = replace(kill, lifted_by=names)
