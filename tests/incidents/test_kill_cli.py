@@ -14,6 +14,7 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.runtime import open_log, open_runtime
+from tests.authority.test_operator_cli import in_terminal
 from tests.conftest import CommandLine, approve_tools
 
 
@@ -154,3 +155,14 @@ def test_an_incident_stops_what_caused_it_and_shows_what_to_do(sb: CommandLine) 
     assert sb("incident", "list").err == "no incident is open\n"
     assert "Paid twice" in sb("incident", "list", "--all").out
     assert sb("incident", "close", opened["id"], "--reason", "again").code == 1
+
+
+def test_on_a_terminal_everything_is_stopped_only_after_a_yes(sb: CommandLine) -> None:
+    sb("init")
+    code, seen = in_terminal("kill", "global", "--reason", "drill", answers={"stop every agent?": "n"})
+    assert (code, "interrupted" in seen) == (130, True)
+    assert sb("kill", "list", "--json").json == {"items": []}
+    code, _ = in_terminal("kill", "global", "--reason", "drill", answers={"stop every agent?": "y"})
+    assert code == 0
+    assert in_terminal("kill", "global", "--reason", "again", "--yes", answers={})[0] == 0
+    assert [item["reason"] for item in sb("kill", "list", "--json").json["items"]] == ["again"]
