@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sb.errors import DeniedError, UsageError
 from sb.kernel import RunContext, ToolErrorCode
+from sb.kernel.authority.signing import Label
 from sb.kernel.compensation import NoReversalToken
 from sb.kernel.contracts import MutationState
 from sb.kernel.log_verification import verify
@@ -277,6 +278,13 @@ def test_dual_control_needs_two_enrolled_people(shop: Shop) -> None:
         shop.runtime.recovery.undo(ref, ADA, "wrong")
     with pytest.raises(DeniedError, match="two enrolled operators"):
         shop.runtime.recovery.approve(ref.mutation_id, GRACE, "wrong")
+    assert shop.reversed_ == []
+
+
+def test_nobody_agrees_to_undo_their_own_call(shop: Shop) -> None:
+    ref = shop.done()
+    with pytest.raises(DeniedError, match="somebody else|cannot decide"):
+        shop.runtime.recovery.undo(ref, Label("clerk"), "I changed my mind")
     assert shop.reversed_ == []
 
 

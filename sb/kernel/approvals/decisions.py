@@ -161,7 +161,7 @@ class Approvals(ApprovalQueue):
             raise DeniedError(
                 "dual control needs two enrolled operators", "sb operator init, sb operator add"
             )
-        refuse_requester(by.name, approval.agent, str(approval.request.get("user_sid", "")))
+        refuse_requester(by.name, approval.agent, approval.request)
         self._record(write, APPROVAL_APPROVED, "approve", approval, by, reason)
         names = (*before, by.name)
         state = ApprovalState.APPROVED if len(names) >= approval.needed else ApprovalState.WAITING

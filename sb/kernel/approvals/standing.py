@@ -6,6 +6,7 @@ to be what was written, to be about the same binding, and to carry the signature
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sb.canonical import canonical_bytes, digest
@@ -52,14 +53,16 @@ def approvers(log: EventLog, authority: Authority, approval: Approval) -> tuple[
     for event in events:
         if event.kind == APPROVAL_APPROVED:
             name = _signatory(authority, event, "approve", binding)
-            refuse_requester(name, approval.agent, str(request.get("user_sid", "")))
+            refuse_requester(name, approval.agent, request)
             names.append(name)
     return tuple(dict.fromkeys(names))
 
 
-def refuse_requester(name: str, agent: str, user_sid: str) -> None:
-    """Raise DeniedError when who decides is who asked, or for whom it was asked."""
-    if name in (agent, user_sid):
+def refuse_requester(name: str, agent: str, request: Mapping[str, Any]) -> None:
+    """Raise DeniedError when who decides is who asked, for whom it was asked, or whose call it would undo."""
+    recovery = request.get("recovery")
+    whose = recovery.get("of_agent") if isinstance(recovery, dict) else None
+    if name in (agent, request.get("user_sid"), whose):
         raise DeniedError(f"{name} asked for it and cannot decide it", "somebody else has to")
 
 
@@ -68,7 +71,7 @@ def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:
     binding = grant.binding(log.database_id)
     events = people_events(log, grant.id)
     _first(events, GRANT_MADE, binding)
-    refuse_requester(_signatory(authority, events[0], "grant", binding), grant.agent, "")
+    refuse_requester(_signatory(authority, events[0], "grant", binding), grant.agent, {})
 
 
 def _first(events: list[Event], kind: str, binding: dict[str, Any]) -> dict[str, Any]:

@@ -100,16 +100,16 @@ class KillSwitch:
         Raises:
             SBError: that cannot be told, so the call must not run.
         """
-        active = self._current(execute, exact=exact)
+        active = self.in_force(execute, exact=exact)
         if not active:
             return None
         if not exact:
-            active = self._current(execute)  # it may have been lifted since
+            active = self.in_force(execute)  # it may have been lifted since
         return _fitting(active, agent, tool_id, run_id, recovers=recovers, classes=(safety_class,))
 
     def active(self) -> list[Kill]:
         """Every kill in force, oldest first; raises like `check`."""
-        return sorted(self._current().values(), key=lambda kill: kill.number)
+        return sorted(self.in_force().values(), key=lambda kill: kill.number)
 
     def throw(
         self, scope: KillScope | str, target: str, by: Decider, reason: str, *, wait_s: float = 1.0
@@ -157,7 +157,7 @@ class KillSwitch:
             if by.name in kill.lifted_by:
                 raise DeniedError(f"{by.name} has lifted {kill.name} already; another operator has to")
             self._statements.add(write, KILL_LIFTED, facts, by, may_be_anybody=False)
-        return self._current().get(name)
+        return self.in_force().get(name)
 
     def _people(self) -> int:
         """How many operators have to lift what is thrown now."""
@@ -193,7 +193,8 @@ class KillSwitch:
         # As ToolSpec.effective_class: one that is declared read-only may write elsewhere.
         return (declared, SafetyClass.NETWORK) if declared == SafetyClass.READ_ONLY else (declared,)
 
-    def _current(self, execute: Callable[..., driver.Cursor] | None = None, *, exact: bool = True) -> _Active:
+    def in_force(self, execute: Callable[..., driver.Cursor] | None = None, *, exact: bool = True) -> _Active:
+        """Every kill by scope and target; empty when nothing is stopped. Raises like `check`."""
         known, turn = self._known, self.log.turn
         if turn == known.turn and (execute is not None or self.log.alone):
             return known.active

@@ -74,7 +74,7 @@ class Reversal:
         self.people = people
         self.expires_at: int | None = expires_at
         self.reverses = store.number(ref.mutation_id)
-        self.facts = {"reverses": ref.mutation_id, "cause": cause}
+        self.facts = {"reverses": ref.mutation_id, "cause": cause, "of_agent": ref.agent}
         self.secrets = secrets_of(ref)
 
     def queued(self, write: LogWrite, call: ToolCall, approval_id: str) -> None:

@@ -72,13 +72,16 @@ class Admission:
             self._freeze(call, args)
             self._look_up(call)
             self.recorder.refuse_killed(call, exact=not call.side_effecting)  # else with its intent
-            self._reserve_name(call)
+            if call.recovery is not None or call.ctx.agent_name == RECOVERY:
+                self._check_recovery(call)
             self._check_contract(call)
             self._check_policy(call)
             self._check_arguments(call)
-            self._check_assumptions(call)
+            if call.assumptions:
+                self._check_assumptions(call)
             self._reserve(call)
-            self.consequences.reserve(call)
+            if call.side_effecting:
+                self.consequences.reserve(call)
             self._locate(call)
             self._check_approval(call)
         except (Refused, KnownStep):
@@ -132,11 +135,11 @@ class Admission:
         if call.recovery is not None and call.recovery.secrets:
             call.secrets = sorted({*call.secrets, *call.recovery.secrets}, key=len, reverse=True)
 
-    def _reserve_name(self, call: ToolCall) -> None:
-        if call.ctx.agent_name == RECOVERY and call.recovery is None:
+    def _check_recovery(self, call: ToolCall) -> None:
+        if call.recovery is None:
             reason = f"the name {RECOVERY!r} is recovery's own: no agent can have it"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "agent_name")
-        if call.recovery is not None and not call.recovery.reverses and call.side_effecting:
+        if not call.recovery.reverses and call.side_effecting:
             reason = f"recovery only reads where it looks, and {call.tool_id} may change something"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "recovery_look")
 

@@ -110,7 +110,9 @@ class ToolCall:
     tool_id: str
     call_id: str
     step: str
-    override_fn: ToolFunction | None
+    override_fn: ToolFunction | None = None
+    approval_id: str = ""
+    assumptions: Sequence[Assumption | str] = ()
     args: dict[str, Any] = field(default_factory=dict)
     args_size: int = 0
     args_digest: str = ""
@@ -123,8 +125,6 @@ class ToolCall:
     contract: dict[str, Any] = field(default_factory=dict)
     policy: PolicyDecision | None = None
     policy_version: str = ""
-    approval_id: str = ""
-    assumptions: Sequence[Assumption | str] = ()
     recovery: RecoveryCall | None = None
     grant_id: str = ""
     reasons: list[dict[str, str]] = field(default_factory=list)

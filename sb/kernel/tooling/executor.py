@@ -159,7 +159,9 @@ class ToolExecutor:
         Returns:
             The tool's result, or an error with a ToolErrorCode.
         """
-        call = self._call(ctx, tool_id, step, override_fn, approval_id, assumptions)
+        call = ToolCall(
+            ctx, str(tool_id), self._call_id(), str(step), override_fn, str(approval_id), assumptions
+        )
         return self._execute(call, args, None, wait_s)
 
     async def aexecute(
@@ -181,7 +183,9 @@ class ToolExecutor:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        call = self._call(ctx, tool_id, step, override_fn, approval_id, assumptions)
+        call = ToolCall(
+            ctx, str(tool_id), self._call_id(), str(step), override_fn, str(approval_id), assumptions
+        )
         run = partial(self._execute, call, args, loop, wait_s)
         return await asyncio.wrap_future(self._workers.submit(run))
 
@@ -198,13 +202,13 @@ class ToolExecutor:
         Args:
             approval_id: the approval to use, if a person has to agree.
         """
-        call = self._call(ctx, tool_id, "", None, approval_id, ())
+        call = ToolCall(ctx, tool_id, self._call_id(), "", None, approval_id)
         call.recovery = recovery
         return self._execute(call, args, None, 0)
 
     def refusal(self, ctx: RunContext, tool_id: str, args: dict[str, Any]) -> str:
         """Why contract or policy would refuse this call now, without making it; "" if they would not."""
-        call = self._call(ctx, tool_id, "", None, "", ())
+        call = ToolCall(ctx, tool_id, self._call_id(), "")
         call.args = args
         return self._admission.refusal(call)
 
@@ -230,25 +234,8 @@ class ToolExecutor:
         """Mark the unfinished calls of dead processes as in doubt; returns how many there were."""
         return self._recorder.intents.settle_orphans()
 
-    def _call(
-        self,
-        ctx: RunContext,
-        tool_id: str,
-        step: str,
-        override_fn: ToolFunction | None,
-        approval_id: str,
-        assumptions: Sequence[Assumption | str],
-    ) -> ToolCall:
-        call_id = f"call_{self._ids.token(8)}"
-        return ToolCall(
-            ctx,
-            str(tool_id),
-            call_id,
-            str(step),
-            override_fn,
-            approval_id=str(approval_id),
-            assumptions=assumptions,
-        )
+    def _call_id(self) -> str:
+        return f"call_{self._ids.token(8)}"
 
     def _execute(
         self, call: ToolCall, args: Any, loop: asyncio.AbstractEventLoop | None, wait_s: float
@@ -262,7 +249,15 @@ class ToolExecutor:
             waiting = self._decided(refusal, result, wait_s)
             if not waiting:
                 return result
-            again = self._call(call.ctx, call.tool_id, call.step, call.override_fn, waiting, call.assumptions)
+            again = ToolCall(
+                call.ctx,
+                call.tool_id,
+                self._call_id(),
+                call.step,
+                call.override_fn,
+                waiting,
+                call.assumptions,
+            )
             return self._execute(again, args, loop, 0)
         span = self._telemetry.start(call.ctx, call.spec, call.call_id, call.shown_args)
         result = self._run_recorded(call, span, loop)
@@ -392,7 +387,7 @@ class ToolExecutor:
         return ToolResult(tool_id=call.tool_id, success=True, data=value, **details)
 
     def _strict(self, call: ToolCall) -> bool:
-        return SafetyMode.STRICT in (call.ctx.safety_mode, self.policy.mode)
+        return call.ctx.safety_mode is SafetyMode.STRICT or self.policy.mode is SafetyMode.STRICT
 
 
 def _error(

@@ -109,7 +109,9 @@ class Recorder:
 
     def _announce(self, write: LogWrite, ctx: RunContext) -> None:
         """The run's first event, once per run and log; the open transaction keeps other threads out."""
-        announced: set[str] = ctx.__dict__.setdefault("_announced_in", set())
+        announced: set[str] | None = ctx.__dict__.get("_announced_in")
+        if announced is None:
+            announced = ctx.__dict__["_announced_in"] = set()
         if self.log.database_id in announced:
             return
         facts = {
@@ -137,7 +139,7 @@ class Recorder:
             "args_digest": call.args_digest,
             **_approval_rules(call),
             **call.contract,
-            **_recovery_facts(call),
+            **({} if call.recovery is None else call.recovery.facts),
         }
         with self.log.write() as write:
             self._announce(write, call.ctx)
@@ -208,6 +210,8 @@ class Recorder:
         """
         ctx = call.ctx
         try:
+            if not self._kills.in_force(execute, exact=exact):
+                return
             kill = self._kills.check(
                 ctx.agent_name,
                 call.tool_id,
@@ -256,7 +260,8 @@ class Recorder:
             facts["result_bytes"] = len(outcome.encoded)
         value = loggable(scrub(outcome.value, call.secrets), len(outcome.encoded))
         said: dict[str, Any] = {"error": outcome.message} if outcome.code is not None else {"result": value}
-        facts |= _recovery_facts(call)
+        if call.recovery is not None:
+            facts |= call.recovery.facts
         if intent_id is None:
             facts |= self._facts(call)
             said["args"] = call.shown_args()
@@ -306,7 +311,7 @@ class Recorder:
             "args_digest": call.args_digest,
             "policy_version": call.policy_version,
             **call.contract,
-            **_recovery_facts(call),
+            **({} if call.recovery is None else call.recovery.facts),
         }
 
     def _kept(self, call: ToolCall, outcome: Outcome, state: IntentState) -> KeptStep | None:
@@ -323,10 +328,6 @@ class Recorder:
 def _approval_rules(call: ToolCall) -> dict[str, list[str]]:
     """The names of the rules for which a person has to agree."""
     return {"approval_rules": [reason["rule"] for reason in call.reasons]} if call.reasons else {}
-
-
-def _recovery_facts(call: ToolCall) -> dict[str, Any]:
-    return {} if call.recovery is None else call.recovery.facts
 
 
 def _milliseconds(value: float) -> float:
