@@ -34,6 +34,7 @@ RECOVERY_INVALIDATED = "recovery.assumption.invalidated"
 RECOVERY_DECIDED = "recovery.decided"
 RECOVERY_ESCALATED = "recovery.escalated"
 RECOVERY_DISMISSED = "recovery.dismissed"
+RECOVERY_BEGUN = "recovery.begun"
 RECOVERY_SETTLED = "recovery.settled"
 WORKFLOW_SETTLED = "workflow.settled"
 KILL_THROWN = "kill.thrown"
@@ -62,6 +63,7 @@ _meanings = {
     RECOVERY_INVALIDATED: "Something that justified calls turned false",
     RECOVERY_DECIDED: "The recovery loop decided about a call",
     RECOVERY_ESCALATED: "Something that a call did needs a person",
+    RECOVERY_BEGUN: "A reversal of what a call did was begun",
     RECOVERY_DISMISSED: "A person decided to leave it as it is",
     RECOVERY_SETTLED: "Whether a call in doubt happened was settled",
     WORKFLOW_SETTLED: "Whether a workflow's step in doubt happened was settled",

@@ -23,6 +23,7 @@ from sb.decisions.namespace import (
     MEMORY_GET,
     MEMORY_PUT,
     OPERATOR_CHANGED,
+    RECOVERY_BEGUN,
     RECOVERY_DECIDED,
     RECOVERY_DISMISSED,
     RECOVERY_ESCALATED,
@@ -111,6 +112,8 @@ def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
     if event.kind == RECOVERY_SETTLED:
         verdict = str(payload.get("verdict"))
         return f"{payload.get('by')} says that {what} {_SETTLED.get(verdict, verdict)}{_why(payload)}"
+    if event.kind == RECOVERY_BEGUN:
+        return f"undoing {what} was begun: {payload.get('call')}"
     verb = "left as it is:" if event.kind == RECOVERY_DISMISSED else event.kind
     return f"{payload.get('by')} {verb} {what}{_why(payload)}"
 

@@ -370,9 +370,9 @@ class MutationStore:
     def _ref(self, row: tuple[Any, ...]) -> MutationRef:
         number, call_id, state, body, run_id, agent, tool_id = row
         mutation_id = f"mut_{number - self.log.first_id}_{call_id[-4:]}"
-        fields = {"no_way_back": "its details were removed from the database"}
+        removed = {"no_way_back": "its details were removed from the database"}
         try:
-            fields = fields if body is None else json.loads(body)
+            fields = removed if body is None else json.loads(body)
             return MutationRef(
                 **{
                     **_EMPTY,
@@ -392,7 +392,10 @@ class MutationStore:
                 }
             )
         except (ValueError, TypeError, RecursionError, AttributeError) as error:
-            raise StoreCorrupt(f"{mutation_id} cannot be read: {error}", "sb audit verify") from None
+            if body is None:
+                raise StoreCorrupt(f"{mutation_id} cannot be read: {error}", "sb audit verify") from None
+            damaged = json.dumps({"no_way_back": f"what was kept of it cannot be read: {error}"})
+            return self._ref((number, call_id, state, damaged, run_id, agent, tool_id))
 
 
 # What an empty field of a mutation is, since it is not stored.

@@ -369,3 +369,44 @@ def test_an_escalation_that_was_put_aside_in_the_database_is_no_whole_log(shop: 
     assert ref.call_id in problem(shop)
     forge(shop, "DELETE FROM escalations")
     assert ref.call_id in problem(shop)
+
+
+# --- what a person gets to see
+
+
+def test_old_escalations_stay_in_sight_behind_many_settled_ones(shop: Shop) -> None:
+    old = shop.done()
+    recovery = shop.runtime.recovery
+    recovery.escalate(old, AssumptionInvalidated("x"), "x turned false")
+    for _ in range(5):
+        assert recovery.undo(shop.done(order=2, amount=1), ADA, "wrong").state == "reversed"
+    assert [one.call_id for one in recovery.escalations.page(limit=3)] == [old.call_id]
+
+
+def test_one_damaged_way_back_keeps_no_other_from_being_recovered(shop: Shop) -> None:
+    damaged, ref = shop.done("pay.auto"), shop.done("pay.auto")
+    number = shop.runtime.recovery.mutations.number(damaged.mutation_id)
+    forge(shop, "UPDATE mutations SET ref = '[' WHERE id = ?", number)
+    shop.orders[1] = "shipped"
+    looked, decisions = shop.runtime.watch()
+    assert [one.reverses_mutation_ref for one in decisions] == [ref.mutation_id]
+    assert damaged.mutation_id in looked.unclear[0]
+    shop.runtime.invalidate(AssumptionInvalidated("order_not_shipped:1"))
+    assert shop.reversed_ == ["ref_2"]
+
+
+def test_a_reversal_that_was_done_is_not_done_again_whatever_its_row_says(shop: Shop) -> None:
+    by_itself, asked = shop.done("pay.auto"), shop.done("pay.human", order=2, amount=1)
+    done: list[str] = []
+
+    def reverse(refund_id: str) -> None:
+        done.append(refund_id)
+
+    shop.runtime.registry.unregister("pay.reverse")
+    shop.runtime.registry.register_fn("pay.reverse", "Reverse a refund", reverse, SafetyClass.NETWORK)
+    assert shop.runtime.recovery.fire(by_itself).success
+    assert shop.runtime.recovery.undo(asked, ADA, "wrong").state == "reversed"
+    forge(shop, "UPDATE mutations SET state = 'committed'")
+    shop.runtime.invalidate(AssumptionInvalidated("order_not_shipped:1"))
+    shop.runtime.recovery.undo(shop.ref(asked.mutation_id), ADA, "wrong")
+    assert done == ["ref_1", "ref_2"]

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sb.decisions.namespace import RECOVERY_ESCALATED
+from sb.decisions.namespace import RECOVERY_BEGUN, RECOVERY_ESCALATED
 from sb.errors import SBError
 from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.people_events import people_events
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.kernel.reversibility import MutationStore
 from sb.kernel.tooling.arguments import secret_texts
@@ -89,10 +90,29 @@ class Reversal:
             raise _refused(f"the window in which {ref.mutation_id} could be undone is over")
         try:
             self._store.unaltered(write.execute, ref)
+            begun_before = self._begun_before()
         except SBError as error:
             raise _refused(error.message) from error
+        if begun_before:
+            raise _refused(f"the log says that {begun_before} undid {ref.mutation_id}, or may have")
         if not self._store.move(write, self.reverses, MutationState.COMMITTED, MutationState.REVERSING):
             raise _refused(f"{ref.mutation_id} is being undone, or was undone, already")
+        subject = Subject(ref.run_id, "", ref.agent, ref.tool_id, ref.call_id)
+        facts = {"mutation": ref.mutation_id, "run": call.ctx.run_id, "call": call.call_id}
+        write.append(RECOVERY_BEGUN, {}, subject, facts)
+
+    def _begun_before(self) -> str:
+        """The call that began to undo the same and has not failed, or "": the mutation's state alone can be edited."""
+        log = self._store.log
+        for event in people_events(log, self._ref.call_id):
+            begun = event.payload or {}
+            if event.kind != RECOVERY_BEGUN or begun.get("mutation") != self._ref.mutation_id:
+                continue
+            run_id, call_id = str(begun["run"]), str(begun["call"])
+            ended = [one.payload or {} for one in log.events(run_id=run_id, call_id=call_id)]
+            if not any(one.get("state") == IntentState.FAILED for one in ended):
+                return call_id
+        return ""
 
     def settle(self, write: LogWrite, call: ToolCall, state: IntentState) -> None:
         """Reversed, or as it was before; one in doubt stays reversing."""

@@ -68,6 +68,10 @@ _DISMISSED = (
     "SELECT payload FROM events WHERE call_id = ? AND kind = ? AND substr(kind, 1, 7) <> 'kernel.'"
     " ORDER BY id DESC"
 )
+_UNSETTLED = (
+    " WHERE x.state = 'open' AND coalesce(m.state, '') <> 'reversed'"
+    " AND coalesce(a.state, '') NOT IN ('denied', 'revoked')"
+)
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,8 @@ class Escalations:
             everything: also those that nobody has to look at any more.
             limit: at most so many of the newest; 0 for all.
         """
-        rows = self.log.database.query(f"{_SELECT} ORDER BY x.number DESC LIMIT ?", (limit or -1,))
+        where = "" if everything else _UNSETTLED  # before the limit, or many settled ones would hide others
+        rows = self.log.database.query(f"{_SELECT}{where} ORDER BY x.number DESC LIMIT ?", (limit or -1,))
         found = [self._escalation(row) for row in rows]
         return [one for one in found if everything or one.standing in UNSETTLED]
 

@@ -63,6 +63,10 @@ class Watch:
             mutation = mutations.numbered(number)
             if not mutation.in_window(mutations.now()):
                 continue
+            if ref not in mutation.assumption_refs:
+                why = mutation.no_way_back or "it was not done for this reason"
+                found.unclear.append(f"{mutation.mutation_id}: {why} (sb audit verify)")
+                continue
             checked += 1
             if holds_until is not None and mutations.now() >= holds_until:
                 reason = f"it held until {iso(holds_until / 1e6)}"
