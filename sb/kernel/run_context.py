@@ -5,6 +5,7 @@ Source: the kernel reference, "RunContext", "SafetyMode values" and "RunBudget";
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -133,6 +134,7 @@ DEBT_SHARE = {
 
 _MILLION = 1_000_000
 MOST_CONSEQUENCE = 1e15  # what is larger counts as this
+_NOISE = 1e-6  # what multiplying may add, in millionths
 
 
 @dataclass
@@ -190,7 +192,7 @@ class IrreversibilityBudget:
 
 
 def _millionths(value: float) -> int:
-    return int(min(value, MOST_CONSEQUENCE) * _MILLION)
+    return math.ceil(min(value, MOST_CONSEQUENCE) * _MILLION - _NOISE)  # up: many small ones are not nothing
 
 
 def _amount(value: float) -> float:

@@ -59,6 +59,14 @@ def test_a_huge_amount_that_was_not_done_takes_no_debt_with_it() -> None:
     assert budget.debt[money] == 40
 
 
+def test_many_tiny_amounts_are_not_nothing() -> None:
+    budget, money = IrreversibilityBudget(), RiskDimension.MONEY
+    for _ in range(10):
+        budget.charge(money, 1.9e-6, ReversalClass.IRREVERSIBLE, None)
+    assert budget.debt[money] >= 10 * 1.9e-6
+    assert IrreversibilityBudget(debt={money: 1.1}).debt[money] == 1.1
+
+
 # --- what agents and callers name as their reasons
 
 
