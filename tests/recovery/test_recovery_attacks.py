@@ -418,3 +418,34 @@ def test_a_reversal_that_was_done_is_not_done_again_whatever_its_row_says(shop: 
     shop.runtime.invalidate(AssumptionInvalidated("order_not_shipped:1"))
     shop.runtime.recovery.undo(shop.ref(asked.mutation_id), ADA, "wrong")
     assert done == ["ref_1", "ref_2"]
+
+
+def test_many_reasons_keep_no_later_one_from_being_looked_at(shop: Shop) -> None:
+    spec = ReversalSpec(
+        ReversalClass.COMPENSABLE,
+        REVERSE,
+        reversal_args={"refund_id": "=ref_1"},
+        assumptions=(Assumption("held:{args.n}", "a.look", {"n": "args.n"}, equals=True),),
+    )
+    shop.runtime.registry.register_fn("a.do", "Do", lambda n: {}, SafetyClass.NETWORK, reversal=spec)
+    shop.runtime.registry.register_fn("a.look", "Look", lambda n: n != 1004)
+    approve(shop.runtime)
+    made = [shop.call("a.do", n=n) for n in range(1005)]
+    looked, decisions = shop.runtime.watch()
+    assert (looked.checked, looked.unclear) == (1005, [])
+    assert [one.reverses_mutation_ref for one in decisions] == [made[-1].mutation_id]
+
+
+def test_rows_that_cannot_be_read_keep_nothing_else_from_being_recovered(shop: Shop) -> None:
+    shop.done("pay.auto", order=2, amount=1)
+    forge(shop, "UPDATE assumptions SET watch = '['")
+    gone = shop.done()
+    shop.runtime.recovery.escalate(gone, AssumptionInvalidated("x"), "x turned false")
+    waiting = shop.runtime.recovery.escalations.get(gone.mutation_id).approval_id
+    shop.runtime.approvals.approve(waiting, ADA, "right")
+    ref = shop.done("pay.auto")
+    forge(shop, "UPDATE escalations SET mutation_id = NULL")
+    shop.orders[1] = "shipped"
+    looked, decisions = shop.runtime.watch()
+    assert ref.mutation_id in [one.reverses_mutation_ref for one in decisions]
+    assert "cannot be read" in looked.unclear[0]

@@ -34,7 +34,7 @@ from sb.kernel.tooling.executor import ToolExecutor
 from sb.state import Subject
 
 _NO_WINDOW_S = 30 * 86_400  # how long a reversal without a window waits for a decision
-_BUDGET = 1_000
+_BUDGET = 1_000_000  # calls: one look asks about every reason there is
 _ASKED_AGAIN = (Standing.NO_WAY_BACK, Standing.FAILED, Standing.EXPIRED)  # what stood in the way may be gone
 
 
@@ -315,7 +315,7 @@ class Recovery:
         """Perform the reversals that people agreed to elsewhere, in the queue of approvals, and nobody performed yet."""
         done = []
         for found in self.escalations.page(limit=0):
-            if found.standing is Standing.APPROVED:
+            if found.standing is Standing.APPROVED and found.mutation_id:
                 ref = self.mutations.get(found.mutation_id)
                 ctx = self._undoing(ref, found.cause)
                 done.append(self._run(ctx, ref, found.cause, found.approval_id))

@@ -85,8 +85,12 @@ class Watch:
 
     def _ask(self, ctx: RunContext, watch: str, found: Looked) -> str | None:
         """Why it does not hold, or None if it does or nobody can tell."""
-        question: dict[str, Any] = json.loads(watch)
-        tool, path, wanted = question["tool_id"], question["path"], question["equals"]
+        try:
+            question: dict[str, Any] = json.loads(watch)
+            tool, path, wanted = question["tool_id"], question["path"], question["equals"]
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            found.unclear.append(f"a question cannot be read: {error!r} (sb audit verify)")
+            return None
         look = Look({"watches": path}, secret_texts(question.get("secrets", [])))
         result = self._recovery.executor.execute_recovery(ctx, tool, question["args"], look)
         if not result.success:
