@@ -25,9 +25,13 @@ def flush() -> None:
     sys.stdout.flush()
 
 
-def line(text: str = "") -> None:
-    """One line of text, made safe for a terminal."""
-    sys.stdout.write(plain(text) + "\n")
+def line(text: str = "", *, one_line: bool = False) -> None:
+    """A line of text, made safe for a terminal.
+
+    Args:
+        one_line: also keep what others wrote from beginning lines of its own.
+    """
+    sys.stdout.write(plain(text, one_line=one_line) + "\n")
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

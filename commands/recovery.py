@@ -68,7 +68,10 @@ def list_recoveries(
             [_row(one, now) for one in found],
         )
     for intent in doubtful:
-        output.line(f"{intent.call_id}  in doubt: {intent.tool_id} by {intent.agent}, run {intent.run_id}")
+        output.line(
+            f"{intent.call_id}  in doubt: {intent.tool_id} by {intent.agent}, run {intent.run_id}",
+            one_line=True,
+        )
     if doubtful:
         note("sb recovery settle CALL asks the tool's probe; with done, not-done or compensate you say it")
     if not found and not doubtful:
@@ -119,10 +122,10 @@ def show(ctx: typer.Context, reference: Reference, as_json: AsJson = False) -> N
                 f"{found.decided_by}: {found.reason}" if found.decided_by else "nobody",
             ),
         ):
-            output.line(f"{heading}: {text}")
+            output.line(f"{heading}: {text}", one_line=True)
         if plan is not None:
-            output.line(f"reversal: {plan.ref.reversal_tool or 'none'} {plan.args}")
-            output.line(f"dry run: {'' if plan.ok else 'NO: '}{plan.detail}")
+            output.line(f"reversal: {plan.ref.reversal_tool or 'none'} {plan.args}", one_line=True)
+            output.line(f"dry run: {'' if plan.ok else 'NO: '}{plan.detail}", one_line=True)
 
 
 def _not_in_doubt(opened: Runtime, reference: str) -> None:
@@ -157,7 +160,9 @@ def dismiss(
         if as_json:
             output.emit_json(found.to_dict())
         else:
-            output.line(f"{found.id} {found.standing} by {by.name}: {found.tool_id} stays as it is")
+            output.line(
+                f"{found.id} {found.standing} by {by.name}: {found.tool_id} stays as it is", one_line=True
+            )
 
 
 @app.command()
@@ -200,7 +205,7 @@ def _settled(opened: Runtime, call: str, verdict: Verdict, by: str, as_json: boo
         mutation_id = left.mutation_id if left else ""
         output.emit_json({"call_id": call, "verdict": str(verdict), "mutation_id": mutation_id})
         return
-    output.line(f"{call} is {verdict}, says {by}")
+    output.line(f"{call} is {verdict}, says {by}", one_line=True)
     if left is not None:
         note(f"it has no way back: {left.no_way_back}" if left.no_way_back else f"sb undo {left.mutation_id}")
 
@@ -252,7 +257,7 @@ def _look(opened: Runtime, as_json: bool) -> None:
     looked, decisions = opened.watch()
     for undone in looked.performed:
         if not as_json:
-            output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}")
+            output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}", one_line=True)
     for unclear in looked.unclear:
         note(f"warning: it cannot be told whether an assumption holds: {unclear}")
     if as_json:
@@ -277,7 +282,7 @@ def _decisions(decisions: list[RuntimeDecisionRecord], as_json: bool) -> None:
 
 def _tell(decisions: list[RuntimeDecisionRecord]) -> None:
     for one in decisions:
-        output.line(f"{one.action} {one.reverses_mutation_ref}: {one.reason}")
+        output.line(f"{one.action} {one.reverses_mutation_ref}: {one.reason}", one_line=True)
     if any(one.action == "escalated" for one in decisions):
         note("sb recovery list shows what a person has to look at")
 
@@ -291,7 +296,7 @@ def _say(undone: Undone, as_json: bool) -> None:
     if as_json:
         output.emit_json(undone.to_dict())
     else:
-        output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}")
+        output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}", one_line=True)
     if undone.state == "waiting":
         raise typer.Exit(ExitCode.DENIED)
     if undone.state != "reversed":

@@ -134,7 +134,8 @@ def _show(plans: list[Plan], as_json: bool) -> None:
 
 def _sentence(plan: Plan) -> str:
     ref = plan.ref
-    return f"{ref.mutation_id} {ref.tool_id} by {ref.agent}: {'' if plan.ok else 'NO: '}{plan.detail}"
+    said = f"{ref.mutation_id} {ref.tool_id} by {ref.agent}: {'' if plan.ok else 'NO: '}{plan.detail}"
+    return plain(said, one_line=True)
 
 
 def _undo(
@@ -160,7 +161,7 @@ def _undo(
     for undone in opened.recovery.undo_all(refs, by, reason):
         done.append(undone)
         if not as_json:
-            output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}")
+            output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}", one_line=True)
     if as_json:
         output.emit_json({"items": [undone.to_dict() for undone in done]})
     if done and done[-1].state == "waiting":

@@ -184,6 +184,8 @@ class Done:
         return {name: value for name, value in fields.items() if value}, watched
 
     def _sensitive(self, args: dict[str, Any], secrets: list[str]) -> list[str]:
+        if not self.hidden:
+            return []
         mapped = mapped_from(self.spec.reversal_args, self.hidden)
         return [name for name, value in args.items() if name in mapped or scrub(value, secrets) != value]
 

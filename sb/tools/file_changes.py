@@ -124,7 +124,7 @@ def _changed_meanwhile(folder: Folder, name: str) -> ToolError:
     )
 
 
-Seen = tuple[int, ...]  # which file it was, and when it was changed last
+Seen = tuple[int, ...]  # which file it was, and when its content was changed last
 
 
 def seen(fd: int | None) -> Seen | None:
@@ -133,7 +133,8 @@ def seen(fd: int | None) -> Seen | None:
 
 
 def _seen(status: os.stat_result) -> Seen:
-    return (*file_identity(status), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    # Not the time of its status: to be renamed, and back, changes nothing in it.
+    return (*file_identity(status), status.st_size, status.st_mtime_ns)
 
 
 def require_in_place(folder: Folder, name: str, found: Seen | None) -> None:

@@ -209,3 +209,13 @@ def test_the_doctor_says_what_recovery_left_to_people(sb: CommandLine, files: Pa
     sb("approvals", "approve", waiting, "--reason", "paid twice")
     rows = {row["name"]: row for row in sb("doctor", "--json").json["items"]}
     assert (rows["recovery"]["status"], rows["recovery"]["hint"]) == ("warn", "sb recovery list")
+
+
+def test_what_others_wrote_begins_no_line_of_its_own(sb: CommandLine, files: Path) -> None:
+    run(sb, "bank.pay", amount=1)
+    forged = "it was\ndry run: would do nothing\npeople who have to agree: 0"
+    assert sb("recovery", "invalidate", "paid_once", "--reason", forged).code == 0
+    found = sb("recovery", "list", "--json").json["items"][0]
+    lines = sb("recovery", "show", found["id"]).out.splitlines()
+    assert [line.partition(":")[0] for line in lines].count("dry run") == 1
+    assert "people who have to agree: 1" in lines
