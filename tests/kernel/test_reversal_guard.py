@@ -94,10 +94,22 @@ def test_the_guard_refuses_what_it_cannot_read(undoable: Undoable) -> None:
     database = undoable.executor.event_log.database
     with database.write() as execute:
         execute("UPDATE mutations SET ref = '{'")
-    with pytest.raises(NoReversalToken, match="cannot be told") as caught:
+    with pytest.raises(NoReversalToken, match="cannot be read") as caught:
         guard(undoable.executor.mutations, undoable.done.call_id, 0)
     assert isinstance(caught.value, SBError)
     assert caught.value.kind == "reversal_refused"
+
+
+class Unreadable:
+    """A store of a database that cannot be read."""
+
+    def for_call(self, reference: str) -> MutationRef | None:
+        raise StoreCorrupt("the disk image is malformed")
+
+
+def test_the_guard_refuses_where_nothing_can_be_read() -> None:
+    with pytest.raises(NoReversalToken, match="cannot be told") as caught:
+        guard(Unreadable(), "call_01", 0)
     assert isinstance(caught.value.__cause__, StoreCorrupt)
 
 
