@@ -165,27 +165,30 @@ class Done:
             missing = error.message
         reversal_class = spec.class_of(self.sources["args"])
         why = self._no_way_back(reversal_class, missing)
-        window = spec.reversal_window_ms
-        fields = {
+        fields: dict[str, Any] = {
             "reversal_class": reversal_class,
-            "reversal_tool": "" if why else spec.compensation_capability,
-            "reversal_args": {} if why else args,
             "recovery_approval_mode": spec.recovery_approval_mode,
-            "assumption_refs": [one[0] for one in watched],
-            "external_handle": handle,
             "idempotency_key": self.sources["call"]["idempotency_key"],
             "bound_at": self.now,
-            "window_ends_at": None if window is None else self.now + window * 1000,
             "reversal_fingerprint": self.fingerprint,
-            "preview_tool": "" if why else spec.preview_capability,
-            "no_way_back": why,
-            "sensitive": [] if why else self._sensitive(args, secrets),
         }
-        return {name: value for name, value in fields.items() if value}, watched
+        if spec.reversal_window_ms is not None:
+            fields["window_ends_at"] = self.now + spec.reversal_window_ms * 1000
+        if watched:
+            fields["assumption_refs"] = [one[0] for one in watched]
+        if handle:
+            fields["external_handle"] = handle
+        if why:
+            fields["no_way_back"] = why
+            return fields, watched
+        fields["reversal_tool"], fields["reversal_args"] = spec.compensation_capability, args
+        if spec.preview_capability:
+            fields["preview_tool"] = spec.preview_capability
+        if self.hidden:
+            fields["sensitive"] = self._sensitive(args, secrets)
+        return fields, watched
 
     def _sensitive(self, args: dict[str, Any], secrets: list[str]) -> list[str]:
-        if not self.hidden:
-            return []
         mapped = mapped_from(self.spec.reversal_args, self.hidden)
         return [name for name, value in args.items() if name in mapped or scrub(value, secrets) != value]
 

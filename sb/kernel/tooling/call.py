@@ -137,6 +137,7 @@ class ToolCall:
     reach: float | None = None
     debt: tuple[RiskDimension, float] | None = None
     mutation_id: str = ""
+    _subject: Subject | None = None
 
     def found(self, tool: RegisteredTool) -> None:
         """The look-up gave this tool."""
@@ -168,13 +169,14 @@ class ToolCall:
 
     @property
     def subject(self) -> Subject:
-        # An id that is not registered is whatever the model wrote.
-        tool_id = (
-            self.tool_id
-            if self.known
-            else redact_text(plain(shorten(self.tool_id, LONGEST_UNKNOWN_ID), one_line=True))
-        )
-        return Subject(self.ctx.run_id, self.ctx.trace_id, self.ctx.agent_name, tool_id, self.call_id)
+        """Who and what the events of this call are about."""
+        if self._subject is None:
+            ctx, tool_id = self.ctx, self.tool_id
+            if not self.known:  # whatever the model wrote
+                tool_id = redact_text(plain(shorten(tool_id, LONGEST_UNKNOWN_ID), one_line=True))
+                return Subject(ctx.run_id, ctx.trace_id, ctx.agent_name, tool_id, self.call_id)
+            self._subject = Subject(ctx.run_id, ctx.trace_id, ctx.agent_name, tool_id, self.call_id)
+        return self._subject
 
     def shown_args(self) -> Any:
         """The arguments as they may be written down; only their names while the schema is unknown."""

@@ -354,40 +354,46 @@ class ToolExecutor:
     ) -> ToolResult:
         call.reserved = False
         call.ctx.budget.settle_call(outcome.latency_ms)
-        details: ResultDetails = {
-            "call_id": call.call_id,
-            "trace_id": call.ctx.trace_id,
-            "latency_ms": outcome.latency_ms,
-            "retries": outcome.retries,
-            "span_id": span.span_id,
-            "provenance": outcome.provenance,
-        }
         try:
             state = self._recorder.outcome(call, outcome, intent_id)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller must hear that the tool ran
-            message = f"the outcome could not be recorded ({error})"
+            outcome.code = ToolErrorCode.UNEXPECTED
+            outcome.message = f"the outcome could not be recorded ({error})"
             if intent_id is not None:
-                message += f"; the tool ran, and call {call.call_id} is in doubt"
-            return _error(call, ToolErrorCode.UNEXPECTED, message, **details)
+                outcome.message += f"; the tool ran, and call {call.call_id} is in doubt"
+            return _result(call, outcome, span)
         if state is IntentState.FAILED:
             give_back(call)
-        details["mutation_id"] = call.mutation_id
-        if outcome.code is not None:
-            doubt = (
-                f"; whether it happened is in doubt ({call.call_id})" if state is IntentState.IN_DOUBT else ""
-            )
-            return _error(call, outcome.code, outcome.message + doubt, **details)
-        value = outcome.value
-        if self._strict(call):
-            value = redact(value)
+        if state is IntentState.IN_DOUBT:
+            outcome.message += f"; whether it happened is in doubt ({call.call_id})"
+        if self._strict(call) and outcome.code is None:
+            outcome.value = redact(outcome.value)
             if outcome.provenance:
-                details["provenance"] = replace(
-                    outcome.provenance, source_uri=redact_text(outcome.provenance.source_uri)
-                )
-        return ToolResult(tool_id=call.tool_id, success=True, data=value, **details)
+                uri = redact_text(outcome.provenance.source_uri)
+                outcome.provenance = replace(outcome.provenance, source_uri=uri)
+        return _result(call, outcome, span)
 
     def _strict(self, call: ToolCall) -> bool:
         return call.ctx.safety_mode is SafetyMode.STRICT or self.policy.mode is SafetyMode.STRICT
+
+
+def _result(call: ToolCall, outcome: Outcome, span: CallSpan) -> ToolResult:
+    """What the caller is given of a call that ran."""
+    failed = outcome.code is not None
+    return ToolResult(
+        call.call_id,
+        call.tool_id,
+        not failed,
+        None if failed else outcome.value,
+        outcome.code,
+        outcome.message if failed else "",
+        outcome.latency_ms,
+        outcome.retries,
+        call.ctx.trace_id,
+        span.span_id,
+        outcome.provenance,
+        call.mutation_id,
+    )
 
 
 def _error(

@@ -271,8 +271,9 @@ class Recorder:
         if kept is not None:
             facts["step_digest"] = kept.digest()
         with self.log.write() as write:
-            self._announce(write, call.ctx)
-            self._meet(write, call)
+            if intent_id is None:  # else both are on record since it was announced
+                self._announce(write, call.ctx)
+                self._meet(write, call)
             if call.bound and state is IntentState.DONE:
                 event_id = self._bind(write, call, outcome, said, facts)
             else:
