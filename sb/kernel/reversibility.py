@@ -359,7 +359,7 @@ class MutationStore:
         return assumption_name(masked)
 
     def _digest(self, body: bytes, watched: list[Watched]) -> str:
-        return self.log.digest(body + encode(watched) if watched else body)
+        return self.log.tag(body + encode(watched) if watched else body)
 
     def kept_digest(self, execute: Callable[..., driver.Cursor], number: int) -> str:
         """Of a mutation and of what justified it, as they are kept now; "" if they cannot be read."""

@@ -104,8 +104,10 @@ class Attempts:
         if call.accepts_key and call.identity:
             keywords = {**keywords, IDEMPOTENCY_KEY: call.identity.idempotency_key}
         timeout_s = call.spec.timeout_ms / 1000
-        bound = partial(call.fn, **keywords)
-        value = self._workers.call(bound, timeout_s) if call.has_deadline else bound()
+        if call.has_deadline:
+            value = self._workers.call(partial(call.fn, **keywords), timeout_s)
+        else:
+            value = call.fn(**keywords)
         return self._await(value, timeout_s, loop) if type(value) is CoroutineType else value
 
     def _await(

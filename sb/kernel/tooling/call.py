@@ -182,4 +182,5 @@ class ToolCall:
         """The arguments as they may be written down; only their names while the schema is unknown."""
         if not self.known:
             return sorted(map(presentable, self.args))[:MOST_NAMES]
-        return loggable(scrub(shown(self.spec, self.args), self.secrets), self.args_size)
+        args = shown(self.spec, self.args)
+        return loggable(scrub(args, self.secrets) if self.secrets else args, self.args_size)

@@ -131,7 +131,7 @@ def as_announced(log: EventLog, event: Event, intent: Intent) -> bool:
     """Whether a listed call is what its event says; without the key of the log's digests, as far as that can be told."""
     said, about = event.payload or {}, event.subject
     reverses = mutation_number(log, str(said.get("reverses", "")))
-    reversal = log.digest(intent.reversal.encode()) if intent.reversal else ""
+    reversal = log.tag(intent.reversal.encode()) if intent.reversal else ""
     return (
         (about.call_id, about.run_id, about.agent, about.tool_id)
         == (intent.call_id, intent.run_id, intent.agent, intent.tool_id)

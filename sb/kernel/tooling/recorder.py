@@ -190,7 +190,7 @@ class Recorder:
             if call.bound:
                 reversal = begun(call.way_back, call.tool.reversal_fingerprint, call.args, call.assumptions)
             if reversal:
-                facts["reversal_digest"] = self.log.digest(reversal.encode())
+                facts["reversal_digest"] = self.log.tag(reversal.encode())
             event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             deadline = int((self.log.clock.now() + deadline_s) * 1e6)
             reverses = None if call.recovery is None else call.recovery.reverses or None
@@ -258,8 +258,10 @@ class Recorder:
         else:
             facts["result_digest"] = self.log.digest(outcome.encoded)
             facts["result_bytes"] = len(outcome.encoded)
-        value = loggable(scrub(outcome.value, call.secrets), len(outcome.encoded))
-        said: dict[str, Any] = {"error": outcome.message} if outcome.code is not None else {"result": value}
+        said: dict[str, Any] = {"error": outcome.message}
+        if outcome.code is None:
+            value = scrub(outcome.value, call.secrets) if call.secrets else outcome.value
+            said = {"result": loggable(value, len(outcome.encoded))}
         if call.recovery is not None:
             facts |= call.recovery.facts
         if intent_id is None:
