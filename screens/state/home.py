@@ -121,8 +121,8 @@ def _needs(log: EventLog) -> Iterator[HomeLine]:
     """The requests and the reversals that wait; a reversal's request is decided, and performed, on Recovery."""
     escalations = Escalations(log).page(limit=0)
     reversals = {one.approval_id for one in escalations if one.standing is Standing.WAITING}
+    yield from _reversals(escalations, int(log.clock.now() * 1e6))  # first: their window closes
     yield from _requests(ApprovalQueue(log), reversals)
-    yield from _reversals(escalations, int(log.clock.now() * 1e6))
 
 
 def _requests(queue: ApprovalQueue, reversals: set[str]) -> Iterator[HomeLine]:
