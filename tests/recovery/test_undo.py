@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sb.errors import DeniedError, UsageError
-from sb.kernel import RunContext, ToolErrorCode
+from sb.kernel import RunContext, SafetyClass, ToolErrorCode
 from sb.kernel.authority.signing import Label
 from sb.kernel.compensation import NoReversalToken
 from sb.kernel.contracts import MutationState
+from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.log_verification import verify
 from tests.recovery.conftest import ADA, GRACE, WINDOW_S, Shop
 
@@ -315,3 +317,33 @@ def test_what_a_killed_agent_did_can_still_be_undone(shop: Shop) -> None:
     kill.lift(KillScope.AGENT, "recovery", ADA, "it may go on")
     assert shop.runtime.recovery.undo(shop.ref(ref.mutation_id), ADA, "wrong").state == "reversed"
     assert not shop.call().success
+
+
+def test_a_reversal_tool_that_hangs_is_in_doubt_after_its_deadline(shop: Shop) -> None:
+    import threading
+
+    ref, hangs = shop.done(), threading.Event()
+    registry = shop.runtime.registry
+    registry.unregister("pay.reverse")
+    registry.register_fn(
+        "pay.reverse",
+        "Reverse a refund",
+        lambda refund_id: hangs.wait(5),
+        SafetyClass.NETWORK,
+        timeout_ms=100,
+    )
+    undone = shop.runtime.recovery.undo(ref, ADA, "wrong")
+    hangs.set()
+    assert (undone.state, "no answer within timeout_ms = 100" in undone.detail) == ("in doubt", True)
+    assert shop.ref(ref.mutation_id).state is MutationState.REVERSING
+
+
+def test_a_way_back_that_was_declared_anew_since_never_fires_by_itself(shop: Shop) -> None:
+    ref = shop.done("pay.auto")
+    spec = shop.runtime.registry.get("pay.auto")
+    assert spec is not None
+    assert spec.reversal is not None
+    spec.reversal = replace(spec.reversal, reversal_window_ms=1)
+    decision = shop.runtime.invalidate(AssumptionInvalidated("order_not_shipped:1"))[0]
+    assert (decision.action, decision.mode, shop.reversed_) == ("escalated", "human", [])
+    assert shop.runtime.recovery.approve(ref.mutation_id, ADA, "it shipped").state == "reversed"
