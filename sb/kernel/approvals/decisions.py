@@ -32,14 +32,11 @@ from sb.kernel.approvals.approval import (
 from sb.kernel.approvals.queue import SELECT_APPROVALS, ApprovalQueue, shown_id
 from sb.kernel.approvals.standing import approvers, binding_digest, refuse_requester
 from sb.kernel.authority.authority import Authority
-from sb.kernel.authority.signing import Decider, signed_statement
+from sb.kernel.authority.signing import Decider, required, signed_statement
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.data_classification import redact_text
 from sb.sources import iso
 from sb.state import EventLog, LogWrite, Subject
-from sb.text import plain
 
-LONGEST_REASON = 1000  # characters
 LONGEST_GRANT_S = 30 * 86_400
 MOST_EXPIRED = 200  # recorded in one transaction
 
@@ -70,7 +67,7 @@ class Approvals(ApprovalQueue):
             DeniedError: this person may not decide it.
             UsageError: the reason is missing or too long.
         """
-        reason = self.reason(reason)
+        reason = required(reason)
         with self.log.write(power=True) as write:
             return self._approve(write, approval_id, by, reason)
 
@@ -96,7 +93,7 @@ class Approvals(ApprovalQueue):
             DeniedError: the tool is destructive or under dual control, it is a reversal, or this person may not decide.
             others: as `approve`.
         """
-        reason = self.reason(reason)
+        reason = required(reason)
         if not 0 < lasting_s <= LONGEST_GRANT_S:
             raise UsageError("a grant lasts at most 30 days", "choose a shorter time")
         if not args and not this_run:
@@ -127,7 +124,7 @@ class Approvals(ApprovalQueue):
 
     def deny(self, approval_id: str, by: Decider, reason: str) -> Approval:
         """Deny one waiting call; one person is enough. Raises like `approve`."""
-        reason = self.reason(reason)
+        reason = required(reason)
         with self.log.write(power=True) as write:
             approval = self._open(approval_id, ApprovalState.WAITING)
             self._record(write, APPROVAL_DENIED, "deny", approval, by, reason)
@@ -135,7 +132,7 @@ class Approvals(ApprovalQueue):
 
     def revoke(self, reference: str, by: Decider, reason: str) -> Approval | Grant:
         """Take back an approval that was not used yet, or a grant; raises like `approve`."""
-        reason = self.reason(reason)
+        reason = required(reason)
         with self.log.write(power=True) as write:
             if reference.startswith("grant_"):
                 return self._revoke_grant(write, reference, by, reason)
@@ -249,15 +246,6 @@ class Approvals(ApprovalQueue):
         write.append(GRANT_REVOKED, {"reason": reason, "by": by.name}, _subject(grant), {"signed": signed})
         write.execute("UPDATE grants SET state = 'revoked' WHERE number = ?", (grant.number,))
         return replace(grant, state="revoked")
-
-    def reason(self, text: str) -> str:
-        """The reason as it is kept; raises UsageError for none, or one that is too long."""
-        reason = redact_text(plain(text, one_line=True).strip())
-        if not reason:
-            raise UsageError("a decision needs a reason", "--reason TEXT")
-        if len(reason) > LONGEST_REASON:
-            raise UsageError(f"the reason has more than {LONGEST_REASON} characters", "say it shorter")
-        return reason
 
 
 def _decided(approval: Approval) -> AlreadyDecided:

@@ -13,11 +13,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sb.canonical import canonical_bytes
+from sb.errors import UsageError
+from sb.kernel.data_classification import redact_text
+from sb.text import plain
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 PUBLIC_PREFIX = "ed25519:"
+LONGEST_TEXT = 1000  # characters that a person says about a decision
 
 
 class Decider(Protocol):
@@ -99,3 +103,17 @@ def signed_statement(by: Decider, facts: Mapping[str, Any]) -> dict[str, Any]:
     """The facts with who says them, and the signature over both."""
     statement = {**facts, "by": by.name, "key": by.key_id}
     return {"statement": statement, "signature": by.sign(canonical_bytes(statement))}
+
+
+def required(text: str, what: str = "reason") -> str:
+    """One line of text by a person, as it may be written down.
+
+    Raises:
+        UsageError: there is none, or it is longer than LONGEST_TEXT.
+    """
+    clean = redact_text(plain(text, one_line=True).strip())
+    if not clean:
+        raise UsageError(f"a decision needs a {what}", "say it in a few words")
+    if len(clean) > LONGEST_TEXT:
+        raise UsageError(f"the {what} has more than {LONGEST_TEXT} characters", "say it shorter")
+    return clean

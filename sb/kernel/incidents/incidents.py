@@ -9,10 +9,10 @@ from typing import Any
 from sb.decisions.namespace import INCIDENT_CLOSED, INCIDENT_OPENED
 from sb.errors import NotFoundError, SBError
 from sb.kernel.authority.authority import Authority
-from sb.kernel.authority.signing import Decider
+from sb.kernel.authority.signing import Decider, required
 from sb.kernel.incidents.kill import parse_scope
 from sb.kernel.incidents.severity import Impact, Reach, Severity, severity_of
-from sb.kernel.incidents.statements import Statement, Statements, required
+from sb.kernel.incidents.statements import Statement, Statements
 from sb.sources import iso
 from sb.state import EventLog
 from sb.text import nearest, plain, shorten

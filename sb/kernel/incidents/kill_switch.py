@@ -13,10 +13,10 @@ from typing import Any
 from sb.decisions.namespace import KILL_LIFTED, KILL_THROWN, OPERATOR_CHANGED
 from sb.errors import DeniedError, NotFoundError, SBError, StoreCorrupt, UsageError
 from sb.kernel.authority.authority import OPERATORS, Authority
-from sb.kernel.authority.signing import Decider
+from sb.kernel.authority.signing import Decider, required
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.incidents.kill import Kill, KillScope, name_of, parse_scope
-from sb.kernel.incidents.statements import Statement, Statements, required
+from sb.kernel.incidents.statements import Statement, Statements
 from sb.kernel.tooling.intents import Intent, Intents
 from sb.sources import iso
 from sb.state import EventLog

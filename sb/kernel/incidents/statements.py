@@ -10,16 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sb.errors import SBError, UsageError
+from sb.errors import SBError
 from sb.kernel.authority.authority import OPERATORS, Authority
 from sb.kernel.authority.signing import Decider, signed_statement
-from sb.kernel.data_classification import redact_text
 from sb.kernel.people_events import ABOUT, people_events, sound
 from sb.sources import iso
 from sb.state import Event, EventLog, LogWrite, Subject
-from sb.text import plain
-
-LONGEST_TEXT = 1000  # characters
 
 
 @dataclass(frozen=True)
@@ -118,13 +114,3 @@ class Statements:
             self._authority.verify(signed)
         said = {"by": by.name, "reason": facts["reason"]}
         return write.append(kind, said, Subject(call_id=self._reference), {"signed": signed})
-
-
-def required(text: str, what: str = "reason") -> str:
-    """One line of text by a person, as it may be written down; raises UsageError without one."""
-    clean = redact_text(plain(text, one_line=True).strip())
-    if not clean:
-        raise UsageError(f"a {what} is needed", "say it in a few words")
-    if len(clean) > LONGEST_TEXT:
-        raise UsageError(f"the {what} has more than {LONGEST_TEXT} characters", "say it shorter")
-    return clean

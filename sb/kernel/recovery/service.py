@@ -13,7 +13,7 @@ from typing import Any
 from sb.decisions.namespace import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
 from sb.errors import DeniedError
 from sb.kernel.approvals.approval import MICROSECONDS, Approval, ApprovalState
-from sb.kernel.authority.signing import Decider
+from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.compensation import NoReversalToken, guard
 from sb.kernel.contracts import ToolResult
@@ -330,7 +330,7 @@ class Recovery:
             self.approvals.revoke(self._request_of(found).id, by, reason)
         elif found.standing in (Standing.DISMISSED, Standing.REVERSED):
             raise NoReversalToken(f"{found.id} is {found.standing} already")
-        reason = self.approvals.reason(reason)
+        reason = required(reason)
         about = {"escalation": found.id, "database": self.log.database_id}
         signed = self.approvals.signed(by, "dismiss", about, reason)
         subject = Subject(found.run_id, "", found.agent, found.tool_id, found.call_id)

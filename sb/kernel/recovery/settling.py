@@ -9,7 +9,7 @@ from typing import Any
 from sb.canonical import NotCanonical, freeze
 from sb.decisions.namespace import RECOVERY_SETTLED, TOOL_DISPATCH
 from sb.errors import NotFoundError, SBError, UsageError
-from sb.kernel.authority.signing import Decider
+from sb.kernel.authority.signing import Decider, required
 from sb.kernel.compensation import NoReversalToken
 from sb.kernel.contracts import Assumption, ReversalSpec
 from sb.kernel.data_classification import redact_json
@@ -85,7 +85,7 @@ class Settling:
             DeniedError: this person may not decide it.
             UsageError: the reason is missing, or the result is not JSON.
         """
-        intent, reason = self.in_doubt(call_id), self._recovery.approvals.reason(reason)
+        intent, reason = self.in_doubt(call_id), required(reason)
         if verdict is Verdict.COMPENSATE:
             self._require_way_back(intent, result)
         about = {
