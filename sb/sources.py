@@ -6,6 +6,7 @@ be replayed to the same bytes.
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import time
@@ -46,6 +47,41 @@ class SystemIds:
 
     def token(self, size: int) -> str:
         return os.urandom(size).hex()
+
+
+class SteeredClock:
+    """A clock that moves only when it is told to, or when somebody sleeps.
+
+    Args:
+        time: seconds since the epoch at which it stands. slept: each sleep so far, in seconds.
+    """
+
+    def __init__(self) -> None:
+        self.time = 1_800_000_000.0
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+
+
+class CountingIds:
+    """Ids that count, and a random number that never changes."""
+
+    def __init__(self) -> None:
+        self._next = itertools.count(1)
+
+    def token(self, size: int) -> str:
+        return f"{next(self._next):0{size * 2}x}"
+
+    def random(self) -> float:
+        return 0.5
 
 
 SYSTEM_CLOCK = SystemClock()

@@ -14,15 +14,15 @@ from hypothesis import settings
 from sb.cli import run
 from sb.kernel.authority.signing import Label
 from sb.runtime import Runtime
-from tests.fakes import CountingIds, FakeClock
+from sb.sources import CountingIds, SteeredClock
 
 settings.register_profile("sb", deadline=None)  # a shared machine stalls now and then
 settings.load_profile("sb")
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
+def clock() -> SteeredClock:
+    return SteeredClock()
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from sb.kernel.approvals.decisions import AlreadyDecided
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import ToolArgSchema
+from sb.sources import CountingIds, SteeredClock
 from sb.state import EventLog
 from sb.store.database import open_database
-from tests.fakes import CountingIds, FakeClock
 
 ADA = Label("ada")
 GRACE = Label("grace")
@@ -30,7 +30,7 @@ GRACE = Label("grace")
 class Bank:
     """An executor over a real file, with a tool that needs a person and counts how often it ran."""
 
-    def __init__(self, path: Path, clock: FakeClock, **settings: Any) -> None:
+    def __init__(self, path: Path, clock: SteeredClock, **settings: Any) -> None:
         self.path = path
         self.clock = clock
         self.paid: list[Any] = []
@@ -67,7 +67,7 @@ class Bank:
 
 
 @pytest.fixture
-def bank(tmp_path: Path, clock: FakeClock) -> Bank:
+def bank(tmp_path: Path, clock: SteeredClock) -> Bank:
     return Bank(tmp_path / "brain.db", clock)
 
 
@@ -320,7 +320,7 @@ def test_a_named_step_that_is_done_needs_no_second_approval(bank: Bank) -> None:
 
 
 def test_dual_control_without_enrolled_operators_cannot_be_satisfied(
-    tmp_path: Path, clock: FakeClock
+    tmp_path: Path, clock: SteeredClock
 ) -> None:
     bank = Bank(tmp_path / "brain.db", clock, dual_control=("bank.*",))
     approval_id = bank.ask()
@@ -357,7 +357,7 @@ def test_the_queue_is_paged_and_searched(bank: Bank) -> None:
     )
 )
 def test_whatever_happens_no_payment_runs_without_an_approval_of_its_own(steps: list[str]) -> None:
-    clock = FakeClock()
+    clock = SteeredClock()
     bank = Bank(Path(":memory:"), clock)
     bank.ctx.budget.max_tool_calls = 1000
     approved = used = 0
@@ -385,7 +385,7 @@ def test_whatever_happens_no_payment_runs_without_an_approval_of_its_own(steps: 
     assert bank.kinds().count(APPROVAL_USED) == used
 
 
-def test_ids_of_requests_come_from_the_injected_source(tmp_path: Path, clock: FakeClock) -> None:
+def test_ids_of_requests_come_from_the_injected_source(tmp_path: Path, clock: SteeredClock) -> None:
     ids = CountingIds()
     log = EventLog(open_database(tmp_path / "b.db", clock=clock, ids=ids), clock=clock, ids=ids)
     registry = ToolRegistry()

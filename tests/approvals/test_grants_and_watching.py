@@ -12,9 +12,9 @@ from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.approvals.watching import Watcher
 from sb.kernel.authority.signing import Label
 from sb.kernel.tooling.permissions import PolicyAction, PolicyDecision, ToolPolicy
+from sb.sources import SteeredClock
 from sb.state import EventLog
 from sb.store.database import open_database
-from tests.fakes import FakeClock
 
 ADA = Label("ada")
 
@@ -32,7 +32,7 @@ class AskAlways(ToolPolicy):
 class Office:
     """An executor whose policy asks a person before a report is written or read."""
 
-    def __init__(self, path: Path, clock: FakeClock, **settings: object) -> None:
+    def __init__(self, path: Path, clock: SteeredClock, **settings: object) -> None:
         self.clock = clock
         self.log = EventLog(open_database(path, clock=clock), clock=clock)
         self.registry = ToolRegistry()
@@ -60,7 +60,7 @@ class Office:
 
 
 @pytest.fixture
-def office(tmp_path: Path, clock: FakeClock) -> Office:
+def office(tmp_path: Path, clock: SteeredClock) -> Office:
     return Office(tmp_path / "brain.db", clock)
 
 
@@ -122,7 +122,7 @@ def test_a_grant_ends_by_time_by_revocation_and_with_a_changed_contract(office: 
 
 
 def test_destructive_tools_and_dual_control_are_never_granted_in_advance(
-    tmp_path: Path, clock: FakeClock, office: Office
+    tmp_path: Path, clock: SteeredClock, office: Office
 ) -> None:
     approval_id = office.ask("report.burn", path="a")
     with pytest.raises(DeniedError, match="destructive"):

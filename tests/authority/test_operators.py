@@ -22,9 +22,9 @@ from sb.kernel.authority.enrolment import Enrolment, decider, login_name
 from sb.kernel.authority.keys import KeyFolder, make_key, name_from
 from sb.kernel.authority.root_file import Damaged, RootFile, Roster, new_entry
 from sb.kernel.authority.signing import Decider, Label, Operator, signed_statement
+from sb.sources import SteeredClock
 from sb.state import EventLog
 from sb.store.database import open_database
-from tests.fakes import FakeClock
 
 PASSPHRASE = "correct horse"
 
@@ -36,7 +36,7 @@ def never_asked(prompt: str) -> str:
 class Office:
     """A home's operators, its log, and an executor whose only tool needs a person."""
 
-    def __init__(self, folder: Path, clock: FakeClock, **settings: Any) -> None:
+    def __init__(self, folder: Path, clock: SteeredClock, **settings: Any) -> None:
         self.folder = folder
         self.clock = clock
         self.keys = KeyFolder(folder / "keys")
@@ -65,7 +65,7 @@ class Office:
 
 
 @pytest.fixture
-def office(tmp_path: Path, clock: FakeClock) -> Office:
+def office(tmp_path: Path, clock: SteeredClock) -> Office:
     return Office(tmp_path, clock)
 
 
@@ -137,7 +137,7 @@ def test_a_rotated_key_signs_no_more_but_what_it_signed_still_counts(staffed: Of
     assert staffed.call().success
 
 
-def test_dual_control_needs_two_people(tmp_path: Path, clock: FakeClock) -> None:
+def test_dual_control_needs_two_people(tmp_path: Path, clock: SteeredClock) -> None:
     office = Office(tmp_path, clock, dual_control=("bank.*",))
     office.enrolment.init("ada", None)
     ada = office.operator()
@@ -155,7 +155,9 @@ def test_dual_control_needs_two_people(tmp_path: Path, clock: FakeClock) -> None
     assert office.call().success
 
 
-def test_one_of_two_approvals_put_into_the_row_by_hand_is_not_two(tmp_path: Path, clock: FakeClock) -> None:
+def test_one_of_two_approvals_put_into_the_row_by_hand_is_not_two(
+    tmp_path: Path, clock: SteeredClock
+) -> None:
     office = Office(tmp_path, clock, dual_control=("*",))
     office.enrolment.init("ada", None)
     office.approvals.approve(office.ask(), office.operator(), "one")

@@ -26,9 +26,9 @@ from sb.kernel.contracts import ToolArgSchema
 from sb.kernel.log_pruning import prune
 from sb.kernel.log_verification import verify
 from sb.runtime import open_runtime
+from sb.sources import SteeredClock
 from sb.state import EventLog, Subject
 from sb.store.database import open_database
-from tests.fakes import FakeClock
 
 ADA = Label("ada")
 
@@ -36,7 +36,7 @@ ADA = Label("ada")
 class Shop:
     """An executor that compares with baselines, over a real file."""
 
-    def __init__(self, folder: Path, clock: FakeClock, enforcement: str = "enforce") -> None:
+    def __init__(self, folder: Path, clock: SteeredClock, enforcement: str = "enforce") -> None:
         self.folder = folder
         self.clock = clock
         self.log = EventLog(open_database(folder / "brain.db", clock=clock), clock=clock)
@@ -71,7 +71,7 @@ class Shop:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, clock: FakeClock) -> Shop:
+def shop(tmp_path: Path, clock: SteeredClock) -> Shop:
     return Shop(tmp_path, clock)
 
 
@@ -132,7 +132,7 @@ def test_read_only_tools_stay_observable(shop: Shop) -> None:
 
 @pytest.mark.parametrize(("enforcement", "baseline"), [("observe", "new"), ("off", None)])
 def test_only_enforce_denies(
-    tmp_path: Path, clock: FakeClock, enforcement: str, baseline: str | None
+    tmp_path: Path, clock: SteeredClock, enforcement: str, baseline: str | None
 ) -> None:
     shop = Shop(tmp_path, clock, enforcement)
     assert shop.call().success

@@ -17,8 +17,8 @@ from textual.pilot import Pilot
 from sb.config import current_config
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolResult
 from sb.runtime import Runtime, open_runtime
+from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
-from tests.fakes import CountingIds, FakeClock
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 FRAME_S = 1 / 60
@@ -114,7 +114,7 @@ class Console:
 class Agents:
     """Calls tools, as processes beside the console would."""
 
-    def __init__(self, runtime: Runtime, clock: FakeClock, ids: CountingIds) -> None:
+    def __init__(self, runtime: Runtime, clock: SteeredClock, ids: CountingIds) -> None:
         self.runtime = runtime
         self.clock = clock
         self.ids = ids
@@ -182,7 +182,7 @@ def settings() -> str:
 
 
 @pytest.fixture
-def agents(home: Path, settings: str, clock: FakeClock, ids: CountingIds) -> Iterator[Agents]:
+def agents(home: Path, settings: str, clock: SteeredClock, ids: CountingIds) -> Iterator[Agents]:
     home.mkdir(mode=0o700)
     (home / "digest.key").write_bytes(b"k" * 32)
     (home / "config.yaml").write_text(settings, encoding="utf-8")
@@ -191,7 +191,7 @@ def agents(home: Path, settings: str, clock: FakeClock, ids: CountingIds) -> Ite
 
 
 @pytest.fixture
-def console(agents: Agents, clock: FakeClock, ids: CountingIds) -> Iterator[Console]:
+def console(agents: Agents, clock: SteeredClock, ids: CountingIds) -> Iterator[Console]:
     records = Records(current_config(), clock=clock, ids=ids)
     yield Console(records)
     records.close()

@@ -13,9 +13,9 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.enrolment import Enrolment, decider
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Decider, Label
+from sb.sources import SteeredClock
 from sb.state import EventLog, Subject
 from sb.store.database import open_database
-from tests.fakes import FakeClock
 
 ADA = Label("ada")
 
@@ -23,7 +23,7 @@ ADA = Label("ada")
 class Plant:
     """An executor over a file, with one tool of each kind; `calls` counts what really ran."""
 
-    def __init__(self, folder: Path, clock: FakeClock, **executor: Any) -> None:
+    def __init__(self, folder: Path, clock: SteeredClock, **executor: Any) -> None:
         self.folder = folder
         self.clock = clock
         self.calls: list[str] = []
@@ -90,5 +90,5 @@ class Plant:
 
 
 @pytest.fixture
-def plant(tmp_path: Path, clock: FakeClock) -> Plant:
+def plant(tmp_path: Path, clock: SteeredClock) -> Plant:
     return Plant(tmp_path, clock)

@@ -29,8 +29,8 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.incidents.kill import parse_scope
 from sb.kernel.log_pruning import prune
 from sb.kernel.log_verification import verify
+from sb.sources import SteeredClock
 from sb.state import EventLog
-from tests.fakes import FakeClock
 from tests.incidents.conftest import ADA, Plant
 
 TARGETS = {
@@ -335,7 +335,7 @@ def test_secrets_in_a_reason_are_not_written_down(plant: Plant) -> None:
 
 
 def test_a_kill_names_the_calls_that_were_running_and_waits_for_their_end(tmp_path: Path) -> None:
-    plant = Plant(tmp_path, FakeClock())
+    plant = Plant(tmp_path, SteeredClock())
     inside, go_on = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -360,14 +360,14 @@ def test_a_kill_names_the_calls_that_were_running_and_waits_for_their_end(tmp_pa
 def test_with_16_threads_calling_none_starts_after_the_kill_was_acknowledged(
     tmp_path: Path, round_number: int
 ) -> None:
-    log = EventLog(Plant(tmp_path, FakeClock()).log.database)
+    log = EventLog(Plant(tmp_path, SteeredClock()).log.database)
     registry = ToolRegistry()
     started: list[float] = []
     registry.register_fn(
         "plant.write", "Write", lambda: started.append(time.perf_counter()), SafetyClass.LOCAL_WRITE
     )
     executor = ToolExecutor(registry, event_log=log)
-    plant_context = Plant(tmp_path, FakeClock()).context
+    plant_context = Plant(tmp_path, SteeredClock()).context
     over, refused = threading.Event(), []
 
     def work() -> None:
@@ -382,7 +382,7 @@ def test_with_16_threads_calling_none_starts_after_the_kill_was_acknowledged(
         thread.start()
     while len(started) < 50:
         time.sleep(0.005)
-    other = Plant(tmp_path, FakeClock()).other_process()
+    other = Plant(tmp_path, SteeredClock()).other_process()
     thrown = KillSwitch(EventLog(other.log.database)).throw("agent", "clerk", ADA, "stop", wait_s=10)
     acknowledged = time.perf_counter()
     while len(refused) < 32:

@@ -18,8 +18,8 @@ from sb.kernel import (
     tool_failure,
 )
 from sb.kernel.contracts import MutationRef, ReversalClass, ReversalSpec
+from sb.sources import CountingIds, SteeredClock
 from sb.state import Event
-from tests.fakes import CountingIds, FakeClock
 
 READ, WRITE, NETWORK = SafetyClass.READ_ONLY, SafetyClass.LOCAL_WRITE, SafetyClass.NETWORK
 
@@ -27,7 +27,7 @@ READ, WRITE, NETWORK = SafetyClass.READ_ONLY, SafetyClass.LOCAL_WRITE, SafetyCla
 class World:
     """An executor with one tool that fails as told, a dispatcher over it, and what people were told."""
 
-    def __init__(self, clock: FakeClock, ids: CountingIds) -> None:
+    def __init__(self, clock: SteeredClock, ids: CountingIds) -> None:
         self.clock = clock
         self.registry = ToolRegistry()
         policy = ToolPolicy.normal(blocked_tools={"t.blocked"})
@@ -73,7 +73,7 @@ def failed(kind: ErrorKind, **details: Any) -> ToolResult:
 class Undoable(World):
     """A world whose tool leaves something behind that another tool undoes."""
 
-    def __init__(self, clock: FakeClock, ids: CountingIds) -> None:
+    def __init__(self, clock: SteeredClock, ids: CountingIds) -> None:
         super().__init__(clock, ids)
         self.add(
             safety_class=NETWORK,

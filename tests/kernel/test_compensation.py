@@ -33,15 +33,15 @@ from sb.kernel.contracts import ReversalClass, ReversalSpec
 from sb.kernel.error_kinds import CODES
 from sb.kernel.recovery.escalations import Escalations
 from sb.runtime import open_runtime
+from sb.sources import CountingIds, SteeredClock
 from tests.conftest import CommandLine
-from tests.fakes import CountingIds, FakeClock
 from tests.kernel.compensation_worlds import NETWORK, READ, WRITE, World, failed
 
 RETRIED_KINDS = [kind for kind, action in PLAYBOOK.items() if action is CompensationAction.RETRY_WITH_BACKOFF]
 
 
 @pytest.fixture
-def world(clock: FakeClock, ids: CountingIds) -> World:
+def world(clock: SteeredClock, ids: CountingIds) -> World:
     return World(clock, ids)
 
 
@@ -430,7 +430,7 @@ def test_no_script_of_failures_leads_to_a_repetition_that_is_not_allowed(
         refresh=scripted.refresh,
         in_doubt=lambda call: int(call.call_id[5:]) in doubtful,
         max_attempts=most,
-        clock=FakeClock(),
+        clock=SteeredClock(),
         ids=CountingIds(),
     )
     outcome = dispatcher.dispatch(

@@ -28,10 +28,10 @@ from sb.kernel.durable_execution import (
 )
 from sb.kernel.tooling.intents import HOST
 from sb.runtime import open_runtime
+from sb.sources import CountingIds, SteeredClock
 from sb.state import EventLog
 from sb.store import driver
 from sb.store.database import Database, open_database
-from tests.fakes import CountingIds, FakeClock
 
 ELSEWHERE = "another-host:1:2/3"
 
@@ -43,7 +43,7 @@ class Crash(BaseException):
 class World:
     """A journal, and a list of what its steps did."""
 
-    def __init__(self, path: Path | str, clock: FakeClock) -> None:
+    def __init__(self, path: Path | str, clock: SteeredClock) -> None:
         self.clock = clock
         self.log = EventLog(open_database(path, clock=clock), clock=clock, ids=CountingIds())
         self.journal = WorkflowJournal(self.log)
@@ -68,7 +68,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, clock: FakeClock) -> World:
+def world(tmp_path: Path, clock: SteeredClock) -> World:
     return World(tmp_path / "brain.db", clock)
 
 
@@ -464,7 +464,7 @@ def test_a_step_gets_copies_and_gives_plain_json(world: World) -> None:
 
 
 def test_a_database_that_cannot_be_written_runs_nothing_and_is_tried_again(
-    world: World, tmp_path: Path, clock: FakeClock
+    world: World, tmp_path: Path, clock: SteeredClock
 ) -> None:
     def fn(workflow: Workflow) -> Any:
         world.log.database.close()
@@ -511,7 +511,7 @@ PROGRAM = st.lists(st.tuples(st.sampled_from("abc"), JSON), min_size=1, max_size
 def test_interrupted_anywhere_a_workflow_ends_as_if_it_had_not_been(
     program: list[tuple[str, Any]], data: st.DataObject
 ) -> None:
-    world = World(":memory:", FakeClock())
+    world = World(":memory:", SteeredClock())
     stop = data.draw(st.integers(0, len(program)))
 
     def fn(workflow: Workflow, upto: int = len(program)) -> Any:
@@ -537,7 +537,7 @@ def test_interrupted_anywhere_a_workflow_ends_as_if_it_had_not_been(
 def test_a_program_goes_on_only_where_it_begins_with_the_steps_on_record(
     first: list[tuple[str, Any]], kept: int, rest: list[tuple[str, Any]]
 ) -> None:
-    world = World(":memory:", FakeClock())
+    world = World(":memory:", SteeredClock())
     other = first[:kept] + rest
 
     def fn(workflow: Workflow, program: list[tuple[str, Any]], end: bool) -> None:

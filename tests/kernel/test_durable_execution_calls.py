@@ -29,9 +29,9 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.durable_execution import CallFailed, ReplayMismatch, StepInDoubt, Workflow
 from sb.kernel.recovery.service import Recovery
 from sb.kernel.recovery.settling import Settling, Verdict
+from sb.sources import CountingIds, SteeredClock
 from sb.state import EventLog
 from sb.store.database import open_database
-from tests.fakes import CountingIds, FakeClock
 
 WRITE = SafetyClass.LOCAL_WRITE
 ADA = Label("ada")
@@ -52,7 +52,7 @@ class DiesAfter(ToolExecutor):
 class World:
     """A journal and an executor over one log, and what tools did."""
 
-    def __init__(self, folder: Path, clock: FakeClock) -> None:
+    def __init__(self, folder: Path, clock: SteeredClock) -> None:
         self.log = EventLog(open_database(folder / "brain.db", clock=clock), clock=clock, ids=CountingIds())
         self.journal = WorkflowJournal(self.log)
         self.registry = ToolRegistry()
@@ -75,7 +75,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, clock: FakeClock) -> World:
+def world(tmp_path: Path, clock: SteeredClock) -> World:
     return World(tmp_path, clock)
 
 

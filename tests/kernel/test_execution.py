@@ -18,8 +18,8 @@ from sb.kernel.contracts import ToolArgSchema, ToolError, ToolProvenance, ToolRe
 from sb.kernel.tooling.executor import ToolExecutor
 from sb.kernel.tooling.registry import ToolRegistry
 from sb.kernel.tooling.workers import DeadlineExceeded, Workers
+from sb.sources import CountingIds, SteeredClock
 from sb.state import EventLog
-from tests.fakes import CountingIds, FakeClock
 
 WRITE = SafetyClass.LOCAL_WRITE
 
@@ -27,7 +27,7 @@ WRITE = SafetyClass.LOCAL_WRITE
 class World:
     """A registry and executor on an injected clock."""
 
-    def __init__(self, clock: FakeClock, ids: CountingIds) -> None:
+    def __init__(self, clock: SteeredClock, ids: CountingIds) -> None:
         self.clock = clock
         self.registry = ToolRegistry()
         self.executor = ToolExecutor(self.registry, clock=clock, ids=ids)
@@ -52,7 +52,7 @@ class World:
 
 
 @pytest.fixture
-def world(clock: FakeClock, ids: CountingIds) -> World:
+def world(clock: SteeredClock, ids: CountingIds) -> World:
     return World(clock, ids)
 
 
@@ -220,7 +220,7 @@ def test_a_hanging_side_effect_times_out_and_is_in_doubt() -> None:
     [({}, False), ({"timeout_ms": 5_000}, True), ({"safety_class": WRITE}, True)],
 )
 def test_a_deadline_is_hard_for_side_effects_and_where_it_was_passed(
-    clock: FakeClock, contract: dict[str, Any], hard: bool
+    clock: SteeredClock, contract: dict[str, Any], hard: bool
 ) -> None:
     class Late(Workers):
         def call(self, fn: Callable[[], Any], timeout_s: float) -> Any:

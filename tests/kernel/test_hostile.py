@@ -33,9 +33,9 @@ from sb.kernel import (
 from sb.kernel.log_verification import verify
 from sb.kernel.tooling.intents import Intents
 from sb.kernel.tooling.workers import DeadlineExceeded, Workers
+from sb.sources import SteeredClock
 from sb.state import EventLog
 from sb.store.database import open_database
-from tests.fakes import FakeClock
 
 WRITE = SafetyClass.LOCAL_WRITE
 
@@ -147,7 +147,7 @@ def test_a_hung_attempt_is_not_repeated_beside_itself() -> None:
 
     registry = ToolRegistry()
     registry.register_fn("t.x", "X", lambda: 1, WRITE, idempotent=True)
-    result = ToolExecutor(registry, workers=Hanging(), clock=FakeClock()).execute(
+    result = ToolExecutor(registry, workers=Hanging(), clock=SteeredClock()).execute(
         RunContext.create("a"), "t.x", {}
     )
     assert (result.error_code, Hanging.calls) == (ToolErrorCode.TIMEOUT, 1)
@@ -163,7 +163,7 @@ def test_what_a_tool_does_to_its_arguments_reaches_neither_the_log_nor_the_next_
 
     registry = ToolRegistry()
     registry.register_fn("t.x", "X", tool, max_retries=1)
-    executor = ToolExecutor(registry, clock=FakeClock())
+    executor = ToolExecutor(registry, clock=SteeredClock())
     executor.execute(RunContext.create("a"), "t.x", {"items": ["a"]})
     assert seen == [["a"], ["a"]]
     assert (list(executor.event_log.events())[-1].payload or {})["args"] == {"items": ["a"]}

@@ -20,13 +20,13 @@ from sb.kernel.memory import (
     MemoryStore,
     WorkingMemory,
 )
+from sb.sources import SteeredClock
 from sb.state import EventLog
 from sb.store.database import open_database
-from tests.fakes import FakeClock
 
 
-def bundle(clock: FakeClock | None = None, store: MemoryStore | None = None) -> MemoryBundle:
-    return MemoryBundle.create("t" * 32, "session", memory_store=store, clock=clock or FakeClock())
+def bundle(clock: SteeredClock | None = None, store: MemoryStore | None = None) -> MemoryBundle:
+    return MemoryBundle.create("t" * 32, "session", memory_store=store, clock=clock or SteeredClock())
 
 
 def test_the_documented_calls_work(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_working_and_episodic_memory_can_be_looked_at_as_a_whole() -> None:
 
 @pytest.mark.parametrize("tier", ["working", "episodic", "durable"])
 def test_a_value_lives_as_long_as_its_ttl_and_no_longer(tier: str) -> None:
-    clock = FakeClock()
+    clock = SteeredClock()
     memory = getattr(bundle(clock), tier)
     memory.put("k", "v", ttl_s=10.0)
     memory.put("for ever", "v")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.kernel import LocaleCode, RunBudget, RunContext, SafetyMode
-from tests.fakes import CountingIds, FakeClock
+from sb.sources import CountingIds, SteeredClock
 
 
 def test_the_documented_example_works() -> None:
@@ -69,7 +69,9 @@ def test_a_run_without_an_agent_is_refused() -> None:
         RunContext.create(agent_name="")
 
 
-def test_elapsed_time_and_ids_come_from_where_they_are_injected(clock: FakeClock, ids: CountingIds) -> None:
+def test_elapsed_time_and_ids_come_from_where_they_are_injected(
+    clock: SteeredClock, ids: CountingIds
+) -> None:
     ctx = RunContext.create(clock=clock, ids=ids)
     clock.time += 1.5
     assert ctx.elapsed_ms() == 1500.0

@@ -21,12 +21,12 @@ from sb.kernel import (
 )
 from sb.kernel.contracts import MutationRef, MutationState
 from sb.kernel.recovery.escalations import Escalations
-from tests.fakes import CountingIds, FakeClock
+from sb.sources import CountingIds, SteeredClock
 from tests.kernel.compensation_worlds import Undoable, failed
 
 
 @pytest.fixture
-def undoable(clock: FakeClock, ids: CountingIds) -> Undoable:
+def undoable(clock: SteeredClock, ids: CountingIds) -> Undoable:
     return Undoable(clock, ids)
 
 
@@ -133,7 +133,7 @@ class OneRef:
 def test_the_guard_lets_only_a_paired_open_and_untouched_token_pass(
     asked: str, tool: str, ends: int | None, state: MutationState, now: int
 ) -> None:
-    undoable = Undoable(FakeClock(), CountingIds())
+    undoable = Undoable(SteeredClock(), CountingIds())
     bound = undoable.executor.mutations.get(undoable.done.mutation_id)
     ref = replace(
         bound,

@@ -23,9 +23,9 @@ from sb.kernel.log_pruning import prune
 from sb.kernel.log_verification import verify
 from sb.kernel.reversal_contracts import Unresolved, filled_in, resolved
 from sb.kernel.run_context import DEBT_SHARE, IrreversibilityBudget, RiskDimension
+from sb.sources import SteeredClock
 from sb.state import EventLog
 from sb.store.database import open_database
-from tests.fakes import FakeClock
 
 PAY = ReversalSpec(
     ReversalClass.COMPENSABLE,
@@ -40,7 +40,7 @@ class Bank:
     """An executor over a real file with one tool, `bank.pay`."""
 
     def __init__(
-        self, path: Path, clock: FakeClock, spec: ReversalSpec | None = PAY, **settings: Any
+        self, path: Path, clock: SteeredClock, spec: ReversalSpec | None = PAY, **settings: Any
     ) -> None:
         self.clock, self.ran = clock, 0
         self.registry = ToolRegistry()
@@ -68,7 +68,7 @@ class Bank:
 
 
 @pytest.fixture
-def bank(tmp_path: Path, clock: FakeClock) -> Bank:
+def bank(tmp_path: Path, clock: SteeredClock) -> Bank:
     return Bank(tmp_path / "brain.db", clock)
 
 
@@ -146,7 +146,7 @@ def test_a_mapping_takes_values_from_arguments_result_and_call() -> None:
         resolved({"x": "result.id"}, sources)
 
 
-def test_a_call_that_changed_something_leaves_its_way_back(bank: Bank, clock: FakeClock) -> None:
+def test_a_call_that_changed_something_leaves_its_way_back(bank: Bank, clock: SteeredClock) -> None:
     result = bank.call(amount=5, note="n")
     ref = bank.mutations.get(result.mutation_id)
     assert (ref.call_id, ref.agent, ref.tool_id) == (result.call_id, "agent", "bank.pay")
@@ -174,7 +174,7 @@ def test_a_failed_call_and_one_that_only_reads_leave_nothing(bank: Bank) -> None
 
 
 def test_without_reversibility_nothing_is_bound_and_nothing_is_counted(
-    tmp_path: Path, clock: FakeClock
+    tmp_path: Path, clock: SteeredClock
 ) -> None:
     bank = Bank(tmp_path / "brain.db", clock, reversibility="off")
     ctx = RunContext.create("agent")
@@ -182,7 +182,7 @@ def test_without_reversibility_nothing_is_bound_and_nothing_is_counted(
     assert ctx.irreversibility.to_dict() == {"ceilings": {}, "debt": {}}
 
 
-def test_a_way_back_that_cannot_be_made_is_said_to_be_none(tmp_path: Path, clock: FakeClock) -> None:
+def test_a_way_back_that_cannot_be_made_is_said_to_be_none(tmp_path: Path, clock: SteeredClock) -> None:
     broken = ReversalSpec(ReversalClass.COMPENSABLE, "bank.return", reversal_args={"x": "result.nothing"})
     bank = Bank(tmp_path / "brain.db", clock, broken)
     ref = bank.mutations.get(bank.call(amount=1).mutation_id)
@@ -248,7 +248,7 @@ def test_a_way_back_that_was_changed_in_the_database_is_found_out(bank: Bank) ->
     assert "the way back that row" in verify(bank.log).problems[0]
 
 
-def test_pruning_takes_the_reversals_arguments_too(bank: Bank, clock: FakeClock) -> None:
+def test_pruning_takes_the_reversals_arguments_too(bank: Bank, clock: SteeredClock) -> None:
     ref = bank.mutations.get(bank.call(amount=1, note="very private").mutation_id)
     clock.time += 1
     prune(bank.log, before=clock.time, reason="old")
@@ -257,7 +257,7 @@ def test_pruning_takes_the_reversals_arguments_too(bank: Bank, clock: FakeClock)
     assert verify(bank.log).ok
 
 
-def test_the_blast_radius_of_a_run_is_hard(tmp_path: Path, clock: FakeClock) -> None:
+def test_the_blast_radius_of_a_run_is_hard(tmp_path: Path, clock: SteeredClock) -> None:
     limit = BlastRadius(max_calls_per_run=3, max_value_per_run=100)
     bank = Bank(tmp_path / "brain.db", clock, ReversalSpec(ReversalClass.REVERSIBLE, "x", blast_radius=limit))
     ctx = RunContext.create("agent")
@@ -279,7 +279,7 @@ def test_a_call_is_refused_whose_size_cannot_be_told(bank: Bank, amount: Any) ->
 
 
 def test_debt_is_counted_by_class_and_crossing_a_ceiling_asks_a_person(
-    tmp_path: Path, clock: FakeClock
+    tmp_path: Path, clock: SteeredClock
 ) -> None:
     bank = Bank(tmp_path / "brain.db", clock, irreversibility_ceilings={"money": 50})
     ctx = RunContext.create("agent", irreversibility=IrreversibilityBudget({RiskDimension.MONEY: 10}))
@@ -296,7 +296,7 @@ def test_debt_is_counted_by_class_and_crossing_a_ceiling_asks_a_person(
 
 
 def test_what_cannot_be_undone_asks_unless_a_ceiling_says_how_much_is_fine(
-    tmp_path: Path, clock: FakeClock
+    tmp_path: Path, clock: SteeredClock
 ) -> None:
     final = ReversalSpec(ReversalClass.IRREVERSIBLE)
     bank = Bank(tmp_path / "a.db", clock, final)
@@ -317,12 +317,12 @@ def test_what_cannot_be_undone_asks_unless_a_ceiling_says_how_much_is_fine(
     )
 
 
-def test_a_destructive_call_is_asked_for_once(tmp_path: Path, clock: FakeClock) -> None:
+def test_a_destructive_call_is_asked_for_once(tmp_path: Path, clock: SteeredClock) -> None:
     bank = Bank(tmp_path / "brain.db", clock, None, safety_class=SafetyClass.DESTRUCTIVE, metadata={})
     assert [one["rule"] for one in bank.call(amount=1).data["reasons"]] == ["destructive"]
 
 
-def test_arguments_can_make_a_call_irreversible(tmp_path: Path, clock: FakeClock) -> None:
+def test_arguments_can_make_a_call_irreversible(tmp_path: Path, clock: SteeredClock) -> None:
     spec = ReversalSpec(ReversalClass.REVERSIBLE, "x", irreversible_when={"note": "for good"})
     bank = Bank(tmp_path / "brain.db", clock, spec, metadata={})
     assert bank.call(amount=1).success

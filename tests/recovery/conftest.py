@@ -23,7 +23,7 @@ from sb.kernel.contracts import (
     ToolErrorCode,
 )
 from sb.runtime import Runtime, open_runtime
-from tests.fakes import FakeClock
+from sb.sources import SteeredClock
 
 ADA, GRACE = Label("ada"), Label("grace")
 WINDOW_S = 3600
@@ -39,7 +39,7 @@ class Shop:
 
     home: Path
     files: Path
-    clock: FakeClock
+    clock: SteeredClock
     runtime: Runtime = field(init=False)
     orders: dict[int, str] = field(default_factory=lambda: {1: "open", 2: "open"})
     refunds: dict[str, str] = field(default_factory=dict)
@@ -127,7 +127,7 @@ def approve(runtime: Runtime) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, clock: FakeClock) -> Iterator[Shop]:
+def shop(tmp_path: Path, clock: SteeredClock) -> Iterator[Shop]:
     home, files = tmp_path / "home", tmp_path / "files"
     home.mkdir(mode=0o700)
     files.mkdir()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sb.sources import SteeredClock
 from tests.conftest import CommandLine
-from tests.fakes import FakeClock
 from tests.recovery.conftest import Shop, approve
 
 TOOLS = """
@@ -39,7 +39,7 @@ def files(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir(mode=0o700)
     config = f"files:\n  roots: [{folder}]\ntools: ['cli_bank:register']\n"
     (home / "config.yaml").write_text(config, encoding="utf-8")
-    shop = Shop(home, folder, FakeClock())
+    shop = Shop(home, folder, SteeredClock())
     from sb.runtime import open_runtime
 
     with open_runtime() as shop.runtime:

@@ -135,14 +135,14 @@ def test_undoing_a_run_restores_every_file_exactly(
 ) -> None:
     import base64
 
-    from tests.fakes import FakeClock
+    from sb.sources import SteeredClock
     from tests.recovery.conftest import approve
 
     place = tmp_path_factory.mktemp("run")
     (place / "home").mkdir(mode=0o700)
     (place / "files").mkdir()
     (place / "home" / "config.yaml").write_text(f"files:\n  roots: [{place / 'files'}]\n", encoding="utf-8")
-    shop = Shop(place / "home", place / "files", FakeClock())
+    shop = Shop(place / "home", place / "files", SteeredClock())
     with shop.open() as shop.runtime:
         approve(shop.runtime)
         (shop.files / "a").write_bytes(b"first")

@@ -17,11 +17,11 @@ from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry
 from sb.kernel.log_pruning import prune
 from sb.kernel.log_verification import Verification, verify
 from sb.kernel.narrative import describe, log_line
+from sb.sources import CountingIds, SteeredClock
 from sb.state import EventLog, Subject
 from sb.store import driver
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
-from tests.fakes import CountingIds, FakeClock
 
 ROOT = Path(__file__).parents[2]
 KIND = "kernel.tool.dispatch"
@@ -29,7 +29,7 @@ SUBJECT = Subject("run_1", "t" * 32, "clerk", "files.read", "call_1")
 
 
 def open_log(folder: Path, **options: object) -> EventLog:
-    clock, ids = FakeClock(), CountingIds()
+    clock, ids = SteeredClock(), CountingIds()
     database = open_database(folder / "brain.db", clock=clock, ids=ids)
     return EventLog(database, anchor=Anchor(folder / "anchors.jsonl"), clock=clock, ids=ids, **options)  # type: ignore[arg-type]
 
@@ -247,7 +247,7 @@ def test_the_log_cannot_be_changed_through_sql(tmp_path: Path) -> None:
 
 def test_pruning_removes_what_old_events_said_and_leaves_a_log_that_verifies(tmp_path: Path) -> None:
     log = filled(tmp_path)
-    assert isinstance(log.clock, FakeClock)
+    assert isinstance(log.clock, SteeredClock)
     log.clock.time += 100
     boundary = log.clock.time
     log.append(KIND, {"young": True}, SUBJECT)
@@ -264,7 +264,7 @@ def test_pruning_removes_what_old_events_said_and_leaves_a_log_that_verifies(tmp
 
 def test_a_prune_cannot_excuse_younger_rows(tmp_path: Path) -> None:
     log = filled(tmp_path)
-    assert isinstance(log.clock, FakeClock)
+    assert isinstance(log.clock, SteeredClock)
     log.clock.time += 100
     prune(log, before=log.clock.time, reason="retention")
     log.append(KIND, {"the": "refund"}, SUBJECT)
@@ -276,7 +276,7 @@ def test_a_prune_cannot_excuse_younger_rows(tmp_path: Path) -> None:
 def test_pruned_text_is_gone_from_the_files(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.append(KIND, {"text": "canary-" * 300}, SUBJECT)
-    assert isinstance(log.clock, FakeClock)
+    assert isinstance(log.clock, SteeredClock)
     log.clock.time += 100
     prune(log, before=log.clock.time, reason="erasure")
     log.close()
@@ -355,7 +355,7 @@ def standalone(folder: Path) -> subprocess.CompletedProcess[str]:
 )
 def test_the_stand_alone_verifier_agrees(tmp_path: Path, break_it: str) -> None:
     log = filled(tmp_path)
-    assert isinstance(log.clock, FakeClock)
+    assert isinstance(log.clock, SteeredClock)
     log.close()
     assert (standalone(tmp_path).returncode, standalone(tmp_path).stdout[:2]) == (0, "ok")
     tamper(tmp_path, break_it)
@@ -367,7 +367,7 @@ def test_the_stand_alone_verifier_agrees(tmp_path: Path, break_it: str) -> None:
 
 def test_the_stand_alone_verifier_accepts_a_pruned_log(tmp_path: Path) -> None:
     log = filled(tmp_path)
-    assert isinstance(log.clock, FakeClock)
+    assert isinstance(log.clock, SteeredClock)
     log.clock.time += 100
     prune(log, before=log.clock.time, reason="retention")
     log.close()
@@ -464,7 +464,7 @@ def test_a_database_that_lost_its_id_or_its_stream_is_said(tmp_path: Path) -> No
 
 def test_pruning_says_when_a_reader_keeps_the_old_text(tmp_path: Path) -> None:
     log = filled(tmp_path)
-    assert isinstance(log.clock, FakeClock)
+    assert isinstance(log.clock, SteeredClock)
     log.clock.time += 100
     log.database.query("PRAGMA busy_timeout = 50")
     with log.database.snapshot() as reader:
