@@ -22,7 +22,7 @@ LAYERS = (
     ("sb.kernel", "sb.decisions", "sb.contracts", "sb.state"),
     ("sb.context_packs", "sb.tools"),
     ("sb.runtime",),
-    ("sb.demo", "sb.demo_shop", "sb.doctor"),
+    ("sb.audit", "sb.demo", "sb.demo_shop", "sb.doctor"),
     ("sb.cli", "sb.__main__", "sb.commands", "sb.screens"),
 )
 

@@ -1,0 +1,17 @@
+"""Which probe answers for which control?"""
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+from sb.audit.harness import Harness
+from sb.audit.probes import policy_governed, tool_controlled
+from sb.kernel.harness_audit import Check
+
+PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
+    {
+        "HA-07": policy_governed.policy_engine,
+        "HA-11": tool_controlled.tool_manifest,
+        "HA-12": tool_controlled.contract_fingerprint,
+        "HA-13": tool_controlled.risk_class,
+    }
+)

@@ -1,0 +1,51 @@
+"""Do the controls of "policy-governed" hold?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sb.audit.harness import Harness, broken, saw
+from sb.config.rules import PolicyRule
+from sb.decisions.namespace import TOOL_POLICY_BLOCKED
+from sb.kernel.approvals.approval import ApprovalState
+from sb.kernel.contracts import SafetyClass, ToolErrorCode
+from sb.kernel.harness_audit import Check
+from sb.kernel.run_context import SafetyMode
+
+DENIED = ToolErrorCode.PERMISSION_DENIED
+
+
+def policy_engine(h: Harness) -> Iterator[Check]:
+    """HA-07."""
+    rules = (PolicyRule("allow", ("probe.*",)), PolicyRule("deny", ("probe.blocked",)))
+    with h.open({"policy": rules}) as runtime:
+        read = h.tool(runtime, "probe.read")
+        write = h.tool(runtime, "probe.write", safety_class=SafetyClass.LOCAL_WRITE)
+        send = h.tool(runtime, "probe.send", safety_class=SafetyClass.NETWORK)
+        drop = h.tool(runtime, "probe.drop", safety_class=SafetyClass.DESTRUCTIVE)
+        blocked = h.tool(runtime, "probe.blocked")
+        execute = runtime.executor.execute
+        safe = h.context(safety_mode=SafetyMode.SAFE)
+
+        result = execute(safe, "probe.read")
+        yield Check("read", result.success and read.called == 1, saw(result, read))
+
+        results = [execute(safe, "probe.write"), execute(safe, "probe.send")]
+        held = all(one.error_code == DENIED for one in results) and not write.called and not send.called
+        yield Check("safe", held, f"{saw(results[0], write)}; {saw(results[1], send)}")
+
+        result = execute(h.context(), "probe.drop")
+        waiting = runtime.approvals.count(states=[ApprovalState.WAITING])
+        held = result.error_code == DENIED and not drop.called and waiting == 1
+        yield Check("destructive", held, f"{saw(result, drop)}; Approvals.count: {waiting} waiting")
+
+        result = execute(h.context(), "probe.blocked")
+        yield Check("blocked", result.error_code == DENIED and not blocked.called, saw(result, blocked))
+
+        recorded = [event.subject.tool_id for event in runtime.log.events(kind=TOOL_POLICY_BLOCKED)]
+        held = recorded == ["probe.write", "probe.send", "probe.drop", "probe.blocked"]
+        yield Check("recorded", held, f"EventLog.events: {TOOL_POLICY_BLOCKED} of {', '.join(recorded)}")
+
+        with broken(runtime.executor.policy, "evaluate"):
+            result = execute(h.context(), "probe.read")
+        yield Check("raises", result.error_code == DENIED and read.called == 1, saw(result, read))

@@ -1,0 +1,85 @@
+"""How is the harness audit run, so that whatever a probe does there is an answer?"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from sb import __version__
+from sb.audit.harness import Harness
+from sb.audit.network_guard import no_network
+from sb.audit.probes import PROBES
+from sb.errors import SBError
+from sb.kernel.harness_audit import AuditReport, Check, Control, Grade, grade, load_catalogue
+from sb.kernel.tooling.workers import DeadlineExceeded, Workers
+from sb.text import plain, shorten
+
+Probe = Callable[[Harness], Iterable[Check]]
+DEADLINE_S = 20.0  # a probe takes some 50 ms; on a stalled machine it may take a hundred times that
+EVIDENCE_SHOWN = 300  # characters
+
+
+def audit(
+    controls: Iterable[Control] | None = None,
+    *,
+    strict: bool = False,
+    fail_under: float = 0.0,
+    probes: Mapping[str, Probe] = PROBES,
+    deadline_s: float = DEADLINE_S,
+) -> AuditReport:
+    """Probe the controls, each in a temporary home of its own, one after the other.
+
+    Args:
+        controls: by default all of the catalogue.
+        strict, fail_under: as for AuditReport.
+        probes: by id of the control; one without a probe fails.
+        deadline_s: seconds after which a probe counts as hanging; it is left behind.
+
+    Raises:
+        SBError: there is no folder for temporary files.
+    """
+    catalogue = load_catalogue()
+    workers, grades, seconds = Workers(), [], {}
+    for control in catalogue.controls if controls is None else controls:
+        started = time.process_time()
+        grades.append(_grade(control, probes.get(control.id), workers, deadline_s))
+        seconds[control.id] = time.process_time() - started
+    return AuditReport(catalogue, tuple(grades), __version__, strict, fail_under, seconds)
+
+
+def _grade(control: Control, probe: Probe | None, workers: Workers, deadline_s: float) -> Grade:
+    if probe is None:
+        return grade(control, None)
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="sb-audit-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise SBError(f"no folder for temporary files: {error.strerror}", "set TMPDIR") from None
+    with folder as name, no_network() as touched:
+        clean = _Cleaning(Path(name))
+        checks, trouble = clean.checks, ""
+        try:
+            workers.call(lambda: clean.collect(probe(Harness(clean.folder))), deadline_s)
+        except DeadlineExceeded:
+            trouble = f"the probe hangs: no answer within {deadline_s:g} s"
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a probe meets is its evidence
+            trouble = clean.text(f"the probe raised {type(error).__name__}: {error}")
+        if touched:
+            trouble = f"the probe touched the network: {', '.join(sorted(set(touched)))}"
+        return grade(control, list(checks), trouble)
+
+
+class _Cleaning:
+    """Collects what a probe sees, without the folder's name, which is another one each time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self.checks: list[Check] = []
+
+    def collect(self, checks: Iterable[Check]) -> None:
+        for check in checks:
+            self.checks.append(Check(check.name, bool(check.ok), self.text(check.observed)))
+
+    def text(self, evidence: str) -> str:
+        return shorten(plain(evidence.replace(str(self.folder), "HOME"), one_line=True), EVIDENCE_SHOWN)

@@ -1,0 +1,136 @@
+"""Which forty controls does the harness audit grade, and what does each ask?
+
+Source: the survival layer, section 5; the controls are data, in catalogue.yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+class ControlSeverity(StrEnum):
+    """How much a control matters: without a P0 the harness is not fit for use, a P2 only informs."""
+
+    P0 = "P0"
+    P1 = "P1"
+    P2 = "P2"
+
+
+class CheckKind(StrEnum):
+    """What a criterion holds: that something is let through, that something is not, or a further quality."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ALSO = "also"
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One thing that must hold for a control to pass.
+
+    Args:
+        says: what must hold, one sentence.
+        waits: the module, or the name in one, that has to be built first; "" when a probe answers it.
+    """
+
+    name: str
+    kind: CheckKind
+    says: str
+    waits: str = ""
+
+    @property
+    def core(self) -> bool:
+        """Whether the control fails without it; without a secondary one it is partial."""
+        return self.kind != CheckKind.ALSO
+
+
+@dataclass(frozen=True)
+class Control:
+    """One of the forty.
+
+    Args:
+        ref: its number in the original checklist, 1 to 40.
+        outcome, upstream_outcome: the outcome that it belongs to here, and in the original checklist.
+        modules: full names of what it is about; some may not be built yet.
+        owasp: risks of the OWASP Top 10 for Agentic Applications 2026, such as ASI02.
+        nist: subcategories of the NIST AI RMF 1.0, such as "GV 1.2".
+    """
+
+    id: str
+    ref: int
+    title: str
+    outcome: str
+    upstream_outcome: str
+    severity: ControlSeverity
+    question: str
+    modules: tuple[str, ...]
+    owasp: tuple[str, ...]
+    nist: tuple[str, ...]
+    criteria: tuple[Criterion, ...]
+
+
+@dataclass(frozen=True)
+class HarnessOutcome:
+    """What several controls together bring about; `number` is Roman."""
+
+    id: str
+    number: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Everything that is asked.
+
+    Args:
+        version: rises when a control or criterion is added, removed or changes its meaning.
+        fix_order: ids of all controls, those first on which others rest.
+    """
+
+    version: int
+    outcomes: tuple[HarnessOutcome, ...]
+    controls: tuple[Control, ...]
+    fix_order: tuple[str, ...]
+
+
+@cache
+def load_catalogue() -> Catalogue:
+    """The catalogue of this version."""
+    import yaml  # 20 ms, which nothing else of the kernel needs
+
+    text = files(__package__).joinpath("catalogue.yaml").read_text(encoding="utf-8")
+    document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    outcomes = document["outcomes"]
+    return Catalogue(
+        document["version"],
+        tuple(HarnessOutcome(one["id"], one["number"], one["title"]) for one in outcomes),
+        tuple(_control(one, outcome["id"]) for outcome in outcomes for one in outcome["controls"]),
+        tuple(document["fix_order"]),
+    )
+
+
+def _control(data: dict[str, Any], outcome: str) -> Control:
+    return Control(
+        id=data["id"],
+        ref=data["ref"],
+        title=data["title"],
+        outcome=outcome,
+        upstream_outcome=data.get("upstream", outcome),
+        severity=ControlSeverity(data["severity"]),
+        question=data["question"],
+        modules=tuple(data["modules"]),
+        owasp=tuple(data["owasp"]),
+        nist=tuple(data["nist"]),
+        criteria=tuple(_criteria(data["checks"])),
+    )
+
+
+def _criteria(checks: list[dict[str, str]]) -> Iterator[Criterion]:
+    for check in checks:
+        kind = next(kind for kind in CheckKind if kind in check)
+        yield Criterion(check[kind], kind, check["says"], check.get("waits", ""))

@@ -1,0 +1,93 @@
+"""What changed between an earlier report of the harness audit and this one?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sb.errors import UsageError
+from sb.kernel.harness_audit.grading import FORMAT, AuditReport, ControlStatus
+
+_RANK = {
+    str(status): rank
+    for rank, status in enumerate((ControlStatus.FAIL, ControlStatus.PARTIAL, ControlStatus.PASS))
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A control whose status differs; `before` or `after` is "" where it was not graded."""
+
+    control_id: str
+    title: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """This report beside an earlier one.
+
+    Args:
+        before_version: the program's version that made the earlier one.
+        before_score: the earlier score; comparable only where no control is new or gone.
+    """
+
+    before_version: str
+    before_score: float
+    regressed: tuple[Change, ...]
+    fixed: tuple[Change, ...]
+    only_before: tuple[Change, ...]
+    only_now: tuple[Change, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        lists = {
+            name: [vars(change) for change in getattr(self, name)]
+            for name in ("regressed", "fixed", "only_before", "only_now")
+        }
+        return {"before_version": self.before_version, "before_score": self.before_score, **lists}
+
+
+def compare(earlier: bytes, report: AuditReport) -> Comparison:
+    """Compare with what `sb harness audit --json` printed before.
+
+    Raises:
+        UsageError: that is not such a document, or one of a format that this version does not read.
+    """
+    document = _document(earlier)
+    try:
+        before = {str(one["id"]): (str(one["title"]), _known(one["status"])) for one in document["controls"]}
+        version, score = str(document["version"]), float(document["score"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"not a report of sb harness audit: {type(error).__name__} {error}", _HINT) from None
+    now = {one.control.id: (one.control.title, str(one.status)) for one in report.grades}
+    both = [Change(key, now[key][0], before[key][1], now[key][1]) for key in now if key in before]
+    return Comparison(
+        version,
+        score,
+        regressed=tuple(one for one in both if _RANK[one.after] < _RANK[one.before]),
+        fixed=tuple(one for one in both if _RANK[one.after] > _RANK[one.before]),
+        only_before=tuple(Change(key, *before[key], "") for key in before if key not in now),
+        only_now=tuple(Change(key, now[key][0], "", now[key][1]) for key in now if key not in before),
+    )
+
+
+_HINT = "it is what sb harness audit --json prints"
+
+
+def _document(earlier: bytes) -> Any:
+    try:
+        document = json.loads(earlier)
+    except (ValueError, RecursionError):
+        raise UsageError("not a report of sb harness audit: not JSON", _HINT) from None
+    found = document.get("format") if isinstance(document, dict) else None
+    if found != FORMAT:
+        raise UsageError(f"a report of format {found!r}, this version reads {FORMAT}", _HINT)
+    return document
+
+
+def _known(status: Any) -> str:
+    if status not in _RANK:
+        raise ValueError(f"status {status!r}")
+    return str(status)
