@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Iterable
@@ -133,25 +132,10 @@ def export(
         return
     if file.resolve().is_relative_to(Path(log.database.path).resolve().parent) and file.exists():
         raise UsageError(f"{file} lies beside the database and is there already", "choose another name")
-    note(f"{_export_to(file, events):,} rows written to {file}")
-
-
-def _export_to(file: Path, events: Iterable[Event]) -> int:
-    lines = (json.dumps(event.to_dict(), ensure_ascii=False) + "\n" for event in events)
-    try:
-        if file.exists() and not file.is_file():  # a pipe or device is written to, never replaced
-            with file.open("w", encoding="utf-8") as target:
-                return sum(bool(target.write(line)) for line in lines)
-        partial_file = file.with_name(f".{file.name}.{os.getpid()}")
-        try:
-            with partial_file.open("x", encoding="utf-8") as target:
-                rows = sum(bool(target.write(line)) for line in lines)
-            partial_file.replace(file.resolve())
-        finally:
-            partial_file.unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
-        raise SBError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
-    return rows
+    rows = output.write_file(
+        file, (json.dumps(event.to_dict(), ensure_ascii=False) + "\n" for event in events)
+    )
+    note(f"{rows:,} rows written to {file}")
 
 
 @app.command(name="prune")

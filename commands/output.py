@@ -1,12 +1,15 @@
-"""How are results written to stdout: JSON for programs, tables and lines for people?"""
+"""How are results written: to stdout as JSON for programs, as tables and lines for people, or to a file?"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
+from sb.errors import SBError
 from sb.text import plain
 
 
@@ -34,6 +37,11 @@ def line(text: str = "", *, one_line: bool = False) -> None:
     sys.stdout.write(plain(text, one_line=one_line) + "\n")
 
 
+def text(document: str) -> None:
+    """A whole document in a format of its own, as it is."""
+    sys.stdout.write(document)
+
+
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Columns for people: fitted to a terminal, never cut in a pipe."""
     from rich import box
@@ -51,3 +59,25 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     with console.capture() as capture:
         console.print(drawn)
     sys.stdout.write("".join(text.rstrip() + "\n" for text in capture.get().splitlines()))
+
+
+def write_file(file: Path, texts: Iterable[str]) -> int:
+    """Write texts to a file, whole or not at all, and return how many there were.
+
+    Raises:
+        SBError: it cannot be written; an older file of that name is then as it was.
+    """
+    try:
+        if file.exists() and not file.is_file():  # a pipe or device is written to, never replaced
+            with file.open("w", encoding="utf-8") as target:
+                return sum(bool(target.write(text)) for text in texts)
+        partial_file = file.with_name(f".{file.name}.{os.getpid()}")
+        try:
+            with partial_file.open("x", encoding="utf-8") as target:
+                written = sum(bool(target.write(text)) for text in texts)
+            partial_file.replace(file.resolve())
+        finally:
+            partial_file.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        raise SBError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
+    return written

@@ -29,6 +29,7 @@ COMMANDS = {
     "console": "Watch agents work, and decide, in a full-screen console.",
     "demo": "Watch an agent work under the kernel, in a fresh temporary folder.",
     "doctor": "Say what is in use and what is enforced, and check the database.",
+    "harness": "Grade the harness against the forty controls.",
     "incident": "Put what went wrong on record, and work through it.",
     "init": "Make the database and the configuration.",
     "kernel": "Look at the kernel's tools and run one.",

@@ -28,6 +28,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     STORE = 3
     DENIED = 4
+    GATE_USAGE = 64  # of `sb harness audit`, where 2 is a P0 blocker
     INTERNAL = 70
     INTERRUPTED = 130
 

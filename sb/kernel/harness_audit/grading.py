@@ -78,6 +78,11 @@ class Grade:
         return ControlStatus.PARTIAL if missed else ControlStatus.PASS
 
     @property
+    def only_waits(self) -> bool:
+        """Whether it does not pass for the sole reason that something is not built."""
+        return not self.trouble and all(one.ok or one.criterion.waits for one in self.findings)
+
+    @property
     def reason(self) -> str:
         """Why it does not pass, one line; "" when it does."""
         missed = [finding for finding in self.findings if not finding.ok]

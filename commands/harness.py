@@ -1,0 +1,226 @@
+"""`sb harness`: grade the harness against the forty controls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import configuration
+from typer import _click as click
+from typer.core import TyperGroup
+
+from sb.errors import ConfigError, ExitCode, SBError, UsageError
+from sb.text import nearest, plain
+
+if TYPE_CHECKING:
+    from sb.kernel.findings import Finding
+    from sb.kernel.harness_audit import AuditReport, Catalogue, Comparison, Control
+
+
+class GateGroup(TyperGroup):
+    """A group in which 2 is an answer, so that a usage error must have another code."""
+
+    def make_context(self, *args: Any, **given: Any) -> Any:
+        with _usage_errors_apart():
+            return super().make_context(*args, **given)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _usage_errors_apart():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _usage_errors_apart() -> Iterator[None]:
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.exceptions.UsageError as error:
+        path = error.ctx.command_path if error.ctx is not None else "sb harness"
+        raise GateUsageError(" ".join(error.format_message().split()), f"{path} --help") from None
+    except (UsageError, ConfigError) as error:
+        raise GateUsageError(error.message, error.hint) from None
+
+
+class GateUsageError(SBError):
+    """A usage error where 2 means something else."""
+
+    kind = "usage"
+    exit_code = ExitCode.GATE_USAGE
+
+
+app = typer.Typer(
+    cls=GateGroup,
+    help="Grade the harness against the forty controls.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write this report; - is stdout.")]
+STDOUT = Path("-")
+SLOWEST_SHOWN = 5
+
+
+@app.callback()
+def harness() -> None:
+    """A group with one command so far."""
+
+
+@app.command()
+def audit(
+    ctx: typer.Context,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Only this control; repeatable.")
+    ] = None,
+    outcome: Annotated[str, typer.Option(metavar="ID", help="Only the controls of this outcome.")] = "",
+    explain: Annotated[str, typer.Option(metavar="ID", help="One control in full: checks, evidence.")] = "",
+    fail_under: Annotated[float, typer.Option(min=0, max=1, help="Exit 1 below this score.")] = 0.0,
+    strict: Annotated[bool, typer.Option("--strict", help="A partial P0 blocks too.")] = False,
+    diff: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also compare with what --json printed before.")
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Also look at the configured database.")] = False,
+    sarif: Report = None,
+    junit: Report = None,
+    markdown: Report = None,
+    slowest: Annotated[bool, typer.Option("--slowest", help="Say which probes took longest.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Grade the harness; exit 2 on a P0 blocker, 1 below --fail-under, else 0, and 64 if this is called wrongly."""
+    from sb.audit import running
+    from sb.kernel.harness_audit import load_catalogue
+
+    given = {"sb.audit.sarif": sarif, "sb.audit.junit": junit, "sb.audit.markdown": markdown}
+    reports = {renderer: path for renderer, path in given.items() if path is not None}
+    _check_places(reports, as_json)
+    earlier = _read(diff) if diff else b""
+    chosen = _chosen(load_catalogue(), only or [], outcome, explain)
+    report = running.audit(chosen, strict=strict, fail_under=fail_under)
+    for renderer, path in reports.items():
+        _write(path, import_module(renderer).render(report))
+    compared = _compare(earlier, diff, report)
+    standing = _live(ctx) if live else []
+    if as_json:
+        output.emit_json(_document(report, compared, standing))
+    elif STDOUT not in reports.values():
+        _print(report, compared, standing, in_full=bool(explain))
+    if slowest:
+        _say_slowest(report)
+    raise typer.Exit(report.exit_code)
+
+
+def _check_places(reports: dict[str, Path], as_json: bool) -> None:
+    """Refuse before anything is run what could not be written afterwards."""
+    if as_json + list(reports.values()).count(STDOUT) > 1:
+        raise UsageError("only one document fits on stdout", "name a file for each report but one")
+    files = [path.resolve() for path in reports.values() if path != STDOUT]
+    if len(files) != len(set(files)):
+        raise UsageError("two reports in one file", "name a file for each")
+    for path in files:
+        if path.is_dir():
+            raise UsageError(f"cannot write {path}: it is a folder")
+        if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+            reason = "may not be written" if path.parent.is_dir() else "no such folder"
+            raise UsageError(f"cannot write {path}: {reason}")
+
+
+def _chosen(catalogue: Catalogue, only: list[str], outcome: str, explain: str) -> list[Control]:
+    if explain and (only or outcome):
+        raise UsageError("--explain shows one control by itself", "leave --only and --outcome out")
+    wanted = {
+        _known("control", name, [one.id for one in catalogue.controls]) for name in [*only, explain] if name
+    }
+    if outcome:
+        numbers = {one.number: one.id for one in catalogue.outcomes}
+        given = numbers.get(outcome.upper(), outcome)
+        outcome = _known("outcome", given, [one.id for one in catalogue.outcomes])
+    chosen = [
+        one
+        for one in catalogue.controls
+        if (not wanted or one.id in wanted) and (not outcome or one.outcome == outcome)
+    ]
+    if not chosen:
+        raise UsageError(f"no control of {', '.join(sorted(wanted))} belongs to {outcome}")
+    return chosen
+
+
+def _known(what: str, name: str, known: list[str]) -> str:
+    """The id that was meant, in whatever case it was typed."""
+    for one in known:
+        if one.casefold() == name.casefold():
+            return one
+    shown = plain(name, one_line=True)
+    raise UsageError(f"no {what} {shown!r}{nearest(name.upper(), known)}", f"one of {', '.join(known)}")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _compare(earlier: bytes, path: Path | None, report: AuditReport) -> Comparison | None:
+    from sb.kernel.harness_audit import compare
+
+    if path is None:
+        return None
+    try:
+        return compare(earlier, report)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", error.hint) from None
+
+
+def _live(ctx: typer.Context) -> list[Finding]:
+    from sb.audit.live import look
+    from sb.kernel.findings import Finding, Status
+
+    try:
+        return look(configuration(ctx, quietly=True))
+    except SBError as error:  # it is a finding like others: what is asked for is a look
+        return [Finding("configuration", Status.FAIL, error.message, error.hint)]
+
+
+def _document(report: AuditReport, compared: Comparison | None, standing: list[Finding]) -> dict[str, Any]:
+    document = report.to_dict()
+    if compared:
+        document["diff"] = compared.to_dict()
+    if standing:
+        document["live"] = [vars(finding) for finding in standing]
+    return document
+
+
+def _write(path: Path, text: str) -> None:
+    if path == STDOUT:
+        output.text(text)
+        return
+    output.write_file(path, [text])
+    note(f"written to {path}")
+
+
+def _print(
+    report: AuditReport, compared: Comparison | None, standing: list[Finding], *, in_full: bool
+) -> None:
+    from sb.audit import scorecard
+
+    lines = [*scorecard.explanations(report)] if in_full else [*scorecard.scorecard(report)]
+    if compared:
+        lines += ["", *scorecard.changes(compared)]
+    for line in lines:
+        output.line(line)
+    if standing:
+        output.line()
+        output.table(["live", "status", ""], [(one.name, one.status, one.detail) for one in standing])
+
+
+def _say_slowest(report: AuditReport) -> None:
+    for control_id, seconds in sorted(report.seconds.items(), key=lambda item: -item[1])[:SLOWEST_SHOWN]:
+        note(f"{control_id} {1000 * seconds:.0f} ms of CPU")
+    note(f"all {1000 * sum(report.seconds.values()):.0f} ms")
