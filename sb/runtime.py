@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import ConfigError
@@ -256,12 +256,17 @@ def _approval_settings(config: Config) -> ApprovalSettings:
 
 
 def open_runtime(
-    config: Config | None = None, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS
+    config: Config | None = None,
+    *,
+    clock: Clock = SYSTEM_CLOCK,
+    ids: Ids = SYSTEM_IDS,
+    tracer_provider: Any = None,
 ) -> Runtime:
     """Everything, wired; database and folders are made where they are missing.
 
     Args:
         config: by default that of this process.
+        tracer_provider: an OpenTelemetry provider of spans; by default the one of the process.
 
     Raises:
         ConfigError: the configuration is wrong.
@@ -291,7 +296,7 @@ def open_runtime(
             power=config.durability == "power",
             max_args_bytes=config.max_args_bytes,
             max_result_bytes=config.max_result_bytes,
-            telemetry=Telemetry(arguments=config.telemetry.arguments),
+            telemetry=Telemetry(arguments=config.telemetry.arguments, tracer_provider=tracer_provider),
             clock=clock,
             ids=ids,
         )

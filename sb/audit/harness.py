@@ -53,14 +53,15 @@ class Harness:
         self.clock = SteeredClock()
         self.ids = CountingIds()
 
-    def open(self, settings: Mapping[str, Any] | None = None) -> Runtime:
+    def open(self, settings: Mapping[str, Any] | None = None, *, tracer_provider: Any = None) -> Runtime:
         """Open the home; a second time is what a restart does.
 
         Args:
             settings: key of a setting, such as ``kill.dual_control``, to its value.
+            tracer_provider: as for open_runtime.
         """
         config = assemble(Home(self.folder / "home"), settings or {}, {}, ())
-        return open_runtime(config, clock=self.clock, ids=self.ids)
+        return open_runtime(config, clock=self.clock, ids=self.ids, tracer_provider=tracer_provider)
 
     def context(self, agent: str = "agent", **given: Any) -> RunContext:
         """The context of a new run; `given` as for RunContext.create."""

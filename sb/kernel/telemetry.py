@@ -84,10 +84,12 @@ class Telemetry:
 
     Args:
         arguments: whether spans carry the redacted arguments.
+        tracer_provider: an OpenTelemetry provider of spans; by default the one of the process.
     """
 
-    def __init__(self, *, arguments: bool = False) -> None:
+    def __init__(self, *, arguments: bool = False, tracer_provider: Any = None) -> None:
         self._arguments = arguments
+        self._tracer_provider = tracer_provider
         self._instruments: tuple[Any, Any, Any] | None = None
 
     def start(self, ctx: RunContext, spec: ToolSpec, call_id: str, shown: Callable[[], Any]) -> CallSpan:
@@ -95,9 +97,8 @@ class Telemetry:
         api = sys.modules.get("opentelemetry.trace")
         if api is None or not spec.emit_trace:
             return _NO_SPAN
-        return _OtelSpan(
-            api.get_tracer(SCOPE), ctx, spec, call_id, redact_json(shown()) if self._arguments else None
-        )
+        tracer = api.get_tracer(SCOPE, tracer_provider=self._tracer_provider)
+        return _OtelSpan(tracer, ctx, spec, call_id, redact_json(shown()) if self._arguments else None)
 
     def measure(self, spec: ToolSpec, result: ToolResult) -> None:
         """Count the call and its duration."""

@@ -4,14 +4,19 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from sb.audit.harness import Harness
-from sb.audit.probes import policy_governed, tool_controlled
+from sb.audit.probes import context_aware, measurable, observable, policy_governed, tool_controlled
 from sb.kernel.harness_audit import Check
 
 PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
     {
+        "HA-02": context_aware.context_compiler,
         "HA-07": policy_governed.policy_engine,
         "HA-11": tool_controlled.tool_manifest,
         "HA-12": tool_controlled.contract_fingerprint,
         "HA-13": tool_controlled.risk_class,
+        "HA-21": observable.observability,
+        "HA-22": observable.telemetry,
+        "HA-25": observable.state_machine,
+        "HA-31": measurable.cost_and_latency,
     }
 )
