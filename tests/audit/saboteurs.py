@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sb.context_packs import injector
+from sb.decisions.namespace import TOOL_DISPATCH
 from sb.kernel import log_verification
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
@@ -57,7 +58,7 @@ def written_rules_are_not_asked(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-07")
 def refusals_by_policy_look_like_any_other(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recorder, "TOOL_POLICY_BLOCKED", recorder.TOOL_DISPATCH)
+    patch.setattr(recorder, "TOOL_POLICY_BLOCKED", TOOL_DISPATCH)
 
 
 @breaks("HA-11")

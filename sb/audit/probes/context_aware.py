@@ -37,10 +37,9 @@ def context_compiler(h: Harness) -> Iterator[Check]:
     edited = ContextPack(LIMITS.pack_id, LIMITS.version, LIMITS.content.replace("50", "51"))
     hashes = [_plan(h, pack).manifest_hash for pack in (LIMITS, LIMITS, edited)]
     held = hashes[0] == hashes[1] != hashes[2]
-    equal = [one == hashes[0] for one in hashes[1:]]
-    yield Check(
-        "hash", held, f"InjectionPlan.manifest_hash: same input equal {equal[0]}, a byte changed {equal[1]}"
-    )
+    again, changed = (one == hashes[0] for one in hashes[1:])
+    evidence = f"InjectionPlan.manifest_hash: equal for the same input {again}, for a byte changed {changed}"
+    yield Check("hash", held, evidence)
 
 
 def _plan(h: Harness, limits: ContextPack, scope: str = "project:a") -> InjectionPlan:
