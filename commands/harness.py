@@ -157,7 +157,8 @@ def _known(what: str, name: str, known: list[str]) -> str:
         if one.casefold() == name.casefold():
             return one
     shown = plain(name, one_line=True)
-    raise UsageError(f"no {what} {shown!r}{nearest(name.upper(), known)}", f"one of {', '.join(known)}")
+    close = nearest(name.upper(), known) or nearest(name.lower(), known)
+    raise UsageError(f"no {what} {shown!r}{close}", f"from {known[0]} to {known[-1]}: sb harness audit")
 
 
 def _read(path: Path) -> bytes:
