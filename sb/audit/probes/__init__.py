@@ -4,7 +4,18 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from sb.audit.harness import Harness
-from sb.audit.probes import context_aware, measurable, observable, policy_governed, tool_controlled
+from sb.audit.probes import (
+    context_aware,
+    deciding,
+    fallback,
+    improving,
+    measurable,
+    observable,
+    policy_governed,
+    recovery,
+    reversible,
+    tool_controlled,
+)
 from sb.kernel.harness_audit import Check
 
 PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
@@ -17,6 +28,13 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-21": observable.observability,
         "HA-22": observable.telemetry,
         "HA-25": observable.state_machine,
+        "HA-27": reversible.idempotency,
+        "HA-28": reversible.durable_execution,
+        "HA-29": recovery.rollback_and_compensation,
+        "HA-30": deciding.human_approval,
         "HA-31": measurable.cost_and_latency,
+        "HA-33": fallback.fallback_behaviour,
+        "HA-35": fallback.escalation_path,
+        "HA-36": improving.incident_response,
     }
 )

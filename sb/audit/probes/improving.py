@@ -1,0 +1,101 @@
+"""Do the controls of "continuously improving" hold?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sb.audit.harness import Harness, saw
+from sb.audit.probes.failures import refusal
+from sb.audit.probes.operators import enrolled
+from sb.kernel.authority.signing import Label
+from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
+from sb.kernel.harness_audit import Check
+from sb.kernel.incident_response import Impact, Incidents, KillScope, Reach, Severity, runbook, severity_of
+from sb.runtime import Runtime
+
+GRACE = Label("grace")
+WHY = "it went wrong"
+# One of each severity.
+EXAMPLES = {
+    Severity.SEV4: (Impact.STOPPED, Reach.RUN),
+    Severity.SEV3: (Impact.REVERSIBLE, Reach.AGENT),
+    Severity.SEV2: (Impact.IRREVERSIBLE, Reach.AGENT),
+    Severity.SEV1: (Impact.EXPOSED, Reach.FLEET),
+}
+
+
+CLERK_WRITES, CLERK_SENDS = ("clerk", "plant.write"), ("clerk", "plant.send")
+SCOUT_WRITES, SCOUT_SENDS = ("scout", "plant.write"), ("scout", "plant.send")
+
+
+class _Plant:
+    """Two tools, and calls of both by two agents."""
+
+    def __init__(self, h: Harness, runtime: Runtime) -> None:
+        self.h, self.runtime = h, runtime
+        self.write = h.tool(runtime, "plant.write", safety_class=SafetyClass.LOCAL_WRITE)
+        self.send = h.tool(runtime, "plant.send", safety_class=SafetyClass.NETWORK)
+
+    def call(self, agent: str, tool_id: str) -> ToolResult:
+        return self.runtime.executor.execute(self.h.context(agent), tool_id)
+
+    def stopped(self) -> list[tuple[str, str]]:
+        """Which of the four calls are refused, once each was tried."""
+        calls = (CLERK_WRITES, CLERK_SENDS, SCOUT_WRITES, SCOUT_SENDS)
+        return [one for one in calls if self.call(*one).error_code is ToolErrorCode.PERMISSION_DENIED]
+
+
+def incident_response(h: Harness) -> Iterator[Check]:
+    """HA-36."""
+    with h.open() as runtime:
+        yield _matrix(runtime)
+        plant = _Plant(h, runtime)
+        runtime.kill.throw(KillScope.AGENT, "clerk", GRACE, WHY)
+        agent = plant.stopped()
+        runtime.kill.throw(KillScope.TOOL, "plant.send", GRACE, WHY)
+        both = plant.stopped()
+        ran = plant.write.called, plant.send.called
+        right = agent == [CLERK_WRITES, CLERK_SENDS] and both == [CLERK_WRITES, CLERK_SENDS, SCOUT_SENDS]
+        seen = f"KillSwitch.check: stopped {_said(agent)}; with the tool {_said(both)}"
+        yield Check("scoped", right and ran == (2, 1), seen)
+    with h.open() as runtime:
+        plant = _Plant(h, runtime)
+        again = plant.stopped()
+        ran = plant.write.called, plant.send.called
+        yield Check("restart", again == both and ran == (1, 0), f"KillSwitch.check: stopped {_said(again)}")
+        yield _lifting(plant)
+
+
+def _said(calls: list[tuple[str, str]]) -> str:
+    return ", ".join(map(" ".join, calls)) or "nothing"
+
+
+def _matrix(runtime: Runtime) -> Check:
+    """Each severity has a runbook, a time to answer, and a record of who declared it; a worse case is never milder."""
+    incidents = Incidents(runtime.log, runtime.kill.authority)
+    seen, right = [], True
+    for severity, (impact, reach) in EXAMPLES.items():
+        incident = incidents.open("a refund too many", GRACE, WHY, impact=impact, reach=reach)
+        steps = runbook(incident)
+        right &= incident.severity is severity and incident.open and incident.by == "grace"
+        stops_all = steps[0].command.startswith("sb kill global")
+        right &= stops_all == (severity is Severity.SEV1) and severity.answer_within_min > 0
+        within = f"answered within {severity.answer_within_min} min"
+        seen.append(f"{impact} {reach} {incident.severity}, {len(steps)} steps, {within}")
+    ranks = [[severity_of(impact, reach) for reach in Reach] for impact in Impact]
+    rows = [*ranks, *map(list, zip(*ranks, strict=True))]
+    right &= all(row == sorted(row, reverse=True) for row in rows)
+    return Check("matrix", right, f"Incidents.open by {GRACE.name}: {'; '.join(seen)}")
+
+
+def _lifting(plant: _Plant) -> Check:
+    kill = plant.runtime.kill
+    ada = enrolled(plant.runtime)
+    reasonless = refusal(lambda: kill.lift(KillScope.AGENT, "clerk", ada, " "))
+    nobody = refusal(lambda: kill.lift(KillScope.AGENT, "clerk", GRACE, "the cause is gone"))
+    still = plant.call(*CLERK_WRITES)
+    by_ada = refusal(lambda: kill.lift(KillScope.AGENT, "clerk", ada, "the cause is gone"))
+    lifted = plant.call(*CLERK_WRITES)
+    refused = (reasonless, nobody) == ("UsageError", "Unauthorised") and not still.success
+    seen = f"without a reason {reasonless}, by nobody {nobody}, {saw(still)}; by an operator {by_ada}, {saw(lifted)}"
+    return Check("lifting", refused and lifted.success, f"KillSwitch.lift: {seen}")
