@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import tests.audit.saboteurs_reversible  # noqa: F401 - registers its saboteurs
 from sb.audit.probes import PROBES
 from sb.audit.running import audit
 from sb.kernel.harness_audit import ControlStatus
