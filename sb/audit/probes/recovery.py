@@ -96,8 +96,9 @@ def _linked(shop: _Shop, due: MutationRef) -> Check:
     records = [event.payload or {} for event in shop.runtime.log.events(kind=RECOVERY_DECIDED)]
     found = [one for one in records if one.get("reverses_mutation_ref") == due.mutation_id]
     linked = [(one.get("action"), one.get("assumption_refs")) for one in found]
-    seen = f"Recovery.record: {linked}"
-    return Check("linked", linked == [("reversed", [OPEN])] and len(records) == 3, seen)
+    seen = "; ".join(f"{action} for {' and '.join(refs or ['nothing'])}" for action, refs in linked)
+    held = linked == [("reversed", [OPEN])] and len(records) == 3
+    return Check("linked", held, f"Recovery.record: {len(records)} decisions; of what was due {seen}")
 
 
 def _tokenless(shop: _Shop) -> Check:
