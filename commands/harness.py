@@ -158,7 +158,11 @@ def _known(what: str, name: str, known: list[str]) -> str:
             return one
     shown = plain(name, one_line=True)
     close = nearest(name.upper(), known) or nearest(name.lower(), known)
-    raise UsageError(f"no {what} {shown!r}{close}", f"from {known[0]} to {known[-1]}: sb harness audit")
+    raise UsageError(f"no {what} {shown!r}{close}", _range(known))
+
+
+def _range(known: list[str]) -> str:
+    return f"{known[0]} to {known[-1]}" if len(known) > 8 else f"one of {', '.join(known)}"
 
 
 def _read(path: Path) -> bytes:
