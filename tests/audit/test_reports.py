@@ -1,0 +1,270 @@
+"""What a code scanner, a CI system and a reader can rely on in the reports of the harness audit."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import xmlschema
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from markdown_it import MarkdownIt
+
+from sb.audit import junit, markdown, sarif
+
+SCHEMAS = Path(__file__).parent / "schemas"
+ROOT = Path(__file__).parents[2]
+JUNIT = xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
+SARIF = Draft202012Validator(json.loads((SCHEMAS / "sarif-2.1.0.json").read_text(encoding="utf-8")))
+PARSER = MarkdownIt("gfm-like")
+
+
+def control(identifier: str, status: str, severity: str = "P0", observed: str = "seen", **more: Any) -> Any:
+    check = {"name": "edited", "kind": "deny", "says": "It is denied.", "waits": ""}
+    return {
+        "id": identifier,
+        "ref": 16,
+        "title": "Tool gateway and contract fingerprint",
+        "outcome": "tool-controlled",
+        "upstream_outcome": "tool-controlled",
+        "severity": severity,
+        "status": status,
+        "reason": "" if status == "pass" else f"deny edited: {observed}",
+        "question": "Does a tool run only under the contract that was approved?",
+        "modules": ["sb.kernel.not_built_yet", "sb.kernel.contracts"],
+        "owasp": ["ASI04"],
+        "nist": ["GV 6.1"],
+        "checks": [{**check, "ok": status == "pass", "observed": observed}],
+        "flip": [f"deny edited: {observed}"],
+        **more,
+    }
+
+
+def document(*controls: Any, **more: Any) -> Any:
+    counts = {s: sum(c["status"] == s for c in controls) for s in ("pass", "partial", "fail")}
+    outcome = {
+        "id": "tool-controlled",
+        "number": "III",
+        "title": "Tool-controlled",
+        "score": 0.4125,
+        "worst": "P0",
+    }
+    outcome |= {**counts, "controls": [c["id"] for c in controls]}
+    blockers = [c["id"] for c in controls if c["status"] == "fail" and c["severity"] == "P0"]
+    return {
+        "format": 1,
+        "version": "0.1.0",
+        "score": 0.4125,
+        **counts,
+        "strict": False,
+        "exit_code": 2 if blockers else 0,
+        "blockers": blockers,
+        "queue": [],
+        "outcomes": [outcome],
+        "upstream_outcomes": [outcome],
+        "controls": list(controls),
+        **more,
+    }
+
+
+MIXED = document(
+    control("HA-01", "pass"),
+    control("HA-02", "fail"),
+    control("HA-03", "partial"),
+    control("HA-04", "fail", "P1"),
+    control("HA-05", "fail", "P2", modules=["sb.kernel.not_built_yet"]),
+)
+
+
+def scanned(report: Any) -> Any:
+    log = json.loads(sarif.render(report))
+    SARIF.validate(log)
+    return log["runs"][0]
+
+
+def suites_of(report: Any) -> ElementTree.Element:
+    text = junit.render(report)
+    JUNIT.validate(text)
+    return ElementTree.fromstring(text)
+
+
+def cells(text: str) -> list[list[str]]:
+    """The rows of the tables, each cell as a reader sees it: its text, and nothing that is no text."""
+    rows: list[list[str]] = []
+    tokens = PARSER.parse(text)
+    for before, token in pairwise(tokens):
+        if token.type == "tr_open":
+            rows.append([])
+        elif before.type in ("th_open", "td_open"):
+            children = token.children or []
+            assert {child.type for child in children} <= {"text", "text_special"}, token.content
+            rows[-1].append("".join(child.content for child in children))
+    return rows
+
+
+def test_the_scanner_gets_a_rule_for_every_control_and_a_result_for_each_that_does_not_pass() -> None:
+    run = scanned(MIXED)
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["HA-01", "HA-02", "HA-03", "HA-04", "HA-05"]
+    assert [(r["ruleId"], r["level"]) for r in run["results"]] == [
+        ("HA-02", "error"),
+        ("HA-03", "note"),
+        ("HA-04", "warning"),
+        ("HA-05", "warning"),
+    ]
+    assert all(rules[r["ruleIndex"]]["id"] == r["ruleId"] for r in run["results"])
+
+
+def test_a_rule_says_how_severe_it_is_and_which_risks_it_covers() -> None:
+    rules = scanned(MIXED)["tool"]["driver"]["rules"]
+    assert [rule["properties"]["security-severity"] for rule in rules] == ["8.0", "8.0", "8.0", "5.0", "2.0"]
+    assert rules[0]["properties"]["tags"] == ["security", "OWASP ASI04", "NIST AI RMF GV 6.1"]
+    assert "- deny edited: It is denied." in rules[0]["help"]["text"]
+    assert rules[0]["name"] == "ToolGatewayAndContractFingerprint"
+
+
+def test_a_result_points_at_the_first_module_that_exists_and_else_at_the_catalogue() -> None:
+    places = {
+        r["ruleId"]: r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        for r in scanned(MIXED)["results"]
+    }
+    assert places["HA-02"] == "sb/kernel/contracts.py"
+    assert places["HA-05"] == "sb/kernel/harness_audit/catalogue.yaml"
+
+
+@pytest.mark.parametrize(
+    ("module", "file"),
+    [
+        ("sb.kernel.recovery", "sb/kernel/recovery/__init__.py"),
+        ("sb.commands.audit", "commands/audit.py"),
+        ("sb.screens", "screens/__init__.py"),
+        ("sb.errors.SBError", "sb/kernel/harness_audit/catalogue.yaml"),
+    ],
+)
+def test_packages_and_mapped_folders_are_found_where_the_repository_has_them(module: str, file: str) -> None:
+    (result,) = scanned(document(control("HA-01", "fail", modules=[module])))["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == file
+
+
+def test_an_alert_stays_the_same_one_while_its_evidence_and_status_change() -> None:
+    first = scanned(document(control("HA-02", "fail", observed="one")))["results"][0]
+    other = scanned(document(control("HA-01", "fail"), control("HA-02", "partial", observed="two")))[
+        "results"
+    ][1]
+    assert first["partialFingerprints"] == other["partialFingerprints"]
+    assert first["fingerprints"] == other["fingerprints"] == {"control/v1": "HA-02"}
+    prints = [r["partialFingerprints"]["primaryLocationLineHash"] for r in scanned(MIXED)["results"]]
+    assert len(set(prints)) == len(prints)
+
+
+def test_a_ci_system_gets_a_failure_per_failing_control_and_a_skip_per_partial_one() -> None:
+    suites = suites_of(MIXED)
+    shown = {case.get("name", "")[:5]: [child.tag for child in case] for case in suites.iter("testcase")}
+    assert shown == {
+        "HA-01": ["system-out"],
+        "HA-02": ["failure", "system-out"],
+        "HA-03": ["skipped", "system-out"],
+        "HA-04": ["failure", "system-out"],
+        "HA-05": ["failure", "system-out"],
+    }
+    (suite,) = suites
+    assert [suite.get(name) for name in ("tests", "failures", "skipped", "errors")] == ["5", "3", "1", "0"]
+    assert {case.get("classname") for case in suite.iter("testcase")} == {"tool-controlled"}
+
+
+def test_a_partial_control_that_blocks_is_a_failure() -> None:
+    strict = document(control("HA-03", "partial"), strict=True, blockers=["HA-03"], exit_code=2)
+    assert [child.tag for child in next(suites_of(strict).iter("testcase"))] == ["failure", "system-out"]
+
+
+def test_a_test_case_carries_what_was_observed_and_a_suite_the_scores_and_no_times() -> None:
+    suites = suites_of(MIXED)
+    assert "not ok - deny edited: It is denied. seen" in [e.text for e in suites.iter("system-out")]
+    values = {p.get("name"): p.get("value") for p in suites.iter("property")}
+    assert values["score"] == values["audit.score"] == "0.4125"
+    assert values["audit.exit_code"] == "2"
+    assert {element.get("time") for element in suites.iter() if element.get("time")} == {"0"}
+
+
+def test_a_page_says_the_verdict_the_outcomes_and_what_does_not_pass() -> None:
+    text = markdown.render(MIXED)
+    assert "**41.2 %** · 1 pass · 1 partial · 3 fail · BLOCKED by 1 P0: HA-02" in text
+    rows = cells(text)
+    assert rows[1] == ["III", "Tool-controlled", "41.2 %", "1", "1", "3", "P0"]
+    assert [row[0] for row in rows[3:]] == ["HA-02", "HA-03", "HA-04", "HA-05"]
+    assert rows[3][3:] == ["fail", "deny edited: seen"]
+
+
+def test_a_page_of_an_audit_without_findings_has_no_table_of_them() -> None:
+    text = markdown.render(document(control("HA-01", "pass")))
+    assert "BLOCKED" not in text
+    assert "Not passing" not in text
+
+
+FRAGMENTS = [
+    "|",
+    "]]>",
+    "</failure>",
+    "<!--",
+    "<script>",
+    "&amp;",
+    "&#0;",
+    "`",
+    "**",
+    "_a_",
+    "~~",
+    "\\",
+    "{0}",
+    "}}",
+]
+TARGETS = [
+    "[x](http://evil.example)",
+    "https://evil.example",
+    "www.evil.example",
+    "a@evil.example",
+    "//evil.example",
+]
+UNSEEN = [" ", "\n", "\r", "\t", "\x00", "\x1b[2J", "\x85", "\u2028", "\u202e", "\ud800", "\ufffe", "\uffff"]
+HOSTILE = st.text(max_size=40) | st.lists(st.sampled_from([*FRAGMENTS, *TARGETS, *UNSEEN]), max_size=8).map(
+    "".join
+)
+
+
+@given(HOSTILE)
+def test_evidence_cannot_break_out_of_a_report(evidence: str) -> None:
+    report = document(control("HA-01", "fail", observed=evidence, question=evidence, title=f"t{evidence}"))
+    (result,) = scanned(report)["results"]
+    assert "](" not in result["message"]["text"]
+    (case,) = suites_of(report).iter("testcase")
+    assert [child.tag for child in case] == ["failure", "system-out"]
+    head, row = cells(markdown.render(report))[2:]
+    assert len(row) == len(head) == 5
+    assert row[4] == junit_reason(case)
+
+
+def junit_reason(case: ElementTree.Element) -> str:
+    """The reason as the other report has it: the two say the same to a reader."""
+    message = (case[0].get("message") or "").removeprefix("fail: ")
+    return message.replace("\\uffff", "\uffff").replace("\\ufffe", "\ufffe").strip()
+
+
+@given(HOSTILE)
+def test_the_same_report_gives_the_same_bytes_that_every_file_can_hold(evidence: str) -> None:
+    for module in (sarif, junit, markdown):
+        texts = {module.render(document(control("HA-01", "fail", observed=evidence))) for _ in range(2)}
+        (text,) = texts
+        assert text.encode().endswith(b"\n")
+
+
+def test_the_schemas_refuse_what_is_wrong() -> None:
+    log = json.loads(sarif.render(MIXED))
+    log["runs"][0]["results"][0]["level"] = "catastrophic"
+    assert not SARIF.is_valid(log)
+    assert not JUNIT.is_valid(
+        junit.render(MIXED).replace("<skipped", "<perhaps").replace("</skipped", "</perhaps")
+    )
