@@ -16,7 +16,6 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 _SECURITY_SEVERITY = {"P0": "8.0", "P1": "5.0", "P2": "2.0"}  # inside GitHub's bands high, medium and low
 _PROBLEM_SEVERITY = {"P0": "error", "P1": "warning", "P2": "recommendation"}
 _CATALOGUE = "sb/kernel/harness_audit/catalogue.yaml"
-_FOLDERS = {"sb/commands": "commands", "sb/screens": "screens"}  # mapped into the package by pyproject.toml
 
 
 def render(document: Mapping[str, Any]) -> str:
@@ -124,8 +123,4 @@ def _path(module: str) -> str:
         return ""
     if spec is None:
         return ""
-    path = module.replace(".", "/") + ("/__init__.py" if spec.submodule_search_locations else ".py")
-    for package, folder in _FOLDERS.items():
-        if path.startswith(f"{package}/"):
-            return folder + path.removeprefix(package)
-    return path
+    return module.replace(".", "/") + ("/__init__.py" if spec.submodule_search_locations else ".py")
