@@ -7,23 +7,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from sb.kernel.harness_audit import AuditReport
 from sb.text import plain, revealed
 
-_NOT_XML = re.compile(
-    "[\ufffe\uffff]"
-)  # what XML 1.0 forbids beyond the characters that `revealed` writes out
+# What XML 1.0 forbids beyond the characters that `revealed` writes out.
+_NOT_XML = re.compile("[\ufffe\uffff]")
 
 
-def render(document: Mapping[str, Any]) -> str:
+def render(report: AuditReport) -> str:
     """The report as JUnit XML: a suite per outcome, a test case per control.
 
     A failing control is a `<failure>`. A partial one is `<skipped>`, unless it blocks (`--strict`): GitLab, Jenkins
     and the reporters for GitHub show skipped cases apart from those that passed, but turn the job red for a failure,
     and a partial control alone does not make the audit fail.
-
-    Args:
-        document: what `AuditReport.to_dict()` gives.
     """
+    document = report.to_dict()
     cases = {control["id"]: _case(control, document["blockers"]) for control in document["controls"]}
     root = ElementTree.Element("testsuites", {"name": "sb harness audit", **_counts(list(cases.values()))})
     for outcome in document["outcomes"]:

@@ -6,17 +6,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sb.kernel.harness_audit import AuditReport
 from sb.text import plain, revealed
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~!&$@]|(?<=[:/])/|(?<=www)\.", re.IGNORECASE)
 
 
-def render(document: Mapping[str, Any]) -> str:
-    """The report as GitHub-flavoured Markdown: the verdict, the outcomes, and each control that does not pass.
-
-    Args:
-        document: what `AuditReport.to_dict()` gives.
-    """
+def render(report: AuditReport) -> str:
+    """The report as GitHub-flavoured Markdown: the verdict, the outcomes, and each control that does not pass."""
+    document = report.to_dict()
     open_controls = [control for control in document["controls"] if control["status"] != "pass"]
     parts = ["# Harness audit", _verdict(document), _outcomes(document["outcomes"])]
     if open_controls:

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+from sb.kernel.harness_audit import AuditReport
 from sb.text import plain, revealed
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -18,12 +19,9 @@ _PROBLEM_SEVERITY = {"P0": "error", "P1": "warning", "P2": "recommendation"}
 _CATALOGUE = "sb/kernel/harness_audit/catalogue.yaml"
 
 
-def render(document: Mapping[str, Any]) -> str:
-    """The report as a SARIF 2.1.0 log: a rule per control, a result per control that does not pass.
-
-    Args:
-        document: what `AuditReport.to_dict()` gives.
-    """
+def render(report: AuditReport) -> str:
+    """The report as a SARIF 2.1.0 log: a rule per control, a result per control that does not pass."""
+    document = report.to_dict()
     controls = document["controls"]
     run = {
         "tool": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,19 @@ from markdown_it import MarkdownIt
 
 from sb.audit import junit, markdown, sarif
 from sb.audit.running import audit
+from sb.kernel.harness_audit import (
+    AuditReport,
+    Catalogue,
+    Check,
+    CheckKind,
+    Control,
+    ControlSeverity,
+    ControlStatus,
+    Criterion,
+    Grade,
+    HarnessOutcome,
+    grade,
+)
 
 SCHEMAS = Path(__file__).parent / "schemas"
 ROOT = Path(__file__).parents[2]
@@ -25,71 +39,59 @@ SARIF = Draft202012Validator(json.loads((SCHEMAS / "sarif-2.1.0.json").read_text
 PARSER = MarkdownIt("gfm-like")
 
 
-def control(identifier: str, status: str, severity: str = "P0", observed: str = "seen", **more: Any) -> Any:
-    check = {"name": "edited", "kind": "deny", "says": "It is denied.", "waits": ""}
-    return {
-        "id": identifier,
-        "ref": 16,
-        "title": "Tool gateway and contract fingerprint",
-        "outcome": "tool-controlled",
-        "upstream_outcome": "tool-controlled",
-        "severity": severity,
-        "status": status,
-        "reason": "" if status == "pass" else f"deny edited: {observed}",
-        "question": "Does a tool run only under the contract that was approved?",
-        "modules": ["sb.kernel.not_built_yet", "sb.kernel.contracts"],
-        "owasp": ["ASI04"],
-        "nist": ["GV 6.1"],
-        "checks": [{**check, "ok": status == "pass", "observed": observed}],
-        "flip": [f"deny edited: {observed}"],
-        **more,
-    }
+def graded(
+    identifier: str, status: str, severity: str = "P0", observed: str = "seen", **changed: Any
+) -> Grade:
+    """A control whose denial fails, or whose secondary check does, with what a probe observed there."""
+    control = Control(
+        id=identifier,
+        ref=16,
+        title="Tool gateway and contract fingerprint",
+        outcome="tool-controlled",
+        upstream_outcome="tool-controlled",
+        severity=ControlSeverity(severity),
+        question="Does a tool run only under the contract that was approved?",
+        modules=("sb.kernel.not_built_yet", "sb.kernel.contracts"),
+        owasp=("ASI04",),
+        nist=("GV 6.1",),
+        criteria=(
+            Criterion("unchanged", CheckKind.ALLOW, "An unchanged contract executes."),
+            Criterion("edited", CheckKind.DENY, "An edited one is denied."),
+            Criterion("observed", CheckKind.ALSO, "With enforcement off it is logged."),
+        ),
+    )
+    checks = [
+        Check("unchanged", True, "success"),
+        Check("edited", status != "fail", observed),
+        Check("observed", status == "pass", observed),
+    ]
+    return grade(replace(control, **changed), checks)
 
 
-def document(*controls: Any, **more: Any) -> Any:
-    counts = {s: sum(c["status"] == s for c in controls) for s in ("pass", "partial", "fail")}
-    outcome = {
-        "id": "tool-controlled",
-        "number": "III",
-        "title": "Tool-controlled",
-        "score": 0.4125,
-        "worst": "P0",
-    }
-    outcome |= {**counts, "controls": [c["id"] for c in controls]}
-    blockers = [c["id"] for c in controls if c["status"] == "fail" and c["severity"] == "P0"]
-    return {
-        "format": 1,
-        "version": "0.1.0",
-        "score": 0.4125,
-        **counts,
-        "strict": False,
-        "exit_code": 2 if blockers else 0,
-        "blockers": blockers,
-        "queue": [],
-        "outcomes": [outcome],
-        "upstream_outcomes": [outcome],
-        "controls": list(controls),
-        **more,
-    }
+def report(*grades: Grade, strict: bool = False) -> AuditReport:
+    outcomes = (HarnessOutcome("tool-controlled", "III", "Tool-controlled"),)
+    controls = tuple(one.control for one in grades)
+    catalogue = Catalogue(1, outcomes, controls, tuple(control.id for control in controls))
+    return AuditReport(catalogue, grades, "0.1.0", strict)
 
 
-MIXED = document(
-    control("HA-01", "pass"),
-    control("HA-02", "fail"),
-    control("HA-03", "partial"),
-    control("HA-04", "fail", "P1"),
-    control("HA-05", "fail", "P2", modules=["sb.kernel.not_built_yet"]),
+MIXED = report(
+    graded("HA-01", "pass"),
+    graded("HA-02", "fail"),
+    graded("HA-03", "partial"),
+    graded("HA-04", "fail", "P1"),
+    graded("HA-05", "fail", "P2", modules=("sb.kernel.not_built_yet",)),
 )
 
 
-def scanned(report: Any) -> Any:
-    log = json.loads(sarif.render(report))
+def scanned(audited: AuditReport) -> Any:
+    log = json.loads(sarif.render(audited))
     SARIF.validate(log)
     return log["runs"][0]
 
 
-def suites_of(report: Any) -> ElementTree.Element:
-    text = junit.render(report)
+def suites_of(audited: AuditReport) -> ElementTree.Element:
+    text = junit.render(audited)
     JUNIT.validate(text)
     return ElementTree.fromstring(text)
 
@@ -125,7 +127,7 @@ def test_a_rule_says_how_severe_it_is_and_which_risks_it_covers() -> None:
     rules = scanned(MIXED)["tool"]["driver"]["rules"]
     assert [rule["properties"]["security-severity"] for rule in rules] == ["8.0", "8.0", "8.0", "5.0", "2.0"]
     assert rules[0]["properties"]["tags"] == ["security", "OWASP ASI04", "NIST AI RMF GV 6.1"]
-    assert "- deny edited: It is denied." in rules[0]["help"]["text"]
+    assert "- deny edited: An edited one is denied." in rules[0]["help"]["text"]
     assert rules[0]["name"] == "ToolGatewayAndContractFingerprint"
 
 
@@ -146,15 +148,13 @@ def test_a_result_points_at_the_first_module_that_exists_and_else_at_the_catalog
     ],
 )
 def test_a_package_is_its_init_file_and_what_is_no_module_is_no_file(module: str, file: str) -> None:
-    (result,) = scanned(document(control("HA-01", "fail", modules=[module])))["results"]
+    (result,) = scanned(report(graded("HA-01", "fail", modules=(module,))))["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == file
 
 
 def test_an_alert_stays_the_same_one_while_its_evidence_and_status_change() -> None:
-    first = scanned(document(control("HA-02", "fail", observed="one")))["results"][0]
-    other = scanned(document(control("HA-01", "fail"), control("HA-02", "partial", observed="two")))[
-        "results"
-    ][1]
+    first = scanned(report(graded("HA-02", "fail", observed="one")))["results"][0]
+    other = scanned(report(graded("HA-01", "fail"), graded("HA-02", "partial", observed="two")))["results"][1]
     assert first["partialFingerprints"] == other["partialFingerprints"]
     assert first["fingerprints"] == other["fingerprints"] == {"control/v1": "HA-02"}
     prints = [r["partialFingerprints"]["primaryLocationLineHash"] for r in scanned(MIXED)["results"]]
@@ -177,30 +177,34 @@ def test_a_ci_system_gets_a_failure_per_failing_control_and_a_skip_per_partial_o
 
 
 def test_a_partial_control_that_blocks_is_a_failure() -> None:
-    strict = document(control("HA-03", "partial"), strict=True, blockers=["HA-03"], exit_code=2)
+    strict = report(graded("HA-03", "partial"), strict=True)
     assert [child.tag for child in next(suites_of(strict).iter("testcase"))] == ["failure", "system-out"]
 
 
 def test_a_test_case_carries_what_was_observed_and_a_suite_the_scores_and_no_times() -> None:
     suites = suites_of(MIXED)
-    assert "not ok - deny edited: It is denied. seen" in [e.text for e in suites.iter("system-out")]
+    assert [element.text for element in suites.iter("system-out")][1] == (
+        "ok - allow unchanged: An unchanged contract executes. success\n"
+        "not ok - deny edited: An edited one is denied. seen\n"
+        "not ok - also observed: With enforcement off it is logged. seen"
+    )
     values = {p.get("name"): p.get("value") for p in suites.iter("property")}
-    assert values["score"] == values["audit.score"] == "0.4125"
+    assert values["score"] == values["audit.score"] == "0.3"
     assert values["audit.exit_code"] == "2"
     assert {element.get("time") for element in suites.iter() if element.get("time")} == {"0"}
 
 
 def test_a_page_says_the_verdict_the_outcomes_and_what_does_not_pass() -> None:
     text = markdown.render(MIXED)
-    assert "**41.2 %** · 1 pass · 1 partial · 3 fail · BLOCKED by 1 P0: HA-02" in text
+    assert "**30.0 %** · 1 pass · 1 partial · 3 fail · BLOCKED by 1 P0: HA-02" in text
     rows = cells(text)
-    assert rows[1] == ["III", "Tool-controlled", "41.2 %", "1", "1", "3", "P0"]
+    assert rows[1] == ["III", "Tool-controlled", "30.0 %", "1", "1", "3", "P0"]
     assert [row[0] for row in rows[3:]] == ["HA-02", "HA-03", "HA-04", "HA-05"]
     assert rows[3][3:] == ["fail", "deny edited: seen"]
 
 
 def test_a_page_of_an_audit_without_findings_has_no_table_of_them() -> None:
-    text = markdown.render(document(control("HA-01", "pass")))
+    text = markdown.render(report(graded("HA-01", "pass")))
     assert "BLOCKED" not in text
     assert "Not passing" not in text
 
@@ -236,12 +240,12 @@ HOSTILE = st.text(max_size=40) | st.lists(st.sampled_from([*FRAGMENTS, *TARGETS,
 
 @given(HOSTILE)
 def test_evidence_cannot_break_out_of_a_report(evidence: str) -> None:
-    report = document(control("HA-01", "fail", observed=evidence, question=evidence, title=f"t{evidence}"))
-    (result,) = scanned(report)["results"]
+    hostile = report(graded("HA-01", "fail", observed=evidence, question=evidence, title=f"t{evidence}"))
+    (result,) = scanned(hostile)["results"]
     assert "](" not in result["message"]["text"]
-    (case,) = suites_of(report).iter("testcase")
+    (case,) = suites_of(hostile).iter("testcase")
     assert [child.tag for child in case] == ["failure", "system-out"]
-    head, row = cells(markdown.render(report))[2:]
+    head, row = cells(markdown.render(hostile))[2:]
     assert len(row) == len(head) == 5
     assert row[4] == junit_reason(case)
 
@@ -255,22 +259,23 @@ def junit_reason(case: ElementTree.Element) -> str:
 @given(HOSTILE)
 def test_the_same_report_gives_the_same_bytes_that_every_file_can_hold(evidence: str) -> None:
     for module in (sarif, junit, markdown):
-        texts = {module.render(document(control("HA-01", "fail", observed=evidence))) for _ in range(2)}
+        texts = {module.render(report(graded("HA-01", "fail", observed=evidence))) for _ in range(2)}
         (text,) = texts
         assert text.encode().endswith(b"\n")
 
 
 def test_a_real_audit_fits_the_schemas_and_points_at_files_of_this_repository() -> None:
-    report = audit().to_dict()
-    results = scanned(report)["results"]
-    assert len(results) == report["partial"] + report["fail"]
+    audited = audit()
+    results = scanned(audited)["results"]
+    open_grades = [one for one in audited.grades if one.status is not ControlStatus.PASS]
+    assert [result["ruleId"] for result in results] == [one.control.id for one in open_grades]
     for result in results:
         file = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
         assert (ROOT / file).is_file(), file
-    assert len(list(suites_of(report).iter("testcase"))) == len(report["controls"])
-    first, *controls = cells(markdown.render(report))[len(report["outcomes"]) + 1 :]
-    assert first[0] == "Control"
-    assert [row[4] for row in controls] == [c["reason"] for c in report["controls"] if c["status"] != "pass"]
+    assert len(list(suites_of(audited).iter("testcase"))) == len(audited.grades)
+    head, *rows = cells(markdown.render(audited))[len(audited.catalogue.outcomes) + 1 :]
+    assert head[0] == "Control"
+    assert [row[4] for row in rows] == [one.reason for one in open_grades]
 
 
 def test_the_schemas_refuse_what_is_wrong() -> None:

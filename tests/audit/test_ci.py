@@ -1,0 +1,149 @@
+"""What a user of the GitHub action and of the pre-commit hook can rely on: their scripts, really run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft7Validator
+
+ROOT = Path(__file__).parents[2]
+ACTION = yaml.safe_load((ROOT / ".github/actions/harness-audit/action.yml").read_text(encoding="utf-8"))
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+SCHEMA = json.loads((Path(__file__).parent / "schemas/github-action.json").read_text(encoding="utf-8"))
+BIN = Path(sys.executable).parent
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step of a job left behind."""
+
+    code: int
+    log: str
+    outputs: dict[str, str]
+    summary: str
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Any:
+    """Runs the audit step as the runner does, where the step before it has installed this `sb`."""
+    temp, work = tmp_path / "temp", tmp_path / "work"
+    (temp / "harness-audit").mkdir(parents=True)
+    (temp / "harness-audit/bin").symlink_to(BIN)
+    work.mkdir()
+
+    def run(**inputs: str) -> Step:
+        script, output, summary = tmp_path / "step.sh", tmp_path / "output", tmp_path / "summary"
+        (step,) = (one for one in ACTION["runs"]["steps"] if one.get("id") == "audit")
+        script.write_text(step["run"], encoding="utf-8")
+        given = {name: declared["default"] for name, declared in ACTION["inputs"].items()} | inputs
+        env = {name: resolved(value, given) for name, value in step["env"].items()}
+        env |= {"RUNNER_TEMP": str(temp), "GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary)}
+        for file in (output, summary):
+            file.write_text("", encoding="utf-8")
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
+            cwd=work,
+            env={"PATH": os.environ["PATH"], **env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        outputs = dict(line.split("=", 1) for line in output.read_text("utf-8").splitlines())
+        return Step(done.returncode, done.stdout + done.stderr, outputs, summary.read_text("utf-8"))
+
+    run.work = work  # type: ignore[attr-defined]
+    return run
+
+
+def resolved(value: str, given: dict[str, str]) -> str:
+    name = value.removeprefix("${{ inputs.").removesuffix(" }}")
+    return given[name]
+
+
+def audited(*arguments: str) -> Any:
+    command = [str(BIN / "sb"), "harness", "audit", "--json", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_the_action_is_what_github_accepts() -> None:
+    Draft7Validator(SCHEMA).validate(ACTION)
+    assert not Draft7Validator(SCHEMA).is_valid({**ACTION, "runs": {"using": "composite"}})
+
+
+def test_no_input_is_written_into_a_script() -> None:
+    for step in ACTION["runs"]["steps"]:
+        assert "${{" not in step["run"]
+        assert all(value.startswith("${{ inputs.") for value in step["env"].values())
+
+
+def test_the_action_fails_as_the_audit_does_and_hands_on_its_score_and_summary(job: Any) -> None:
+    code, document = audited()
+    step = job(sarif="reports of mine.sarif")
+    assert step.code == code == document["exit_code"]
+    assert step.outputs == {"exit-code": str(code), "score": str(document["score"])}
+    assert step.summary.startswith("# Harness audit\n")
+    assert step.summary in step.log
+    assert json.loads((job.work / "reports of mine.sarif").read_text("utf-8"))["version"] == "2.1.0"
+
+
+def test_the_inputs_reach_the_audit(job: Any) -> None:
+    code, _ = audited("--fail-under=1", "--strict")
+    step = job(**{"fail-under": "1", "strict": "true"})
+    assert (step.code, step.outputs["exit-code"]) == (code, str(code))
+    refused = job(**{"fail-under": "2"})
+    assert refused.outputs == {"exit-code": "64"}
+    assert "--fail-under" in refused.log
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"fail-under": '0"; touch owned; "'},
+        {"fail-under": "$(touch owned)"},
+        {"fail-under": "0 --only HA-12"},
+        {"sarif": "`touch owned`/report.sarif"},
+        {"strict": "true; touch owned"},
+        {"strict": "yes"},
+    ],
+)
+def test_an_input_is_never_run_and_one_that_means_nothing_fails_the_action(
+    job: Any, inputs: dict[str, str]
+) -> None:
+    step = job(**inputs)
+    assert step.code == 64
+    assert step.outputs == {"exit-code": "64"}
+    assert list(job.work.iterdir()) == []
+
+
+def test_what_the_action_installs_by_default_is_the_repository_that_it_is_in() -> None:
+    install = ACTION["runs"]["steps"][0]
+    assert "$GITHUB_ACTION_PATH/../../.." in install["run"]
+    folder = ROOT / ".github/actions/harness-audit/../../.."
+    assert (
+        tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]["name"] == "secondbrain-sb"
+    )
+    assert (folder / "constraints.txt").is_file()
+
+
+def test_the_hook_runs_the_audit_and_fails_as_it_does() -> None:
+    (hook,) = HOOKS
+    assert {"id", "name", "entry", "language"} <= hook.keys()
+    assert hook["language"] == "python"
+    assert hook["pass_filenames"] is False
+    code, _ = audited()
+    environment = {"PATH": f"{BIN}:{os.environ['PATH']}"}
+    command = shlex.split(hook["entry"])
+    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == code
+    usage = subprocess.run([*command, "--fail-under", "2"], env=environment, capture_output=True, check=False)
+    assert usage.returncode == 64
