@@ -77,7 +77,8 @@ def _case(control: Mapping[str, Any], blockers: Sequence[str]) -> ElementTree.El
 
 def _observed(check: Mapping[str, Any]) -> str:
     mark = "ok" if check["ok"] else "not ok"
-    return _line(f"{mark} - {check['kind']} {check['name']}: {check['says']} {check['observed']}")
+    asked = f"{mark} - {check['kind']} {check['name']}: {check['says']}"
+    return f"{_line(asked)}\n    observed: {_line(check['observed'])}"
 
 
 def _line(text: str) -> str:

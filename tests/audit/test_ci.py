@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -147,3 +148,17 @@ def test_the_hook_runs_the_audit_and_fails_as_it_does() -> None:
     assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == code
     usage = subprocess.run([*command, "--fail-under", "2"], env=environment, capture_output=True, check=False)
     assert usage.returncode == 64
+
+
+def test_what_the_documentation_shows_fits_the_action_and_the_hook() -> None:
+    page = (ROOT / "docs/harness-audit-ci.md").read_text(encoding="utf-8")
+    workflow, gitlab, hooks = (
+        yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    )
+    (step,) = (one for one in workflow["jobs"]["audit"]["steps"] if "harness-audit" in one["uses"])
+    assert step["with"].keys() <= ACTION["inputs"].keys()
+    assert "/.github/actions/harness-audit@" in step["uses"]
+    assert {hook["id"] for hook in hooks["repos"][0]["hooks"]} == {HOOKS[0]["id"]}
+    assert gitlab["harness-audit"]["script"][1].startswith("sb harness audit --junit ")
+    for name in [*ACTION["inputs"], *ACTION["outputs"]]:
+        assert f"| `{name}` |" in page

@@ -184,9 +184,9 @@ def test_a_partial_control_that_blocks_is_a_failure() -> None:
 def test_a_test_case_carries_what_was_observed_and_a_suite_the_scores_and_no_times() -> None:
     suites = suites_of(MIXED)
     assert [element.text for element in suites.iter("system-out")][1] == (
-        "ok - allow unchanged: An unchanged contract executes. success\n"
-        "not ok - deny edited: An edited one is denied. seen\n"
-        "not ok - also observed: With enforcement off it is logged. seen"
+        "ok - allow unchanged: An unchanged contract executes.\n    observed: success\n"
+        "not ok - deny edited: An edited one is denied.\n    observed: seen\n"
+        "not ok - also observed: With enforcement off it is logged.\n    observed: seen"
     )
     values = {p.get("name"): p.get("value") for p in suites.iter("property")}
     assert values["score"] == values["audit.score"] == "0.3"
