@@ -31,6 +31,7 @@ from sb.kernel.harness_audit import (
     HarnessOutcome,
     grade,
 )
+from tests.conftest import CommandLine
 
 SCHEMAS = Path(__file__).parent / "schemas"
 ROOT = Path(__file__).parents[2]
@@ -276,6 +277,25 @@ def test_a_real_audit_fits_the_schemas_and_points_at_files_of_this_repository() 
     head, *rows = cells(markdown.render(audited))[len(audited.catalogue.outcomes) + 1 :]
     assert head[0] == "Control"
     assert [row[4] for row in rows] == [one.reason for one in open_grades]
+
+
+def test_the_command_writes_the_reports_beside_what_it_prints_and_the_same_bytes_each_time(
+    sb: CommandLine, tmp_path: Path
+) -> None:
+    names = ("audit.sarif", "audit.xml", "audit.md")
+    written = []
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        folder.mkdir()
+        options = zip(("--sarif", "--junit", "--markdown"), names, strict=True)
+        arguments = [word for option, name in options for word in (option, str(folder / name))]
+        done = sb("harness", "audit", "--only", "HA-12", "--json", *arguments)
+        assert done.code == done.json["exit_code"]
+        written.append([(folder / name).read_bytes() for name in names])
+    assert written[0] == written[1]
+    for option, text in zip(("--sarif", "--junit", "--markdown"), written[0], strict=True):
+        assert sb("harness", "audit", "--only", "HA-12", option, "-").out.encode() == text
+    SARIF.validate(json.loads(written[0][0]))
+    JUNIT.validate(written[0][1].decode())
 
 
 def test_the_schemas_refuse_what_is_wrong() -> None:
