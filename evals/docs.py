@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import typer
 from sb.screens.actions import key_table
 
+from sb.audit.running import audit
+from sb.audit.scorecard import scorecard
 from sb.cli import COMMANDS, app, load
 from sb.config import render_example, render_table
 
@@ -45,20 +48,29 @@ def cli_reference() -> str:
     return "\n".join(parts)
 
 
+def between(path: Path, mark: str, text: str) -> str:
+    """The document with `text` between its marks of that name."""
+    marks = re.compile(rf"(<!-- {mark}: [^>]*-->\n).*?(<!-- /{mark} -->)", re.DOTALL)
+    return marks.sub(lambda match: match[1] + text + match[2], path.read_text(encoding="utf-8"))
+
+
+@cache
+def score(lines: int) -> str:
+    """What `sb harness audit` begins with, as a console shows it."""
+    shown = "\n".join(list(scorecard(audit()))[:lines])
+    return f"```console\n$ sb harness audit\n{shown}\n…\n```\n"
+
+
 def files() -> dict[Path, str]:
     """Every generated file and the text that it should have."""
-    settings = ROOT / "docs" / "configuration.md"
-    between = re.compile(r"(<!-- settings: [^>]*-->\n).*?(<!-- /settings -->)", re.DOTALL)
-    text = between.sub(
-        lambda match: match[1] + render_table() + match[2], settings.read_text(encoding="utf-8")
-    )
-    console = ROOT / "docs" / "console.md"
-    keys = re.compile(r"(<!-- keys: [^>]*-->\n).*?(<!-- /keys -->)", re.DOTALL)
+    docs = ROOT / "docs"
     return {
-        console: keys.sub(lambda match: match[1] + key_table() + match[2], console.read_text("utf-8")),
-        ROOT / "docs" / "cli-reference.md": cli_reference(),
+        docs / "console.md": between(docs / "console.md", "keys", key_table()),
+        docs / "cli-reference.md": cli_reference(),
         ROOT / "config.example.yaml": render_example(),
-        settings: text,
+        docs / "configuration.md": between(docs / "configuration.md", "settings", render_table()),
+        docs / "harness-audit.md": between(docs / "harness-audit.md", "score", score(10)),
+        ROOT / "README.md": between(ROOT / "README.md", "score", score(1)),
     }
 
 

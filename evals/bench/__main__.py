@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evals.bench import approvals, cold_start, console, kernel, kill, recovery, workflows
+from evals.bench import approvals, audit, cold_start, console, kernel, kill, recovery, workflows
 
 REPORTS = (
     kernel.report,
@@ -12,6 +12,7 @@ REPORTS = (
     workflows.report,
     console.report,
     cold_start.report,
+    audit.report,
 )
 
 

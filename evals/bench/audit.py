@@ -1,0 +1,30 @@
+"""How much processor time does the harness audit take, compared with importing typer?"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from statistics import median
+
+RUNS = 5
+BAR_S = 2.0
+
+
+def seconds(command: list[str]) -> float:
+    """Seconds of CPU, user and system, of one process and what it starts."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=False, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def report() -> Iterator[str]:
+    audit = [sys.executable, "-m", "sb", "harness", "audit", "--json"]
+    floor = [sys.executable, "-c", "import typer"]
+    seconds(audit)
+    pairs = [(seconds(audit), seconds(floor)) for _ in range(RUNS)]
+    ours, theirs = (median(pair[side] for pair in pairs) for side in (0, 1))
+    verdict = f"bar {BAR_S:g} s of CPU  {'ok' if ours <= BAR_S else 'OVER'}"
+    yield f"sb harness audit {1000 * ours:>29.0f} ms   import typer {1000 * theirs:>28.0f} ms   {ours / theirs:>5.1f}x  {verdict}"
