@@ -66,7 +66,7 @@ def _grade(control: Control, probe: Probe | None, workers: Workers, deadline_s: 
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a probe meets is its evidence
             trouble = clean.text(f"the probe raised {type(error).__name__}: {error}")
         if touched:
-            trouble = f"the probe touched the network: {', '.join(sorted(set(touched)))}"
+            trouble = f"the network was touched: {', '.join(sorted(set(touched)))}"
         return grade(control, list(checks), trouble)
 
 

@@ -107,14 +107,11 @@ def _explanation(grade: Grade) -> Iterator[str]:
 def changes(comparison: Comparison) -> Iterator[str]:
     """What changed since an earlier report."""
     yield f"since {comparison.before_version} ({percent(comparison.before_score)}):"
-    for word, found in (
-        ("regressed", comparison.regressed),
-        ("fixed", comparison.fixed),
-        ("not graded now", comparison.only_before),
-        ("not graded before", comparison.only_now),
-    ):
-        for one in found:
-            passage = " -> ".join(filter(None, (one.before, one.after)))
-            yield f"  {word}: {one.control_id} {one.title} ({passage})"
-    if not (comparison.regressed or comparison.fixed or comparison.only_before or comparison.only_now):
-        yield "  nothing changed"
+    if not comparison.same_catalogue:
+        yield "  the catalogue is another one since: a control may have changed its meaning"
+    lines = [
+        f"  {word}: {one.control_id} {one.title} ({' -> '.join(filter(None, (one.before, one.after)))})"
+        for word in ("regressed", "fixed", "removed", "added")
+        for one in getattr(comparison, word)
+    ]
+    yield from lines or ["  nothing changed"]

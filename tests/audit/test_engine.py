@@ -118,7 +118,7 @@ def test_a_probe_that_touches_the_network_fails_even_when_nobody_hears_of_it(
 ) -> None:
     found = graded(probe)
     assert found.status is ControlStatus.FAIL
-    assert found.reason == f"the probe touched the network: socket.{event}"
+    assert found.reason == f"the network was touched: socket.{event}"
 
 
 def test_outside_the_audit_the_network_is_free_again() -> None:

@@ -169,15 +169,24 @@ def earlier(path: Path, **changes: Any) -> Path:
 def test_diff_says_what_regressed_what_was_fixed_and_what_cannot_be_compared(
     sb: CommandLine, tmp_path: Path
 ) -> None:
-    before = earlier(tmp_path / "before.json", HA_12="fail", HA_06="pass", version="0.0.9")
+    before = earlier(tmp_path / "before.json", HA_12="fail", HA_06="pass", version="0.0.9", catalogue=0)
     selection = ["--only", PASSES, "--only", FAILS, "--only", PARTIAL_P1]
     outcome = sb("harness", "audit", "--diff", str(before), *selection)
     assert "since 0.0.9" in outcome.out
     assert "  regressed: HA-06 Agent charter (pass -> fail)" in outcome.out
     assert "  fixed: HA-12 Tool gateway and contract fingerprint (fail -> pass)" in outcome.out
-    assert "  not graded before: HA-25 State machine (partial)" in outcome.out
+    assert "  added: HA-25 State machine (partial)" in outcome.out
+    assert "the catalogue is another one" in outcome.out
     compared = sb("harness", "audit", "--json", "--diff", str(before), *selection).json["diff"]
     assert [one["control_id"] for one in compared["regressed"]] == ["HA-06"]
+
+
+def test_diff_with_what_has_not_changed_says_so_and_leaves_out_what_was_not_chosen(
+    sb: CommandLine, tmp_path: Path
+) -> None:
+    before = earlier(tmp_path / "before.json")
+    outcome = sb("harness", "audit", "--diff", str(before), "--only", PASSES)
+    assert outcome.out.splitlines()[-2:] == ["since 0.1.0 (50.0 %):", "  nothing changed"]
 
 
 @pytest.mark.parametrize(

@@ -30,23 +30,24 @@ class Comparison:
     """This report beside an earlier one.
 
     Args:
-        before_version: the program's version that made the earlier one.
-        before_score: the earlier score; comparable only where no control is new or gone.
+        before_version: of the program that made the earlier one.
+        before_score: the earlier score, of whatever was graded then.
+        same_catalogue: False when controls may have changed their meaning.
+        removed: controls that this catalogue does not have any more.
+        added: controls that were not graded before.
     """
 
     before_version: str
     before_score: float
+    same_catalogue: bool
     regressed: tuple[Change, ...]
     fixed: tuple[Change, ...]
-    only_before: tuple[Change, ...]
-    only_now: tuple[Change, ...]
+    removed: tuple[Change, ...]
+    added: tuple[Change, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        lists = {
-            name: [vars(change) for change in getattr(self, name)]
-            for name in ("regressed", "fixed", "only_before", "only_now")
-        }
-        return {"before_version": self.before_version, "before_score": self.before_score, **lists}
+        lists = ("regressed", "fixed", "removed", "added")
+        return vars(self) | {name: [vars(change) for change in getattr(self, name)] for name in lists}
 
 
 def compare(earlier: bytes, report: AuditReport) -> Comparison:
@@ -59,17 +60,20 @@ def compare(earlier: bytes, report: AuditReport) -> Comparison:
     try:
         before = {str(one["id"]): (str(one["title"]), _known(one["status"])) for one in document["controls"]}
         version, score = str(document["version"]), float(document["score"])
+        same = document["catalogue"] == report.catalogue.version
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"not a report of sb harness audit: {type(error).__name__} {error}", _HINT) from None
     now = {one.control.id: (one.control.title, str(one.status)) for one in report.grades}
     both = [Change(key, now[key][0], before[key][1], now[key][1]) for key in now if key in before]
+    known = {control.id for control in report.catalogue.controls}
     return Comparison(
         version,
         score,
+        same,
         regressed=tuple(one for one in both if _RANK[one.after] < _RANK[one.before]),
         fixed=tuple(one for one in both if _RANK[one.after] > _RANK[one.before]),
-        only_before=tuple(Change(key, *before[key], "") for key in before if key not in now),
-        only_now=tuple(Change(key, now[key][0], "", now[key][1]) for key in now if key not in before),
+        removed=tuple(Change(key, *before[key], "") for key in before if key not in known),
+        added=tuple(Change(key, now[key][0], "", now[key][1]) for key in now if key not in before),
     )
 
 
