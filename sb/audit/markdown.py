@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sb.audit.scorecard import percent
 from sb.kernel.harness_audit import AuditReport
 from sb.text import plain, revealed
 
@@ -26,18 +27,14 @@ def _verdict(document: Mapping[str, Any]) -> str:
     counts = " · ".join(f"{document[status]} {status}" for status in ("pass", "partial", "fail"))
     blockers = document["blockers"]
     blocked = f" · BLOCKED by {len(blockers)} P0: {', '.join(map(_cell, blockers))}" if blockers else ""
-    return f"**{_percent(document['score'])}** · {counts}{blocked}"
-
-
-def _percent(score: float) -> str:
-    return f"{100 * score:.1f} %"
+    return f"**{percent(document['score'])}** · {counts}{blocked}"
 
 
 def _outcomes(outcomes: Iterable[Mapping[str, Any]]) -> str:
     return _table(
         ["", "Outcome", "Score", "Pass", "Partial", "Fail", "Worst"],
         (
-            [o["number"], o["title"], _percent(o["score"]), o["pass"], o["partial"], o["fail"], o["worst"]]
+            [o["number"], o["title"], percent(o["score"]), o["pass"], o["partial"], o["fail"], o["worst"]]
             for o in outcomes
         ),
     )
