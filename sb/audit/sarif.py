@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -33,7 +32,9 @@ def render(report: AuditReport) -> str:
         },
         "invocations": [{"executionSuccessful": True, "exitCode": document["exit_code"]}],
         "results": [
-            _result(number, control) for number, control in enumerate(controls) if control["status"] != "pass"
+            _result(number, control, document["blockers"])
+            for number, control in enumerate(controls)
+            if control["status"] != "pass"
         ],
         "properties": {key: document[key] for key in ("score", "pass", "partial", "fail", "blockers")},
     }
@@ -66,17 +67,17 @@ def _rule(control: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _result(number: int, control: Mapping[str, Any]) -> dict[str, Any]:
+def _result(number: int, control: Mapping[str, Any], blockers: Sequence[str]) -> dict[str, Any]:
     return {
         "ruleId": control["id"],
         "ruleIndex": number,
         "kind": "fail",
-        "level": _level(control),
+        "level": _level(control, blockers),
         "message": {"text": _message(f"{control['title']}: {control['status']}: {control['reason']}")},
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": _file(tuple(control["modules"])), "uriBaseId": "%SRCROOT%"},
+                    "artifactLocation": {"uri": _file(control["modules"]), "uriBaseId": "%SRCROOT%"},
                     "region": {"startLine": 1},
                 }
             }
@@ -86,10 +87,10 @@ def _result(number: int, control: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _level(control: Mapping[str, Any]) -> str:
-    if control["status"] == "partial":
-        return "note"
-    return "error" if control["severity"] == "P0" else "warning"
+def _level(control: Mapping[str, Any], blockers: Sequence[str]) -> str:
+    if control["id"] in blockers:
+        return "error"
+    return "note" if control["status"] == "partial" else "warning"
 
 
 def _line_hash(identifier: str) -> str:
@@ -104,14 +105,9 @@ def _message(text: str) -> str:
     return line.replace("{", "{{").replace("}", "}}").replace("](", "] (")
 
 
-@cache
-def _file(modules: tuple[str, ...]) -> str:
+def _file(modules: Iterable[str]) -> str:
     """The file, relative to the repository, of the first module that exists, else the catalogue's."""
-    for module in modules:
-        path = _path(module)
-        if path:
-            return path
-    return _CATALOGUE
+    return next(filter(None, map(_path, modules)), _CATALOGUE)
 
 
 def _path(module: str) -> str:

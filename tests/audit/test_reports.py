@@ -179,9 +179,10 @@ def test_a_ci_system_gets_a_failure_per_failing_control_and_a_skip_per_partial_o
     assert {case.get("classname") for case in suite.iter("testcase")} == {"tool-controlled"}
 
 
-def test_a_partial_control_that_blocks_is_a_failure() -> None:
+def test_a_partial_control_that_blocks_is_a_failure_and_an_error() -> None:
     strict = report(graded("HA-03", "partial"), strict=True)
     assert [child.tag for child in next(suites_of(strict).iter("testcase"))] == ["failure", "system-out"]
+    assert [result["level"] for result in scanned(strict)["results"]] == ["error"]
 
 
 def test_a_test_case_carries_what_was_observed_and_a_suite_the_scores_and_no_times() -> None:
