@@ -11,8 +11,9 @@ import os
 import stat
 import unicodedata
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from sb.kernel.contracts import ToolError, ToolErrorCode
@@ -41,10 +42,25 @@ class Protected:
     Args:
         identities: files and folders that exist.
         places: (folder, normal name): what may not be there yet, such as a database's journal.
+        folders: those whose files are refused under every other name that they have.
     """
 
     identities: frozenset[Identity] = frozenset()
     places: frozenset[tuple[Identity, str]] = frozenset()
+    folders: tuple[Path, ...] = ()
+
+    @cached_property
+    def linked(self) -> frozenset[Identity]:
+        """The files in the folders, however deep, that have another name somewhere; raises ToolError."""
+        found: set[Identity] = set()
+        for top in self.folders:
+            for folder, _, names in os.walk(top, onerror=_cannot_tell):
+                for name in names:
+                    with suppress(FileNotFoundError):  # removed meanwhile, as kept contents are
+                        status = os.lstat(os.path.join(folder, name))
+                        if status.st_nlink > 1:
+                            found.add(file_identity(status))
+        return frozenset(found)
 
     def refuse_place(self, fd: int, name: str, path: Path) -> None:
         """Raise ToolError if the folder open as `fd` must not have anything done to that name."""
@@ -52,6 +68,12 @@ class Protected:
         here = (folder for folder, other in self.places if other == spelt)
         if file_identity(os.fstat(fd)) in here:
             raise belongs_to_us(path)
+
+
+def _cannot_tell(error: OSError) -> None:
+    """A folder of ours that cannot be looked into might hold the file that is asked for; one that is gone does not."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise os_failure(error, Path(str(error.filename))) from error
 
 
 def belongs_to_us(path: Path) -> ToolError:
@@ -171,5 +193,7 @@ def _require_regular(status: os.stat_result, path: Path) -> None:
 
 
 def _require_unprotected(status: os.stat_result, path: Path, protected: Protected) -> None:
-    if file_identity(status) in protected.identities:
+    found = file_identity(status)
+    another_name = status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode)
+    if found in protected.identities or (another_name and found in protected.linked):
         raise belongs_to_us(path)

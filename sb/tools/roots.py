@@ -140,14 +140,5 @@ class Roots:
                 places.add((file_identity(path.parent.stat()), normal_name(path.name)))
             with suppress(FileNotFoundError, NotADirectoryError):
                 identities.add(file_identity(path.stat()))
-                identities.update(_files_in(path))
-        return Protected(frozenset(identities), frozenset(places))
-
-
-def _files_in(path: Path) -> Iterator[Identity]:
-    """The files directly in a protected folder, which could be reached by another link to them."""
-    if path.is_dir():
-        with os.scandir(path) as found:
-            for entry in found:
-                if entry.is_file(follow_symlinks=False):
-                    yield file_identity(entry.stat(follow_symlinks=False))
+        folders = tuple(path for path in self._protected if path.is_dir())
+        return Protected(frozenset(identities), frozenset(places), folders)

@@ -65,8 +65,17 @@ def test_the_same_names_elsewhere_are_free(registry: ToolRegistry, tmp_path: Pat
     assert call(registry, "files.write", path="other/brain.db-journal", content="x", parents=True)["created"]
 
 
-def test_another_link_to_a_file_of_the_home_is_refused(registry: ToolRegistry, tmp_path: Path) -> None:
-    os.link(tmp_path / "root" / "home" / "config.yaml", tmp_path / "root" / "innocent.yaml")
+@pytest.mark.parametrize("name", ["config.yaml", "keys/ada.key", "backups/2026-11-21/brain.db"])
+def test_another_link_to_a_file_of_the_home_is_refused(
+    registry: ToolRegistry, tmp_path: Path, name: str
+) -> None:
+    theirs = tmp_path / "root" / "home" / name
+    theirs.parent.mkdir(parents=True, exist_ok=True)
+    theirs.write_text("ours", encoding="utf-8")
+    os.link(theirs, tmp_path / "root" / "innocent.yaml")
+    (tmp_path / "root" / "twice").write_text("theirs", encoding="utf-8")
+    os.link(tmp_path / "root" / "twice", tmp_path / "root" / "again")
+    assert call(registry, "files.read", path="again")["content"] == "theirs"
     for tool_id, more in (("files.read", {}), ("files.write", {"content": "safety_mode: normal\n"})):
         with pytest.raises(ToolError) as caught:
             call(registry, tool_id, path="innocent.yaml", **more)
