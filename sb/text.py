@@ -18,6 +18,13 @@ _CONTROLS = re.compile(
 )
 
 
+# What takes no room, or the room of a space, without being one: a joiner, a filler, a no-break space.
+_UNSEEN = re.compile(
+    "[\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u202f\u205f\u2800\u3000\u3164"
+    "\ufe00-\ufe0f\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
+)
+
+
 def plain(value: object, *, one_line: bool = False) -> str:
     """Text that cannot command a terminal: no escape sequences, controls, bidi or invisible marks.
 
@@ -30,11 +37,17 @@ def plain(value: object, *, one_line: bool = False) -> str:
 
 
 def revealed(text: str) -> str:
-    """Text in which every character that `plain` would remove stands as its escape: a backslash, u and four digits.
+    """Text in which every character that `plain` would remove, and every other that cannot be seen or looks like a
+    space, stands as its escape: a backslash, u and at least four digits.
 
     For what a person has to judge: a mark that is merely left out would make two different texts look alike.
     """
-    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    escaped = _CONTROLS.sub(_escape, text)
+    return escaped if escaped.isascii() else _UNSEEN.sub(_escape, escaped)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def shorten(text: str, limit: int) -> str:

@@ -19,9 +19,12 @@ from sb.duration import parse_duration
 from sb.errors import ExitCode, SBError, UsageError
 from sb.kernel.tooling.arguments import clipped
 from sb.kernel.tooling.workers import DeadlineExceeded, Workers
-from sb.text import human_bytes, nearest, plain, shorten
+from sb.text import human_bytes, nearest, plain, revealed, shorten
 
 LIMIT = 2**53 - 1
+VISIBLE_FORMATS = "".join(
+    map(chr, [*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD])
+)
 SCALARS = (
     st.none()
     | st.booleans()
@@ -116,6 +119,17 @@ def test_plain_text_has_no_control_characters_and_one_line_no_newlines(text: str
     assert "\n" not in plain(text, one_line=True)
     assert plain(plain(text)) == plain(text)
     json.dumps(plain(text)).encode()
+
+
+@given(st.text(st.characters(categories=["Cf", "Zs", "Zl", "Zp"], exclude_characters=" " + VISIBLE_FORMATS)))
+def test_what_cannot_be_seen_is_shown_as_its_escape_to_who_has_to_judge(unseen: str) -> None:
+    assert revealed(f"rm{unseen}-rf").isascii()
+    assert revealed("naïve 東京 \U0001f600") == "naïve 東京 \U0001f600"
+
+
+@pytest.mark.parametrize("filler", "\u034f\u115f\u2800\u3164\ufe0f\uffa0\u17b4\u180b")
+def test_fillers_and_selectors_are_shown_too(filler: str) -> None:
+    assert revealed(f"a{filler}b") == f"a\\u{ord(filler):04x}b"
 
 
 def test_small_text_helpers() -> None:

@@ -16,7 +16,7 @@ from sb.kernel.approvals.description import description
 from sb.kernel.approvals.watching import Change, standing
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.tooling.admission import RECOVERY
-from sb.text import revealed
+from sb.text import revealed, shorten
 
 APPROVAL_COLUMNS = (
     Column("state", 9),
@@ -125,7 +125,11 @@ def question(verb: str, about: Sequence[Approval | Grant]) -> Question:
     one = len(about) == 1
     lines = []
     for item in about[:MOST_LINES]:
-        what = item.tool_id if isinstance(item, Grant) else f"{call_text(item)[:400]}, {item.safety_class}"
+        what = (
+            item.tool_id
+            if isinstance(item, Grant)
+            else f"{shorten(call_text(item), 400)}, {item.safety_class}"
+        )
         lines.append(f"{item.agent}: {what} ({item.id})")
     if len(about) > MOST_LINES:
         lines.append(f"and {len(about) - MOST_LINES:,} more")

@@ -111,6 +111,16 @@ def test_what_a_person_is_shown_names_everything_and_no_secret(bank: Bank) -> No
     assert b"tr0ub4dor" not in bank.path.read_bytes() + bank.path.with_name("brain.db-wal").read_bytes()
 
 
+def test_a_person_is_shown_all_of_a_long_argument_and_what_is_too_long_is_marked(bank: Bank) -> None:
+    long = "echo" + " " * 10_000 + "; and then the rest"
+    asked = bank.executor.execute(bank.ctx, "bank.pay", {"to": long})
+    assert bank.approvals.get(asked.data["approval_id"]).request["args"]["to"] == long
+    asked = bank.executor.execute(bank.ctx, "bank.pay", {"to": "x" * 100_000})
+    assert (
+        bank.approvals.get(asked.data["approval_id"]).request["args"]["to"].endswith("… (100,000 characters)")
+    )
+
+
 def test_asking_again_is_the_same_request(bank: Bank) -> None:
     assert bank.ask() == bank.ask()
     assert bank.kinds().count(APPROVAL_REQUESTED) == 1

@@ -22,7 +22,7 @@ def background(queue: ApprovalQueue, call: ToolCall) -> dict[str, Any]:
     said: dict[str, Any] = {
         "tool": spec.name,
         "description": spec.description,
-        "args": call.shown_args(),
+        "args": call.shown_args(to_judge=True),
         "reasons": call.reasons,
         "intent": ctx.intent,
         "session_id": ctx.session_id,

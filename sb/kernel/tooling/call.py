@@ -10,7 +10,7 @@ from sb.kernel.approvals.approval import Approval
 from sb.kernel.contracts import Assumption, ReversalSpec, ToolErrorCode, ToolSpec
 from sb.kernel.data_classification import redact_text, scrub
 from sb.kernel.run_context import RiskDimension, RunContext
-from sb.kernel.tooling.arguments import loggable, presentable, shown
+from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, loggable, presentable, shown
 from sb.kernel.tooling.intents import IntentState, Step
 from sb.kernel.tooling.permissions import PolicyDecision
 from sb.kernel.tooling.registry import RegisteredTool, ToolFunction
@@ -178,9 +178,14 @@ class ToolCall:
             self._subject = Subject(ctx.run_id, ctx.trace_id, ctx.agent_name, tool_id, self.call_id)
         return self._subject
 
-    def shown_args(self) -> Any:
-        """The arguments as they may be written down; only their names while the schema is unknown."""
+    def shown_args(self, *, to_judge: bool = False) -> Any:
+        """The arguments as they may be written down; only their names while the schema is unknown.
+
+        Args:
+            to_judge: whole, as far as a row of the log goes: nobody can agree to what was cut off.
+        """
         if not self.known:
             return sorted(map(presentable, self.args))[:MOST_NAMES]
         args = shown(self.spec, self.args)
-        return loggable(scrub(args, self.secrets) if self.secrets else args, self.args_size)
+        args = scrub(args, self.secrets) if self.secrets else args
+        return args if to_judge and self.args_size <= LONGEST_LOGGED_VALUE else loggable(args, self.args_size)
