@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sb.config import Config
     from sb.kernel.approvals.decisions import Approvals
     from sb.kernel.authority.authority import Authority
+    from sb.kernel.authority.keys import KeyFolder
     from sb.kernel.authority.signing import Decider
     from sb.kernel.baselines.store import ContractBaselineStore
     from sb.kernel.incidents.kill_switch import KillSwitch
@@ -21,17 +22,20 @@ if TYPE_CHECKING:
     from sb.state import EventLog
 
 
-def configuration(ctx: typer.Context, *, in_full: bool = False, quietly: bool = False) -> Config:
+def configuration(
+    ctx: typer.Context, *, in_full: bool = False, quietly: bool = False, with_project: bool = True
+) -> Config:
     """The configuration of this process; what was ignored of it is said on stderr.
 
     Args:
         in_full: say all of it, rather than the first and how many more.
         quietly: say nothing of it; the command reports it itself.
+        with_project: whether a project file counts.
     """
     from sb.config import current_config
 
     options = ctx.find_object(Options) or Options()
-    config = current_config({"database": options.db})
+    config = current_config({"database": options.db}, with_project=with_project)
     notes = () if quietly else config.notes if in_full else config.notes[:1]
     for line in notes:
         more = len(config.notes) - len(notes)
@@ -70,10 +74,18 @@ def approval_queue(ctx: typer.Context) -> Approvals:
 
 
 def kill_switch(ctx: typer.Context) -> KillSwitch:
-    """What is stopped in the existing database."""
+    """What is stopped in the existing database.
+
+    A project file that cannot be read is left out: else whoever can write it could keep people from stopping agents.
+    """
+    from sb.errors import ConfigError
     from sb.runtime import open_kill_switch, open_log
 
-    config = configuration(ctx)
+    try:
+        config = configuration(ctx)
+    except ConfigError as error:
+        config = configuration(ctx, with_project=False)
+        note(f"warning: left out: {error.message}")
     return open_kill_switch(config, open_log(config))
 
 
@@ -98,9 +110,8 @@ def decider(ctx: typer.Context, authority: Authority, name: str) -> Decider:
         name: "" for the only one that fits.
     """
     from sb.kernel.authority.enrolment import decider as find
-    from sb.kernel.authority.keys import KeyFolder
 
-    by = find(authority, KeyFolder(configuration(ctx, quietly=True).home.keys), name, ask_secret)
+    by = find(authority, _keys(), name, ask_secret)
     if not by.key_id:
         note(
             f"note: no operator is enrolled, so this is recorded as {by.name} and proves nothing: sb operator init"
@@ -115,9 +126,18 @@ def anybody(ctx: typer.Context, authority: Authority, name: str) -> Decider:
         name: an operator or a label; "" for whoever is there.
     """
     from sb.kernel.authority.enrolment import anybody as find
+
+    return find(authority, _keys(), name, ask_secret)
+
+
+def _keys() -> KeyFolder:
+    """The private keys of this home, whatever a configuration says."""
+    import os
+
+    from sb.config.home import Home
     from sb.kernel.authority.keys import KeyFolder
 
-    return find(authority, KeyFolder(configuration(ctx, quietly=True).home.keys), name, ask_secret)
+    return KeyFolder(Home.locate(os.environ).keys)
 
 
 def ask_secret(prompt: str) -> str:

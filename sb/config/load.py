@@ -27,18 +27,21 @@ _REFUSED_SHOWN = 3
 _NAME_SHOWN = 200  # characters: the end of a path says the most
 
 
-def current_config(flags: Mapping[str, object] | None = None) -> Config:
+def current_config(flags: Mapping[str, object] | None = None, *, with_project: bool = True) -> Config:
     """The configuration of this process: its environment and folder."""
-    return load_config(env=os.environ, cwd=Path.cwd(), flags=flags or {})
+    return load_config(env=os.environ, cwd=Path.cwd(), flags=flags or {}, with_project=with_project)
 
 
-def load_config(*, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object]) -> Config:
+def load_config(
+    *, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object], with_project: bool = True
+) -> Config:
     """The configuration in force. Nothing is written and no folder is made.
 
     Args:
         env: the process environment; read for SB_HOME, SB_DB and HOME.
         cwd: where the search for a project file starts, and relative paths of flags and environment.
         flags: key of a setting to the value typed for its flag; None means that it was not typed.
+        with_project: whether a project file counts.
 
     Raises:
         ConfigError: something is wrong with a file, flag or variable; the first problem and how many more.
@@ -47,7 +50,7 @@ def load_config(*, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object
     layers = _Layers(env)
     layers.note(home.exposure())
     layers.read_home(home)
-    project = find_project(cwd, home)
+    project = find_project(cwd, home) if with_project else None
     if project is not None:
         layers.read_project(project, home)
     cwd = cwd.absolute()

@@ -56,6 +56,23 @@ def test_an_agent_is_stopped_listed_and_lifted(sb: CommandLine) -> None:
     assert sb("kill", "list", "--json").json == {"items": []}
 
 
+def test_a_project_file_that_cannot_be_read_keeps_nobody_from_stopping(
+    sb: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sb("init")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sb.yaml").write_text("written by an agent: [\n", encoding="utf-8")
+    assert sb("kernel", "tools").code == 2  # what runs tools stays stopped
+    stopped = sb("kill", "agent", "clerk", "--reason", "breaks its project's configuration")
+    assert stopped.code == 0
+    assert "warning: left out: " in stopped.err
+    assert "sb.yaml" in stopped.err
+    assert sb("incident", "open", "A broken file", "--kill", "global", "--reason", "look at it").code == 0
+    assert len(sb("kill", "list", "--json").json["items"]) == 2
+    (current_config(with_project=False).home.config_file).write_text("also: [\n", encoding="utf-8")
+    assert sb("kill", "list").code == 2
+
+
 def test_everything_is_stopped_by_a_script_without_a_question(sb: CommandLine) -> None:
     sb("init")
     answer = sb("kill", "global", "--reason", "drill", "--json").json
