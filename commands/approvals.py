@@ -16,7 +16,7 @@ from sb.commands.session import approval_queue, decider
 
 from sb.duration import human_duration, parse_duration
 from sb.errors import SBError, UsageError
-from sb.text import nearest, plain, shorten
+from sb.text import nearest, plain, revealed, shorten
 
 if TYPE_CHECKING:
     from sb.kernel.approvals.approval import Approval, Grant
@@ -84,7 +84,15 @@ def _row(item: Approval, now: int) -> tuple[str, ...]:
     left = human_duration((item.expires_at - now) / 1e6) if item.state in ("waiting", "approved") else "-"
     args = json.dumps(item.request.get("args", {}), ensure_ascii=False)
     asked = human_duration((now - item.requested_at) / 1e6)
-    return (item.id, _state(item, now), item.agent, item.tool_id, shorten(args, WIDEST), asked, left)
+    return (
+        item.id,
+        _state(item, now),
+        revealed(item.agent),
+        item.tool_id,
+        shorten(args, WIDEST),
+        asked,
+        left,
+    )
 
 
 def _state(item: Approval, now: int) -> str:
@@ -194,7 +202,7 @@ def _decide(
         output.emit_json({"items": [_as_dict(item, queue.now()) for item in done]})
     else:
         for decided in done:
-            output.line(_sentence(decided))
+            output.line(_sentence(decided), one_line=True)
             if (decided.agent, decided.state) == ("recovery", "approved"):
                 note(
                     f"sb recovery approve {decided.id} --reason TEXT performs it now, sb recovery watch when it looks"
@@ -273,7 +281,7 @@ def watch(
             if as_json:
                 output.emit_json_line(said)
             else:
-                output.line(_notice_line(notice))
+                output.line(_notice_line(notice), one_line=True)
             if arguments:
                 _run(arguments, json.dumps(said, ensure_ascii=False))
         output.flush()

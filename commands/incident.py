@@ -66,7 +66,7 @@ def open_incident(
         output.emit_json(_shown(incident) | {"running": [intent.call_id for intent in running]})
         return
     for intent in running:
-        output.line(f"still running: {intent.call_id} {intent.tool_id} by {intent.agent}")
+        output.line(f"still running: {intent.call_id} {intent.tool_id} by {intent.agent}", one_line=True)
     _print(incident)
 
 

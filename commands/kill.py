@@ -83,9 +83,9 @@ def throw(
     if as_json:
         output.emit_json(thrown.to_dict())
     else:
-        output.line(thrown.kill.sentence)
+        output.line(thrown.kill.sentence, one_line=True)
         for intent in thrown.running:
-            output.line(f"still running: {intent.call_id} {intent.tool_id} by {intent.agent}")
+            output.line(f"still running: {intent.call_id} {intent.tool_id} by {intent.agent}", one_line=True)
     if scope in _NAMED and not _on_record(switch, scope, target):
         note(f"warning: no call of {scope} {target} is on record: is it spelled right?")
     note(f"to let it go on: {thrown.kill.lift_command}")

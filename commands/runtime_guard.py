@@ -80,7 +80,7 @@ def mismatches(ctx: typer.Context, surface: Surface = "kernel", as_json: AsJson 
 
 def _print_changes(found: list[FieldChange]) -> None:
     for change in found:
-        output.line(f"  {change.path}")
+        output.line(f"  {change.path}", one_line=True)
         if change.before is not None:
             output.line(f"    - {change.before}")
         if change.after is not None:

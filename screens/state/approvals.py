@@ -65,14 +65,16 @@ def approval_row(approval: Approval, now: int) -> Row:
     word = state_word(approval, now)
     left = human_duration((approval.expires_at - now) / MICROSECONDS) if approval.state in OPEN else "-"
     risk = approval.safety_class + (f" x{approval.needed}" if approval.needed > 1 else "")
-    cells = (word, left, approval.agent, risk, moment(approval.requested_at), call_text(approval))
+    cells = (word, left, revealed(approval.agent), risk, moment(approval.requested_at), call_text(approval))
     return Row(cells, _TONES.get(word, "muted"))
 
 
 def approval_document(approval: Approval, now: int) -> list[Field]:
     """Everything that is known about a request."""
     approval = approval.at(now)
-    fields = [Field(f"{state_word(approval, now)}: {approval.agent} wants {call_text(approval)[:300]}")]
+    fields = [
+        Field(f"{state_word(approval, now)}: {revealed(approval.agent)} wants {call_text(approval)[:300]}")
+    ]
     return fields + [Field(heading, "\n".join(lines)) for heading, lines in description(approval, now)]
 
 
@@ -130,7 +132,7 @@ def question(verb: str, about: Sequence[Approval | Grant]) -> Question:
             if isinstance(item, Grant)
             else f"{shorten(call_text(item), 400)}, {item.safety_class}"
         )
-        lines.append(f"{item.agent}: {what} ({item.id})")
+        lines.append(f"{revealed(item.agent)}: {what} ({item.id})")
     if len(about) > MOST_LINES:
         lines.append(f"and {len(about) - MOST_LINES:,} more")
     irreversible = any(

@@ -14,7 +14,7 @@ Section = tuple[str, list[str]]
 
 
 def description(approval: Approval, now: int) -> list[Section]:
-    """Headings, each with its lines; the most important first. Texts are as stored: show them through `plain`.
+    """Headings, each with its lines; the most important first. No text begins a line of its own, and none hides a part.
 
     Args:
         now: microseconds since the epoch.
@@ -40,7 +40,12 @@ def description(approval: Approval, now: int) -> list[Section]:
     if approval.decided_at is not None:
         decided = f"{approval.decided_by} at {_time(approval.decided_at)}: {approval.reason}"
         sections.insert(2, ("decided by", [decided]))
-    return sections
+    return [(heading, [_in_one_line(line) for line in lines]) for heading, lines in sections]
+
+
+def _in_one_line(text: str) -> str:
+    """An agent's words with their line ends as escapes, or they could pass for the lines below."""
+    return revealed(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _state(approval: Approval, now: int) -> str:
@@ -62,11 +67,11 @@ def _tool(approval: Approval, request: dict[str, Any]) -> str:
 def _arguments(args: Any) -> list[str]:
     if not isinstance(args, dict):
         return [_json(args)]
-    return [f"{revealed(str(name))} = {_json(value)}" for name, value in args.items()] or ["none"]
+    return [f"{name} = {_json(value)}" for name, value in args.items()] or ["none"]
 
 
 def _json(value: Any) -> str:
-    return revealed(json.dumps(value, ensure_ascii=False))
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _dicts(request: dict[str, Any], key: str) -> list[dict[str, Any]]:

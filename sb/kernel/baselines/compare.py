@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sb.text import revealed
+
 _ABSENT = object()
 
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One field; `before` or `after` is None where the document does not have it, else its JSON text.
+    """One field; `before` or `after` is None where the document does not have it, else its JSON text, in which what cannot be
+    seen stands as an escape.
 
     Args:
         path: names with dots; an argument is found by its name, as in `args_schema.path.type`.
@@ -47,4 +50,4 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _text(value: Any) -> str | None:
-    return None if value is _ABSENT else json.dumps(value, ensure_ascii=False)
+    return None if value is _ABSENT else revealed(json.dumps(value, ensure_ascii=False))
