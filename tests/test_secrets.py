@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import json
 import logging
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -205,9 +208,24 @@ def sensitive_call(value: Any, fn: Any, **more: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    "value", ["correct  horse\nbattery", 'it\'s \\ "quoted"', "naïve 日本", "a\tb\tc", 4711471]
+    "value",
+    ["correct  horse\nbattery", 'it\'s \\ "quoted"', "naïve 日本", "a\tb\tc", "p&ss/w<rd+1%", 4711471],
 )
-@pytest.mark.parametrize("echo", [str, repr, ascii, json.dumps])
+@pytest.mark.parametrize(
+    "echo",
+    [
+        str,
+        repr,
+        ascii,
+        json.dumps,
+        lambda value: html.escape(str(value)),
+        lambda value: quote(str(value)),
+        lambda value: quote(str(value), safe=""),
+        lambda value: quote_plus(str(value)),
+        lambda value: httpx.URL("https://a.test/x", params={"pin": str(value)}).query.decode()[4:],
+    ],
+    ids=["str", "repr", "ascii", "json", "html", "path", "component", "form", "client"],
+)
 def test_a_sensitive_value_is_masked_however_a_tool_spells_it(value: Any, echo: Any) -> None:
     def tool(pin: Any, note: str = "") -> None:
         raise RuntimeError(f"cannot use {echo(pin)}")

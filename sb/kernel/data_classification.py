@@ -87,6 +87,8 @@ RECOGNISERS: tuple[Recogniser, ...] = (
 
 _HINTS = tuple(dict.fromkeys(hint for recogniser in RECOGNISERS for hint in recogniser.hints))
 _CARD = re.compile(r"(?<![\d.])\d(?:[ \-\u00a0\u2013]?\d){12,18}(?![\d.]?\d)")
+_PERCENT = re.compile(r"%[0-9A-F]{2}")
+_URL_SAFE = "!#$%&'()*+,/:;=?@[]~"  # what clients leave as it is in a whole address
 _SECRET_NAME = re.compile(r"(?:" + _PASS + r"s?|" + _KEY + r")$", re.IGNORECASE)
 _SECRET_FLAG = re.compile(r"--?(?:[a-z0-9]{1,30}[_\-]){0,4}(?:" + _PASS + r"|" + _KEY + r")", re.IGNORECASE)
 _LEAST_SECRET_NUMBER = 100_000  # below it, a number under "tokens" is a count
@@ -201,9 +203,16 @@ def leaves(value: Any) -> Iterable[str]:
 
 
 def spellings(text: str) -> set[str]:
-    """The forms in which a text turns up in messages: as it is, on one line, escaped by repr, ascii or JSON."""
+    """The forms in which a text turns up in messages: as it is, on one line, escaped by repr, ascii, JSON, HTML or for
+    an address, as in what HTTP clients say of a request that failed."""
+    from html import escape
+    from urllib.parse import quote, quote_plus
+
     forms = {text, repr(text)[1:-1], ascii(text)[1:-1], json.dumps(text)[1:-1]}
-    forms.add(json.dumps(text, ensure_ascii=False)[1:-1])
+    forms |= {json.dumps(text, ensure_ascii=False)[1:-1], escape(text), escape(text, quote=False)}
+    quoted = {quote(text, safe, errors="replace") for safe in ("", "/", _URL_SAFE)}
+    quoted.add(quote_plus(text, errors="replace"))
+    forms |= quoted | {_PERCENT.sub(lambda match: match[0].lower(), form) for form in quoted}
     return (forms | {" ".join(form.split()) for form in forms}) - {""}
 
 
