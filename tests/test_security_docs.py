@@ -38,7 +38,7 @@ def controls_in(text: str) -> set[str]:
     return set(re.findall(r"\bHA-\d+\b", text))
 
 
-def tests_in(text: str) -> list[str]:
+def proofs_in(text: str) -> list[str]:
     return re.findall(r"`(tests/[^`]+)`", text)
 
 
@@ -75,7 +75,7 @@ def test_the_page_holds_promises_at_every_boundary() -> None:
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise["threat"][:60])
 def test_every_promise_is_shown_by_tests_that_there_are_or_controls_that_pass(promise: Row) -> None:
     proof = promise["proof"]
-    named, shown = controls_in(proof), tests_in(proof)
+    named, shown = controls_in(proof), proofs_in(proof)
     assert named or shown, "nothing shows it"
     assert [problem for problem in map(missing, shown) if problem] == []
     assert named - CONTROLS == set(), "no such control"
@@ -86,9 +86,9 @@ def test_every_promise_is_shown_by_tests_that_there_are_or_controls_that_pass(pr
 
 def test_every_test_that_the_readme_names_is_there() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    named = tests_in(readme)
+    named = proofs_in(readme)
     assert named
-    assert [problem for problem in map(missing, [*named, *tests_in(PAGE)]) if problem] == []
+    assert [problem for problem in map(missing, [*named, *proofs_in(PAGE)]) if problem] == []
 
 
 def test_each_of_the_ten_risks_is_discussed_and_something_stands_against_it() -> None:
