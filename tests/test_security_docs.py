@@ -44,10 +44,18 @@ def proofs_in(text: str) -> list[str]:
 
 @cache
 def defined(path: Path) -> frozenset[str]:
-    """The functions of a file."""
+    """The tests of a file, as they are called after its name: `function`, or `Class::function`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    found = [("", node) for node in tree.body] + [
+        (f"{one.name}::", node) for one in classes for node in one.body
+    ]
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, kinds))
+    return frozenset(
+        prefix + node.name
+        for prefix, node in found
+        if isinstance(node, kinds) and node.name.startswith("test_")
+    )
 
 
 def missing(test: str) -> str:
@@ -58,7 +66,7 @@ def missing(test: str) -> str:
         return "" if any(path.glob("test_*.py")) else f"{name} holds no tests"
     if not path.is_file() or not path.name.startswith("test_"):
         return f"{name} is no file of tests"
-    if function and (not function.startswith("test_") or function not in defined(path)):
+    if function and function not in defined(path):
         return f"{name} has no {function}"
     return ""
 
