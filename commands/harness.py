@@ -44,16 +44,12 @@ def _usage_errors_apart() -> Iterator[None]:
         raise
     except click.exceptions.UsageError as error:
         path = error.ctx.command_path if error.ctx is not None else "sb harness"
-        raise GateUsageError(" ".join(error.format_message().split()), f"{path} --help") from None
+        refused = UsageError(" ".join(error.format_message().split()), f"{path} --help")
+        refused.exit_code = ExitCode.GATE_USAGE
+        raise refused from None
     except (UsageError, ConfigError) as error:
-        raise GateUsageError(error.message, error.hint) from None
-
-
-class GateUsageError(SBError):
-    """A usage error where 2 means something else."""
-
-    kind = "usage"
-    exit_code = ExitCode.GATE_USAGE
+        error.exit_code = ExitCode.GATE_USAGE
+        raise
 
 
 app = typer.Typer(
