@@ -114,7 +114,7 @@ class ConsoleApp(App[None]):
 
     def _import_the_rest(self) -> None:
         """So that the first visit of a section does not wait for it."""
-        for name in (*SECTIONS, "record", "palette", "grants", "killing"):
+        for name in (*SECTIONS, "record", "palette", "grants", "killing", "harness"):
             import_module(f"sb.screens.{name}")
 
     def _keep_looking(self) -> None:
@@ -309,13 +309,13 @@ class ConsoleApp(App[None]):
 
     def action_refresh(self) -> None:
         if self.section is not None:
-            self.section.refresh_records()
+            self.section.action_refresh()
 
     def action_pause(self) -> None:
         self.paused = not self.paused
         self._show_status()
-        if not self.paused:
-            self.action_refresh()
+        if not self.paused and self.section is not None:
+            self.section.refresh_records()
 
     def action_kill(self) -> None:
         if self.section is not None and not self.read_only:

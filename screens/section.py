@@ -122,6 +122,10 @@ class Section(Reading, Screen[None]):
     def tick(self) -> None:
         """Another second is over."""
 
+    def action_refresh(self) -> None:
+        """Read what is on screen again, because a person asks for it."""
+        self.refresh_records()
+
     def leave_part(self) -> bool:
         """Leave a filter, a detail or a mark; returns whether there was one."""
         return False
