@@ -145,7 +145,7 @@ ACTIONS = (
         "slash",
         "filter",
         "Show only what mentions the words typed.",
-        ("audit", "approvals"),
+        ("audit", "approvals", "harness"),
         footer=True,
     ),
     Action(
@@ -235,15 +235,26 @@ ACTIONS = (
         ("audit",),
         footer=True,
     ),
+    Action(
+        "harness",
+        "h",
+        "harness audit",
+        "Grade SecondBrain against its forty controls.",
+        ("audit",),
+        footer=True,
+    ),
+    Action("refresh", "r", "run again", "Run the audit again.", ("harness",), footer=True),
     Action("confirm", "y", "yes", "Do it.", (ASKING,), footer=True),
     Action("cancel", "n,escape", "no", "Leave it.", (ASKING,), footer=True),
 )
 
 
 def actions(*parts: str) -> list[Action]:
-    """Those of a screen's parts, part by part."""
-    found = (action for part in parts for action in ACTIONS if part in action.on)
-    return list({action.id: action for action in found}.values())
+    """Those of a screen's parts, part by part; the first part's word counts."""
+    found: dict[str, Action] = {}
+    for action in (action for part in parts for action in ACTIONS if part in action.on):
+        found.setdefault(action.id, action)
+    return list(found.values())
 
 
 def bindings(*parts: str) -> list[Any]:

@@ -121,6 +121,11 @@ class AuditScreen(Filtering):
     def summary(self) -> str:
         return f"· {self.search.summary()} · {self._verified}"
 
+    def action_harness(self) -> None:
+        from sb.screens.harness import HarnessScreen
+
+        self.app.push_screen(HarnessScreen())
+
     def action_verify(self) -> None:
         self._verified = "verifying…"
         self.show_status()

@@ -1,0 +1,162 @@
+"""How is SecondBrain graded by its own audit, control by control?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.document_view import DocumentView
+from sb.screens.filtering import Filtering
+from sb.screens.reading import safe, trouble_of
+from sb.screens.row_list import RowList
+from sb.screens.state.harness_child import audit_document
+from sb.screens.state.scorecard import CONTROL_COLUMNS, Graded, Scorecard, control_document, scorecard
+from textual import on
+from textual.containers import Container
+from textual.widget import Widget
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from sb.errors import SBError, StoreError
+
+AUDITING = "auditing…"
+NO_HIT = "No control fits.\n\nesc clears the filter."
+NO_GRADES = "There are no grades.\n\nr runs the audit again."
+
+
+class HarnessScreen(Filtering):
+    """The scorecard, outcome by outcome, and the control under the cursor in full."""
+
+    name_ = "harness"
+    parts = ("harness", LISTS, RECORDS)
+    heading = "Harness audit"
+    BINDINGS = bindings("harness")
+    DEFAULT_CSS = """
+    HarnessScreen #score { height: 1; padding: 0 1; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
+    HarnessScreen #score.-ok { color: $text-success; }
+    HarnessScreen #score.-warn { color: $text-warning; }
+    HarnessScreen #score.-error { color: $text-error; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.card: Scorecard | None = None
+        self.trouble = ""
+        self._graded_at = ""
+        self._shown: str | None = None
+
+    def body(self) -> Iterable[Widget]:
+        yield self.filter_box("words, status:fail severity:P0 outcome:…")
+        yield Static(id="score")
+        detail = DocumentView(id="control")
+        detail.add_class("second")
+        yield Container(RowList(CONTROL_COLUMNS, id="controls"), detail, classes="split")
+
+    @property
+    def rows(self) -> RowList:
+        return self.query_one("#controls", RowList)
+
+    @property
+    def auditing(self) -> bool:
+        """Whether the audit is under way."""
+        return any(
+            worker.group == "audit" and worker.node is self and not worker.is_finished
+            for worker in self.workers
+        )
+
+    def refresh_records(self) -> None:
+        """What agents write changes no grade: the audit is run once, and when it is asked for."""
+        if self.card is None and not self.trouble:
+            self.action_refresh()
+        else:
+            self.succeeded()
+
+    def action_refresh(self) -> None:
+        """Run the audit, unless it is under way."""
+        if self.auditing:
+            return
+
+        def work() -> Scorecard:
+            worker = get_current_worker()
+            return scorecard(audit_document(lambda: worker.is_cancelled))
+
+        self.trouble = ""
+        self.read("audit", work, self._show)
+        if self.card is None:
+            self.rows.show((), AUDITING)
+        self.show_status()
+
+    def _show(self, card: Scorecard) -> None:
+        self.card, self._graded_at = card, self.console_app.time_of_day()
+        self.filter_changed()
+        self.show_status()
+
+    def failed(self, error: BaseException) -> None:
+        """An audit without grades is no trouble with the database."""
+        if isinstance(error, SBError) and not isinstance(error, StoreError):
+            self.trouble = trouble_of(error)
+            if self.card is None:
+                self.rows.show((), NO_GRADES)
+        else:
+            super().failed(error)
+        self.show_status()
+
+    def on_screen_suspend(self) -> None:
+        """Another section is shown: end the audit; below a dialog it goes on."""
+        if self not in self.app.screen_stack:
+            self.workers.cancel_group(self, "audit")
+
+    def filter_changed(self) -> None:
+        if self.card is not None:
+            rows = self.card.rows(self.filter_text)
+            self.rows.put(rows)
+            self.rows.show(list(rows), NO_HIT)
+            self._show_detail()
+
+    @property
+    def current(self) -> Graded | None:
+        """The control under the cursor."""
+        number = self.rows.listing.current
+        return self.card.controls[number - 1] if self.card and number and number > 0 else None
+
+    @on(RowList.Highlighted)
+    def _highlighted(self, message: RowList.Highlighted) -> None:
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        control = self.current
+        fields = control_document(control) if control else []
+        shown = control.id if control else None
+        self.query_one(DocumentView).show(fields, same_record=shown == self._shown)
+        self._shown = shown
+
+    @on(RowList.Opened)
+    def _opened(self, message: RowList.Opened) -> None:
+        self.query_one(DocumentView).focus()
+
+    def show_status(self) -> None:
+        super().show_status()
+        for line in self.query("#score").results(Static):  # none before the screen is composed
+            score, tone = (self.card.line, self.card.tone) if self.card else ("", "")
+            if self.auditing:
+                score = f"{score} · {AUDITING}" if score else AUDITING
+            elif self.trouble:
+                score, tone = self.trouble, "error"
+            line.set_classes(f"-{tone}" if tone else "")
+            line.update(safe(score, one_line=True))
+
+    def summary(self) -> str:
+        if self.card is None:
+            return ""
+        known = len(self.card.controls)
+        if not self.filter_text:
+            return f"· {known} graded at {self._graded_at}"
+        fitting = sum(key > 0 for key in self.rows.listing.keys)
+        return f"· {fitting} of {known} · filter: {self.filter_text}"
+
+    def leave_part(self) -> bool:
+        if self.query_one(DocumentView).has_focus:
+            self.rows.focus()
+        elif not super().leave_part():
+            self.app.pop_screen()
+        return True

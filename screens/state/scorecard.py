@@ -1,0 +1,199 @@
+"""What does a harness audit say, which of its controls fit a filter, and how does one of them read?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sb.screens.state.document import Field
+from sb.screens.state.listing import Column, Row
+
+from sb.errors import CheckFailed
+
+FORMAT = 1
+CONTROL_COLUMNS = (Column("id", 5), Column("sev", 3), Column("status", 7), Column("control"))
+TERMS = ("status", "severity", "outcome")
+_TONES = {"pass": "ok", "partial": "warn", "fail": "error"}
+_TEXTS = ("id", "title", "question", "outcome", "upstream_outcome", "severity", "status", "reason")
+_LISTS = ("flip", "modules", "owasp", "nist")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a probe said to one check.
+
+    Args:
+        kind: allow, deny or also.
+        waits: what does not exist yet; "" when it could be asked.
+    """
+
+    name: str
+    kind: str
+    says: str
+    ok: bool
+    observed: str
+    waits: str
+
+    @property
+    def word(self) -> str:
+        return "ok" if self.ok else "not built" if self.waits else "NOT OK"
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One control and its grade.
+
+    Args:
+        outcome: the id of its group; upstream_outcome: of the one that the original catalogue has it in.
+        place: in the order of fixing, from 1; 0 when there is nothing to fix.
+        flip: the checks that would change its status.
+    """
+
+    id: str
+    ref: int
+    title: str
+    question: str
+    outcome: str
+    upstream_outcome: str
+    severity: str
+    status: str
+    reason: str
+    checks: tuple[Answer, ...]
+    flip: tuple[str, ...]
+    modules: tuple[str, ...]
+    owasp: tuple[str, ...]
+    nist: tuple[str, ...]
+    place: int
+
+    def fits(self, text: str) -> bool:
+        """Whether every word is in it, and every `status:`, `severity:` or `outcome:` term in that alone."""
+        return all(self._has(word) for word in text.lower().split())
+
+    def _has(self, word: str) -> bool:
+        term, _, wanted = word.partition(":")
+        if term in TERMS and wanted:
+            return wanted in str(getattr(self, term)).lower()
+        checks = (text for check in self.checks for text in (check.name, check.says, check.observed))
+        texts = (self.id, self.title, self.question, self.outcome, self.severity, self.status, self.reason)
+        return any(word in said.lower() for said in (*texts, *self.modules, *self.owasp, *self.nist, *checks))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A group of controls, and what it came to.
+
+    Args:
+        worst: the severity of the worst control that does not pass, or "".
+    """
+
+    id: str
+    title: str
+    score: float
+    worst: str
+
+    @property
+    def row(self) -> Row:
+        worst = f" · worst {self.worst}" if self.worst else ""
+        return Row((f"{self.title} · {100 * self.score:.1f} %{worst}",), "heading")
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """All controls, in the order of their outcomes."""
+
+    score: float
+    counts: Mapping[str, int]
+    blockers: int
+    outcomes: tuple[Outcome, ...]
+    controls: tuple[Graded, ...]
+
+    @property
+    def line(self) -> str:
+        """The score in one line."""
+        counted = " · ".join(f"{number} {status}" for status, number in self.counts.items())
+        blocked = f" · BLOCKED by {self.blockers} P0" if self.blockers else ""
+        return f"{100 * self.score:.1f} %  {counted}{blocked}"
+
+    @property
+    def tone(self) -> str:
+        return "error" if self.blockers else "warn" if self.score < 1 else "ok"
+
+    def rows(self, text: str) -> dict[int, Row]:
+        """The controls that fit a filter by their numbers from 1, below their outcomes by numbers below 0."""
+        rows: dict[int, Row] = {}
+        for group, outcome in enumerate(self.outcomes, 1):
+            fitting = {
+                number: control_row(control)
+                for number, control in enumerate(self.controls, 1)
+                if control.outcome == outcome.id and control.fits(text)
+            }
+            rows |= {-group: outcome.row, **fitting} if fitting else {}
+        return rows
+
+
+def scorecard(text: str) -> Scorecard:
+    """From what `sb harness audit --json` printed.
+
+    Raises:
+        CheckFailed: it is no such document.
+    """
+    try:
+        document = json.loads(text)
+        if document["format"] != FORMAT:
+            raise CheckFailed(f"the audit's document has format {document['format']}, not {FORMAT}")
+        outcomes = tuple(_outcome(one) for one in document["outcomes"])
+        controls = tuple(_graded(one, document["queue"]) for one in document["controls"])
+        counts = {status: int(document[status]) for status in _TONES}
+        return Scorecard(float(document["score"]), counts, len(document["blockers"]), outcomes, controls)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckFailed(f"the audit's document cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _outcome(said: Mapping[str, Any]) -> Outcome:
+    title = f"{said['number']}. {said['title']}"
+    return Outcome(str(said["id"]), title, float(said["score"]), said["worst"] or "")
+
+
+def _graded(said: Mapping[str, Any], queue: Sequence[str]) -> Graded:
+    values: dict[str, Any] = {name: str(said[name]) for name in _TEXTS}
+    values |= {name: tuple(map(str, said[name])) for name in _LISTS}
+    checks = tuple(Answer(**{name: one[name] for name in Answer.__annotations__}) for one in said["checks"])
+    place = queue.index(said["id"]) + 1 if said["id"] in queue else 0
+    return Graded(**values, ref=int(said["ref"]), checks=checks, place=place)
+
+
+def control_row(control: Graded) -> Row:
+    cells = (control.id, control.severity, control.status, control.title)
+    return Row(cells, _TONES.get(control.status, "error"))
+
+
+def control_document(control: Graded) -> list[Field]:
+    """Everything about a control, what it asks first."""
+    fields = [Field(f"{control.status}: {control.id} {control.title}"), Field("question", control.question)]
+    if control.reason:
+        fields.append(Field("why not", control.reason))
+    fields += [Field("checks"), *_check_fields(control.checks)]
+    if control.flip:
+        passes = control.status == "pass"
+        fields.append(Field(f"what would {'end the pass: any' if passes else 'make it pass: all'} of these"))
+        fields += [Field("", line) for line in control.flip]
+    fields += [
+        Field("where it belongs"),
+        Field("severity", control.severity),
+        Field("outcome", control.outcome),
+    ]
+    if control.upstream_outcome != control.outcome:
+        fields.append(Field("upstream outcome", control.upstream_outcome))
+    if control.place:
+        fields.append(Field("to be fixed as", f"number {control.place} of the queue"))
+    fields.append(Field("modules", "\n".join(control.modules)))
+    fields += [Field("OWASP", ", ".join(control.owasp)), Field("NIST", ", ".join(control.nist))]
+    return [*fields, Field("original number", str(control.ref))]
+
+
+def _check_fields(checks: Sequence[Answer]) -> Iterator[Field]:
+    for check in checks:
+        yield Field(f"{check.word}, {check.kind}", f"{check.name}: {check.says}")
+        yield Field("  observed", check.observed or "-")
