@@ -11,8 +11,8 @@ from sb.screens.state.document import Field
 from sb.screens.state.listing import Column, Row
 
 from sb.errors import CheckFailed
+from sb.kernel.harness_audit.grading import FORMAT
 
-FORMAT = 1
 CONTROL_COLUMNS = (Column("id", 5), Column("sev", 3), Column("status", 7), Column("control"))
 TERMS = ("status", "severity", "outcome")
 _TONES = {"pass": "ok", "partial": "warn", "fail": "error"}
@@ -196,4 +196,4 @@ def control_document(control: Graded) -> list[Field]:
 def _check_fields(checks: Sequence[Answer]) -> Iterator[Field]:
     for check in checks:
         yield Field(f"{check.word}, {check.kind}", f"{check.name}: {check.says}")
-        yield Field("  observed", check.observed or "-")
+        yield Field("  waits for", check.waits) if check.waits else Field("  observed", check.observed or "-")

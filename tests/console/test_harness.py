@@ -138,7 +138,7 @@ def test_the_control_under_the_cursor_is_shown_with_its_evidence_and_what_would_
         for said in (
             "ok, allow           unchanged: An unchanged contract executes.",
             "not built, also",
-            "observed          not built: sb.kernel.replay",
+            "waits for         sb.kernel.replay",
             "to be fixed as      number 7 of the queue",
             "OWASP               ASI04, ASI02",
             "NIST                GV 6.1, MG 3.1",
