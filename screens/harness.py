@@ -32,7 +32,9 @@ class HarnessScreen(Filtering):
     heading = "Harness audit"
     BINDINGS = bindings("harness")
     DEFAULT_CSS = """
-    HarnessScreen #score { height: 1; padding: 0 1; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
+    HarnessScreen #score {
+        height: 1; padding: 0 1; background: $surface; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis;
+    }
     HarnessScreen #score.-ok { color: $text-success; }
     HarnessScreen #score.-warn { color: $text-warning; }
     HarnessScreen #score.-error { color: $text-error; }

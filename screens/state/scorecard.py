@@ -10,6 +10,7 @@ from typing import Any
 from sb.screens.state.document import Field
 from sb.screens.state.listing import Column, Row
 
+from sb.audit.scorecard import percent
 from sb.errors import CheckFailed
 from sb.kernel.harness_audit.grading import FORMAT
 
@@ -95,8 +96,8 @@ class Outcome:
 
     @property
     def row(self) -> Row:
-        worst = f" · worst {self.worst}" if self.worst else ""
-        return Row((f"{self.title} · {100 * self.score:.1f} %{worst}",), "heading")
+        worst = f" · {self.worst} open" if self.worst else ""
+        return Row((f"{self.title} · {percent(self.score)}{worst}",), "heading")
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,10 @@ class Scorecard:
 
     @property
     def line(self) -> str:
-        """The score in one line."""
+        """The score in one line, as `sb harness audit` begins."""
         counted = " · ".join(f"{number} {status}" for status, number in self.counts.items())
         blocked = f" · BLOCKED by {self.blockers} P0" if self.blockers else ""
-        return f"{100 * self.score:.1f} %  {counted}{blocked}"
+        return f"{percent(self.score)}  {counted}{blocked}"
 
     @property
     def tone(self) -> str:
@@ -177,7 +178,9 @@ def control_document(control: Graded) -> list[Field]:
     fields += [Field("checks"), *_check_fields(control.checks)]
     if control.flip:
         passes = control.status == "pass"
-        fields.append(Field(f"what would {'end the pass: any' if passes else 'make it pass: all'} of these"))
+        fields.append(
+            Field("it stays passed while each of these holds" if passes else "it passes once these hold")
+        )
         fields += [Field("", line) for line in control.flip]
     fields += [
         Field("where it belongs"),

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,10 @@ from sb.screens.state.scorecard import Scorecard, control_document, scorecard
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from sb.audit.running import audit
+from sb.audit.scorecard import verdict
 from sb.errors import CheckFailed
+from sb.kernel.harness_audit import load_catalogue
 from tests.console.conftest import FRAME_S, HOSTILE, Agents, Console
 from tests.console.graded import document
 from tests.console.test_safety import FORBIDDEN
@@ -73,9 +77,9 @@ def card() -> Scorecard:
     return scorecard(json.dumps(document()))
 
 
-async def holds(console: Console, condition: Any) -> None:
+async def holds(console: Console, condition: Callable[[], object], within_s: float = 10) -> None:
     """Wait until it holds, also while an audit is under way."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + within_s
     while not condition():
         await asyncio.sleep(FRAME_S)
         assert time.monotonic() < end, "it did not come to that:\n" + console.text()
@@ -153,8 +157,8 @@ def test_a_pass_says_what_would_end_it_and_a_failure_what_would_make_it_pass(car
         control.id: [field.name for field in control_document(control) if field.value is None]
         for control in card.controls
     }
-    assert "what would make it pass: all of these" in said["HA-01"]
-    assert "what would end the pass: any of these" in said["HA-05"]
+    assert "it passes once these hold" in said["HA-01"]
+    assert "it stays passed while each of these holds" in said["HA-05"]
 
 
 @pytest.mark.parametrize(
@@ -294,6 +298,34 @@ def test_an_audit_that_gives_no_grades_is_said_on_the_screen_and_r_tries_again(
         assert "HA-01" in console.text(), "the former grades stay"
 
     console(script, (120, 40))
+
+
+def test_the_real_audit_is_shown_whatever_this_home_says(
+    agents: Agents, console: Console, home: Path
+) -> None:
+    (home / "config.yaml").write_text("nonsense: [", encoding="utf-8")
+    before = sorted(home.rglob("*"))
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "6")
+        console.app.simulate_key("h")
+        await holds(console, lambda: isinstance(console.app.screen, HarnessScreen))
+        screen = console.app.screen
+        assert isinstance(screen, HarnessScreen)
+        await holds(console, lambda: screen.card or screen.trouble, within_s=60)
+        await console.shows(pilot, "HA-01")
+        assert screen.card is not None
+        assert screen.card.line in console.text()
+        assert [one.id for one in screen.card.controls] == [one.id for one in load_catalogue().controls]
+        assert len([key for key in screen.rows.listing.keys if key > 0]) == 40
+
+    console(script)
+    assert sorted(home.rglob("*")) == before
+
+
+def test_the_score_reads_as_the_command_says_it() -> None:
+    report = audit([one for one in load_catalogue().controls if one.id in ("HA-01", "HA-12")])
+    assert scorecard(json.dumps(report.to_dict())).line == verdict(report)
 
 
 def test_an_interpreter_that_is_gone_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
