@@ -103,7 +103,7 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
         start = 0
         while start == 0 or start < len(line):
             end = start + width
-            space = line.rfind(" ", start + 2 * width // 3, end) + 1
+            space = line.rfind(" ", start + width // 2, end) + 1
             if space and end < len(line):
                 end = space
             yield line[start:end]
