@@ -25,7 +25,7 @@ class DocumentView(Reading, ScrollView, can_focus=True):
     DocumentView { height: 1fr; background: $surface; overflow-x: hidden; scrollbar-size-vertical: 1; }
     DocumentView .document-view--name { color: $text-primary; }
     DocumentView .document-view--heading { text-style: bold; color: $text-accent; }
-    DocumentView .document-view--muted { color: $text-muted; }
+    DocumentView .document-view--muted { color: $foreground; text-style: dim; }
     DocumentView .document-view--before { color: $text-error; }
     DocumentView .document-view--after { color: $text-success; }
     """

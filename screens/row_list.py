@@ -35,12 +35,12 @@ class RowList(ScrollView, can_focus=True):
     }
     DEFAULT_CSS = """
     RowList { height: 1fr; background: $surface; overflow-x: hidden; scrollbar-size-vertical: 1; }
-    RowList .row-list--titles { color: $text-muted; text-style: bold; }
+    RowList .row-list--titles { color: $foreground; text-style: bold; }
     RowList .row-list--heading { text-style: bold; color: $text-primary; }
     RowList .row-list--ok { color: $text-success; }
     RowList .row-list--warn { color: $text-warning; text-style: bold; }
     RowList .row-list--error { color: $text-error; text-style: bold; }
-    RowList .row-list--muted { color: $text-muted; }
+    RowList .row-list--muted { color: $foreground; text-style: dim; }
     RowList .row-list--cursor { background: $block-cursor-blurred-background; }
     RowList:focus .row-list--cursor {
         background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold;

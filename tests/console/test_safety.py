@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.style import Style
 from sb.screens.app import ConsoleApp
+from sb.screens.document_view import DocumentView
 from sb.screens.row_list import RowList
 from sb.screens.state.listing import Row
 from sb.screens.state.plain import PLAIN
@@ -273,3 +275,34 @@ def test_every_theme_and_no_colour_at_all_can_be_read(
     monkeypatch.delenv("NO_COLOR", raising=False)
     console(script)
     assert len(set(texts)) == 1, "colours say nothing that the text does not"
+
+
+def test_every_kind_of_line_stands_out_from_its_background_in_both_themes(
+    agents: Agents, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        for _ in ("dark", "light"):
+            for view in (console.app.screen.query_one(RowList), console.app.screen.query_one(DocumentView)):
+                for name in view.COMPONENT_CLASSES:
+                    style = view.rich_style + view.get_component_rich_style(name, partial=True)
+                    assert contrast(style) > 3, (name, style)
+            await console.press(pilot, "T")
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    console(script)
+
+
+def contrast(style: Style) -> float:
+    """Of text to what is behind it, as WCAG 2 computes it."""
+    assert style.color is not None
+    assert style.bgcolor is not None
+    dark, light = sorted(_luminance(color.get_truecolor()) for color in (style.color, style.bgcolor))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(color: Sequence[int]) -> float:
+    red, green, blue = (
+        part / 255 / 12.92 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in color
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
