@@ -90,7 +90,7 @@ class HarnessScreen(Filtering):
 
     def _show(self, card: Scorecard) -> None:
         self.card, self._graded_at = card, self.console_app.time_of_day()
-        self.filter_changed()
+        self._show_rows()
         self.show_status()
 
     def failed(self, error: BaseException) -> None:
@@ -109,6 +109,11 @@ class HarnessScreen(Filtering):
             self.workers.cancel_group(self, "audit")
 
     def filter_changed(self) -> None:
+        self._show_rows()
+        if self.filter_text:
+            self.rows.action_first()  # not on what the first letters happened to find
+
+    def _show_rows(self) -> None:
         if self.card is not None:
             rows = self.card.rows(self.filter_text)
             self.rows.put(rows)

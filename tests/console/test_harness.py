@@ -54,7 +54,9 @@ class Child:
             "    raise SystemExit(130)\n"
             "signal.signal(signal.SIGINT, ended)\n"
             f"with open({str(self.started)!r}, 'a') as started: started.write(f'{{os.getpid()}} ')\n"
-            f"while {waits} and not os.path.exists({str(self.go_on)!r}): time.sleep(0.01)\n"
+            f"for _ in range(3_000 * {waits}):\n"  # at most half a minute, whoever forgets it
+            f"    if os.path.exists({str(self.go_on)!r}): break\n"
+            "    time.sleep(0.01)\n"
             f"print(open({str(self.printed)!r}).read())\n"
             f"print({says!r}, file=sys.stderr)\n"
             f"raise SystemExit({code})\n"
@@ -190,13 +192,21 @@ def test_the_filter_is_live_says_how_much_fits_and_escape_clears_it(
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "6", "h")
+        await type_filter(console, pilot, "charter")
+        assert "1 of 15 · filter: " in console.text()
+        assert "fail: HA-06" in console.text()
         await type_filter(console, pilot, "status:partial")
-        assert "3 of 15 · filter: " in console.text()
+        await console.shows(pilot, "3 of 15 · filter: ")
         assert "partial: HA-03" in console.text()
         await type_filter(console, pilot, "nowhere")
         await console.shows(pilot, "No control fits.")
         assert console.app.screen.query_one(DocumentView).fields == []
+        await type_filter(console, pilot, "outcome:policy")
+        await console.shows(pilot, "5 of 15 · filter: ")
+        await console.press(pilot, "enter", "j")
+        assert "pass: HA-07" in console.text()
         await console.press(pilot, "escape")
+        assert "pass: HA-07" in console.text(), "what was found stays under the cursor"
         await console.shows(pilot, "15 graded at 08:00:00")
         assert len(child.pids) == 1, "a filter asks nobody again"
 
