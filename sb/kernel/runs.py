@@ -29,6 +29,7 @@ class Run:
         first: number of its first event.
         state: open until its end is on record, which a caller need not have marked.
         error: what it ended with, if it failed.
+        host, project, session: the program, project and session that it belongs to, as far as it said.
     """
 
     first: int
@@ -40,6 +41,9 @@ class Run:
     started_at: int
     last_at: int
     events: int
+    host: str = ""
+    project: str = ""
+    session: str = ""
 
 
 def first_events(log: EventLog, *, after: int = 0) -> array[int]:
@@ -75,9 +79,11 @@ def runs_at(log: EventLog, firsts: Sequence[int]) -> dict[int, Run]:
         if last.kind == RUN_FINISHED:
             error = str((last.payload or {}).get("error", ""))
             state = RunState.FAILED if error else RunState.FINISHED
-        intent = str((event.payload or {}).get("intent", ""))
+        said = event.payload or {}
+        intent = str(said.get("intent", ""))
+        where = [str(said.get(name, "")) for name in ("host", "project", "session_id")]
         runs[first] = Run(
-            first, run_id, event.subject.agent, intent, state, error, event.at, last.at, int(count)
+            first, run_id, event.subject.agent, intent, state, error, event.at, last.at, int(count), *where
         )
     return runs
 

@@ -36,6 +36,8 @@ _BLOCKED_BY_POLICY = {
     "approval_refused",
 }
 
+WHERE_FROM = ("host", "project")  # of a run's metadata: the program and the project that it belongs to
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -101,6 +103,11 @@ class Recorder:
         with self.log.write() as write:
             self._announce(write, ctx)
 
+    def continue_run(self, ctx: RunContext) -> None:
+        """A run of which the log has something, from another process, does not start again."""
+        if self.log.database.query("SELECT 1 FROM events WHERE run_id = ? LIMIT 1", (ctx.run_id,)):
+            ctx.__dict__.setdefault("_announced_in", set()).add(self.log.database_id)
+
     def run_finished(self, ctx: RunContext, error: str = "") -> None:
         facts = {"budget": ctx.budget.to_dict(), "elapsed_ms": _milliseconds(ctx.elapsed_ms())}
         with self.log.write() as write:
@@ -120,6 +127,7 @@ class Recorder:
             "budget": ctx.budget.to_dict(),
         }
         said = {"intent": ctx.intent, "session_id": ctx.session_id, "user_sid": ctx.user_sid}
+        said |= {name: str(ctx.metadata[name]) for name in WHERE_FROM if ctx.metadata.get(name)}
         write.append(RUN_STARTED, said, _run_subject(ctx), facts)
         announced.add(self.log.database_id)
         write.undo.append(lambda: announced.discard(self.log.database_id))
