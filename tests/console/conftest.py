@@ -12,6 +12,7 @@ import pytest
 from sb.screens.app import ConsoleApp
 from sb.screens.dialogs import PassphraseScreen
 from sb.screens.state.records import Records
+from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 
 from sb.config import current_config
@@ -98,6 +99,7 @@ class Console:
 
     def text(self) -> str:
         """What is on screen, line by line."""
+        visible_screen_stack.set(self.app._background_screens)  # or a dialog keeps a blank behind it
         strips = self.app.screen._compositor.render_strips()
         return "\n".join(strip.text.rstrip() for strip in strips)
 
