@@ -7,6 +7,12 @@ import sys
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    if sys.argv[1:2] == [
+        "hook"
+    ]:  # on every tool call of a person's agent: nothing of the command line is loaded
+        from sb.hooks.main import main as answer
+
+        return answer(sys.argv[2:])
     from sb.cli import run
 
     sys.exit(run(sys.argv[1:]))

@@ -15,6 +15,8 @@ from typing import Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import ConfigError
+from sb.hosted.contracts import register_hosted
+from sb.hosted.files import HostedFiles
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
@@ -36,7 +38,7 @@ from sb.kernel.run_context import RunBudget, SafetyMode
 from sb.kernel.telemetry import Telemetry
 from sb.kernel.tooling.executor import ToolExecutor
 from sb.kernel.tooling.permissions import ToolPolicy
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.tooling.registry import SHIPPED, ToolRegistry
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.state import EventLog
 from sb.store.anchor import Anchor
@@ -185,10 +187,10 @@ def _digest_key(path: Path) -> bytes:
         fresh.unlink(missing_ok=True)
 
 
-def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]]:
+def open_registry(config: Config, *, others: bool = True) -> tuple[ToolRegistry, tuple[LoadFailure, ...]]:
     """The shipped tools, those of others, and the agents of the configuration; needs no database."""
     registry = shipped_registry(config)
-    failures = load_third_party(registry, config.tools)
+    failures = load_third_party(registry, config.tools) if others else []
     for name, agent in config.agents.items():
         registry.register_agent(
             AgentCapabilities(
@@ -203,15 +205,21 @@ def open_registry(config: Config) -> tuple[ToolRegistry, tuple[LoadFailure, ...]
 def shipped_registry(config: Config) -> ToolRegistry:
     """The tools that come with this version, and no others."""
     registry = ToolRegistry(config.home.folder)
-    register_builtin(
-        registry,
-        config.files,
-        config.http,
-        config.shell,
-        KeptStore(config.home.kept, config.files.keep_max_bytes),
-        [config.home.folder, *database_files(config.database), config.operators.file],
-    )
+    kept = KeptStore(config.home.kept, config.files.keep_max_bytes)
+    register_builtin(registry, config.files, config.http, config.shell, kept, protected(config))
+    with registry.source(SHIPPED):
+        register_hosted(registry, hosted_files(config))
     return registry
+
+
+def hosted_files(config: Config) -> HostedFiles:
+    """The files that hosts of coding agents change."""
+    return HostedFiles(KeptStore(config.home.kept, config.files.keep_max_bytes), protected(config))
+
+
+def protected(config: Config) -> list[Path]:
+    """What no tool and no host may touch, wherever it is."""
+    return [config.home.folder, *database_files(config.database), config.operators.file]
 
 
 def open_approvals(config: Config, log: EventLog) -> Approvals:
@@ -261,12 +269,14 @@ def open_runtime(
     clock: Clock = SYSTEM_CLOCK,
     ids: Ids = SYSTEM_IDS,
     tracer_provider: Any = None,
+    others: bool = True,
 ) -> Runtime:
     """Everything, wired; database and folders are made where they are missing.
 
     Args:
         config: by default that of this process.
         tracer_provider: an OpenTelemetry provider of spans; by default the one of the process.
+        others: load the tools of others too, which takes time.
 
     Raises:
         ConfigError: the configuration is wrong.
@@ -277,7 +287,7 @@ def open_runtime(
     database = open_database(config.database, clock=clock, ids=ids)
     try:
         log = _log(config, database, clock, ids, _digest_key(config.home.digest_key))
-        registry, failures = open_registry(config)
+        registry, failures = open_registry(config, others=others)
         authority = open_authority(config, log)
         baselines = open_baselines(config, log, authority)
         reversals = open_baselines(config, log, authority, REVERSAL)

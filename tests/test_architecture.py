@@ -21,9 +21,10 @@ LAYERS = (
     ("sb.store",),
     ("sb.kernel", "sb.decisions", "sb.contracts", "sb.state"),
     ("sb.context_packs", "sb.tools"),
+    ("sb.hosted",),
     ("sb.runtime",),
     ("sb.audit", "sb.demo", "sb.demo_shop", "sb.doctor"),
-    ("sb.cli", "sb.__main__", "sb.commands", "sb.screens"),
+    ("sb.cli", "sb.__main__", "sb.commands", "sb.hooks", "sb.screens"),
 )
 
 

@@ -158,6 +158,36 @@ class Kill:
 
 
 @dataclass(frozen=True)
+class Hooks:
+    """Coding agents whose hosts ask before each call (`sb install`)."""
+
+    approval: str = setting(
+        "queue",
+        kinds.choice("queue", "ask"),
+        "What becomes of a call that needs a person: queue refuses it until somebody has approved it here, ask lets "
+        "hosts that can ask their own person at once (others queue).",
+        narrow=stricter("ask", "queue"),
+    )
+    unjudged: str = setting(
+        "reads",
+        kinds.choice("all", "reads", "none"),
+        "Which calls go on when they cannot be judged, because the database or the configuration cannot be used.",
+        narrow=stricter("all", "reads", "none"),
+    )
+    deadline_seconds: int = setting(
+        20,
+        kinds.integer(1, 300),
+        "Seconds after which a call that is not judged yet counts as one that cannot be.",
+    )
+    read_only: tuple[str, ...] = setting(
+        (),
+        kinds.listing(kinds.text("a pattern of a host's tool names, such as mcp__github__get_*")),
+        "Tools of hosts, and of MCP servers, that only read, as patterns of their names.",
+        example='["mcp__github__get_*"]',
+    )
+
+
+@dataclass(frozen=True)
 class Operators:
     """Who may decide."""
 
@@ -271,6 +301,7 @@ class Config:
     approvals: Approvals = field(default_factory=Approvals)
     irreversibility: Irreversibility = field(default_factory=Irreversibility)
     kill: Kill = field(default_factory=Kill)
+    hooks: Hooks = field(default_factory=Hooks)
     operators: Operators = field(default_factory=Operators)
     audit: Audit = field(default_factory=Audit)
     telemetry: Telemetry = field(default_factory=Telemetry)

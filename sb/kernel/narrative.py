@@ -172,6 +172,8 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
     if phase == "refused":
         word = _refusal_word(event, payload)
         return f"{word} {call}: {payload.get('reason', '')}"
+    if payload.get("state") == "unreported":
+        return f"unreported {event.subject.tool_id}: its host did not say that it ran"
     changed = " (its contract has changed)" if payload.get("tool_contract_mismatch") else ""
     if payload.get("code"):
         word = "IN DOUBT" if payload.get("state") == "in_doubt" else "failed"

@@ -80,6 +80,10 @@ class ApprovalGate:
         else:
             self._queue(call)
 
+    def host_may_ask(self, call: ToolCall) -> bool:
+        """Whether the yes of a person whom nothing identifies is enough for the call."""
+        return self._needed(call) == 1 and not self.approvals.authority.enrolled()
+
     def use(self, write: LogWrite, call: ToolCall) -> None:
         """Use the approval or grant in the transaction of the call's intent.
 

@@ -26,6 +26,7 @@ from sb.kernel.tooling.recorder import Recorder
 from sb.kernel.tooling.registry import IDEMPOTENCY_KEY, ToolRegistry, accepts_key
 from sb.text import human_bytes, nearest
 
+PERFORMED_BY_HOST = "performed_by_host"  # in a contract's metadata
 RECOVERY = "recovery"  # the agent whose calls undo what others did
 
 
@@ -91,6 +92,13 @@ class Admission:
             release(call)
             reason = f"denied because a check failed: {type(error).__name__}: {error}"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "check_failed") from error
+
+    def describe(self, call: ToolCall, args: Any) -> None:
+        """Fill in what the record of a call says of it, without judging it; raises Refused where it cannot be."""
+        self._look_up(call)
+        self._freeze(call, args)
+        call.secrets = secrets_in(call.spec, call.args)
+        self._check_contract(call)
 
     def refusal(self, call: ToolCall) -> str:
         """Why contract or policy would refuse this call now, whoever agrees to it; "" if they would not."""
@@ -228,6 +236,9 @@ class Admission:
         call.reserved = True
 
     def _locate(self, call: ToolCall) -> None:
+        if bool(call.spec.metadata.get(PERFORMED_BY_HOST)) != bool(call.performed_by):
+            reason = f"{call.tool_id} is performed by " + ("this program" if call.performed_by else "a host")
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, f"{reason}, and by nobody else", "performed_by")
         call.fn = call.override_fn if call.override_fn is not None else call.tool.fn
         call.accepts_key = call.tool.accepts_key if call.override_fn is None else accepts_key(call.fn)
         if call.accepts_key and IDEMPOTENCY_KEY in call.args:
@@ -245,7 +256,9 @@ class Admission:
         if call.reasons:
             self.recorder.refuse_killed(call)
             self.recorder.refuse_known_step(call)
-            self.gate.require(call)
+            call.host_asks = call.host_asks and self.gate.host_may_ask(call)
+            if not call.host_asks:
+                self.gate.require(call)
 
 
 def release(call: ToolCall) -> None:

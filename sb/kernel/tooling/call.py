@@ -104,6 +104,8 @@ class ToolCall:
         mutation_id: names what it changed.
         identity: what makes it this step and no other; only calls with side effects have one.
         secrets: texts that may appear nowhere, longest first.
+        performed_by: the host that makes the call itself, or "" for one that is made here.
+        host_asks: the host asks its own person, which takes the place of an approval.
     """
 
     ctx: RunContext
@@ -137,6 +139,8 @@ class ToolCall:
     reach: float | None = None
     debt: tuple[RiskDimension, float] | None = None
     mutation_id: str = ""
+    performed_by: str = ""
+    host_asks: bool = False
     _subject: Subject | None = None
 
     def found(self, tool: RegisteredTool) -> None:

@@ -37,8 +37,7 @@ class Consequences:
         """
         if self.mode is Reversibility.OFF or not call.can_be_in_doubt or call.recovery is not None:
             return
-        call.way_back = call.tool.reversal
-        call.bound = True
+        self.bind(call)
         enforced = self.mode is Reversibility.ENFORCE
         value = _value(call, strict=enforced)
         limit = call.way_back.blast_radius
@@ -49,6 +48,12 @@ class Consequences:
                 raise Refused(ToolErrorCode.BUDGET_EXCEEDED, reason, "blast_radius")
             call.reach = value
         self._charge(call, value, asks=enforced)
+
+    def bind(self, call: ToolCall) -> None:
+        """Let the outcome of the call keep its way back."""
+        if self.mode is not Reversibility.OFF and call.can_be_in_doubt:
+            call.way_back = call.tool.reversal
+            call.bound = True
 
     def _charge(self, call: ToolCall, value: float, *, asks: bool) -> None:
         reversal_class = call.way_back.class_of(call.args)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sb.errors import SBError
@@ -28,6 +28,7 @@ from sb.kernel.tooling.admission import Admission, ContractEnforcement, release
 from sb.kernel.tooling.attempts import Attempts
 from sb.kernel.tooling.call import RecoveryCall, Refused, ToolCall
 from sb.kernel.tooling.consequence import Consequences, give_back
+from sb.kernel.tooling.external import ExternalCalls
 from sb.kernel.tooling.intents import Intent, Intents, IntentState, KnownStep
 from sb.kernel.tooling.permissions import ToolPolicy
 from sb.kernel.tooling.recorder import Outcome, Recorder, safe_message
@@ -215,6 +216,11 @@ class ToolExecutor:
     def execute_batch(self, ctx: RunContext, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[ToolResult]:
         """Run (tool id, arguments) pairs one after the other; a failed one does not stop those after it."""
         return [self.execute(ctx, tool_id, args) for tool_id, args in calls]
+
+    @cached_property
+    def external(self) -> ExternalCalls:
+        """Calls that another program performs."""
+        return ExternalCalls(self._admission, self._recorder, self._ids)
 
     @property
     def mutations(self) -> MutationStore:

@@ -23,6 +23,7 @@ from sb.state import EVENT_COLUMNS, Event, EventLog, LogWrite, Subject
 from sb.store import driver
 
 HOST = socket.gethostname()
+EXTERNAL = "external"  # the owner of a call that another program performs begins with it
 LEAVES_NOTHING = ""  # an intent's reversal, where it does not matter whether the call happened
 _live: set[tuple[str, int]] = set()  # (database id, intent) of the calls that this process is running
 
@@ -32,6 +33,7 @@ class IntentState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     IN_DOUBT = "in_doubt"
+    UNREPORTED = "unreported"
 
 
 @dataclass(frozen=True)
@@ -157,10 +159,12 @@ class Intents:
         *,
         reversal: str | None = None,
         reverses: int | None = None,
+        performed_by: str = "",
     ) -> None:
         """Record that a call is about to run.
 
         Args:
+            performed_by: the host that makes it, if this process does not.
             deadline: microseconds since the epoch after which it cannot be running any more.
             reversal, reverses: see Intent.
         """
@@ -176,12 +180,14 @@ class Intents:
                 step.key,
                 step.args_digest,
                 step.idempotency_key,
-                self._owner,
+                f"{EXTERNAL}:{performed_by}" if performed_by else self._owner,
                 deadline,
                 reversal,
                 reverses,
             ),
         )
+        if performed_by:
+            return
         known = (self._log.database_id, event_id)
         _live.add(known)
         write.undo.append(lambda: _live.discard(known))
@@ -230,6 +236,20 @@ class Intents:
             )
         return True
 
+    def said(self, intent: Intent) -> dict[str, Any]:
+        """What the event that announced a call says; {} once that was pruned."""
+        rows = self._log.database.query(f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?", (intent.id,))
+        return (self._log.event(rows[0]).payload or {}) if rows else {}
+
+    def announced_in(self, run_id: str) -> list[Intent]:
+        """The calls of a run that another program performs and that have not ended, oldest first."""
+        rows = self._log.database.query(
+            f"SELECT {INTENT_COLUMNS} FROM intents WHERE run_id = ? AND state = 'started' ORDER BY id",
+            (run_id,),
+        )
+        found = [intent_of(row) for row in rows]
+        return [intent for intent in found if intent.owner.startswith(f"{EXTERNAL}:")]
+
     def in_doubt(self) -> list[Intent]:
         """Calls of which nobody knows whether they happened, oldest first; those of dead processes included."""
         return [intent for intent in self._all() if not self._is_running(intent)]
@@ -246,6 +266,12 @@ class Intents:
         now = int(self._log.clock.now() * 1e6)
         return intent.state is IntentState.STARTED and not self._orphaned(intent, now)
 
+    @staticmethod
+    def still_started(execute: Callable[..., driver.Cursor], intent_id: int) -> bool:
+        """Whether nothing is known yet of how a call ended."""
+        row = execute("SELECT state FROM intents WHERE id = ?", (intent_id,)).fetchone()
+        return bool(row and row[0] == IntentState.STARTED)
+
     def settle_orphans(self) -> int:
         """Move the started calls of dead processes to in doubt, each with an event; returns how many.
 
@@ -259,7 +285,7 @@ class Intents:
         if now > intent.deadline:
             return True
         host, _, pid = intent.owner.rpartition(":")
-        if host != HOST:
+        if host != HOST or intent.owner.startswith(f"{EXTERNAL}:"):
             return False
         if pid == str(os.getpid()):
             return (self._log.database_id, intent.id) not in _live
@@ -268,7 +294,7 @@ class Intents:
     def _settle(self, intent: Intent) -> bool:
         subject = Subject(intent.run_id, "", intent.agent, intent.tool_id, intent.call_id)
         with self._log.write() as write:
-            if not _still_started(write.execute, intent.id):
+            if not self.still_started(write.execute, intent.id):
                 return False  # its outcome came after all, or another process was faster
             why = "the process that ran it ended without an outcome"
             if intent.reversal == LEAVES_NOTHING:
@@ -291,8 +317,3 @@ def process_lives(pid: str) -> bool:
     except PermissionError:
         return True  # it lives, under another user
     return True
-
-
-def _still_started(execute: Callable[..., driver.Cursor], intent_id: int) -> bool:
-    row = execute("SELECT state FROM intents WHERE id = ?", (intent_id,)).fetchone()
-    return bool(row and row[0] == IntentState.STARTED)

@@ -23,7 +23,15 @@ from sb.kernel.reversibility import Done, MutationStore, begun, sources_of
 from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
 from sb.kernel.tooling.call import Refused, ToolCall
-from sb.kernel.tooling.intents import LEAVES_NOTHING, Intents, IntentState, KeptStep, KnownStep, step_of
+from sb.kernel.tooling.intents import (
+    LEAVES_NOTHING,
+    Intent,
+    Intents,
+    IntentState,
+    KeptStep,
+    KnownStep,
+    step_of,
+)
 from sb.kernel.tooling.permissions import PolicyAction
 from sb.state import EventLog, LogWrite, Subject
 from sb.store import driver
@@ -180,8 +188,7 @@ class Recorder:
         step = call.identity = step_of(call.subject, call.step, call.args_digest)
         facts = {"phase": "intent", "idempotency_key": step.idempotency_key, **self._facts(call)}
         if call.reasons:
-            facts |= {"approval_id": call.approval_id} if call.approval_id else {"grant_id": call.grant_id}
-            facts |= _approval_rules(call)
+            facts |= _agreed_by(call) | _approval_rules(call)
         said = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE or bool(call.approval_id)
         with self.log.write(power=self._power or irreversible) as write:
@@ -192,7 +199,7 @@ class Recorder:
             self._meet(write, call)
             if call.recovery is not None:
                 call.recovery.claim(write, call)
-            if call.reasons:
+            if call.reasons and not call.host_asks:
                 self._gate.use(write, call)
             reversal = None if call.can_be_in_doubt else LEAVES_NOTHING
             if call.bound:
@@ -203,7 +210,14 @@ class Recorder:
             deadline = int((self.log.clock.now() + deadline_s) * 1e6)
             reverses = None if call.recovery is None else call.recovery.reverses or None
             self.intents.open(
-                write, event_id, call.subject, step, deadline, reversal=reversal, reverses=reverses
+                write,
+                event_id,
+                call.subject,
+                step,
+                deadline,
+                reversal=reversal,
+                reverses=reverses,
+                performed_by=call.performed_by,
             )
         return event_id
 
@@ -296,6 +310,25 @@ class Recorder:
                 call.recovery.settle(write, call, state)
         return state
 
+    def unreported(self, intent: Intent, *, happened: bool) -> None:
+        """Record that nobody will say any more how an announced call ended.
+
+        Args:
+            happened: its effect is there, or may be.
+        """
+        subject = Subject(intent.run_id, "", intent.agent, intent.tool_id, intent.call_id)
+        with self.log.write() as write:
+            if not self.intents.still_started(write.execute, intent.id):
+                return  # its report came after all
+            if happened:
+                cause = "its host did not report it, and its effect is there"
+                write.append(TOOL_DISPATCH, {}, subject, {"phase": "in_doubt", "cause": cause})
+                self.intents.close(write, intent.id, IntentState.IN_DOUBT)
+            else:
+                state = IntentState.UNREPORTED
+                write.append(TOOL_DISPATCH, {}, subject, {"phase": "outcome", "state": state})
+                self.intents.close(write, intent.id, state)
+
     def _bind(
         self, write: LogWrite, call: ToolCall, outcome: Outcome, said: dict[str, Any], facts: dict[str, Any]
     ) -> int:
@@ -334,6 +367,13 @@ class Recorder:
             result = redact_json(scrub(outcome.value, call.secrets))
         error = "" if outcome.code is None else f"{outcome.code}: {outcome.message}"
         return KeptStep(call.identity, result, error)
+
+
+def _agreed_by(call: ToolCall) -> dict[str, Any]:
+    """What stands for the agreement of a person."""
+    if call.host_asks:
+        return {"asked_by": call.performed_by}
+    return {"approval_id": call.approval_id} if call.approval_id else {"grant_id": call.grant_id}
 
 
 def _approval_rules(call: ToolCall) -> dict[str, list[str]]:

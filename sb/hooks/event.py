@@ -1,0 +1,114 @@
+"""What does a host say, and what is it answered, whichever host it is?"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+from sb.kernel.contracts import SafetyClass
+
+
+class Moment(StrEnum):
+    """What an event is about; OTHER needs nothing."""
+
+    BEFORE = "before"  # a call is about to be made
+    AFTER = "after"  # it was made
+    FAILED = "failed"
+    BATCH = "batch"  # all calls of one turn of the model have ended
+    PROMPT = "prompt"  # the person said something: the turn before is over
+    SESSION_STARTED = "session_started"
+    SESSION_ENDED = "session_ended"
+    STOP = "stop"  # the turn is over
+    OTHER = "other"
+
+
+class NativeCall(NamedTuple):
+    """A call as the host tells of it.
+
+    Args:
+        use_id: the host's own id of the call; "" where it has none.
+        response: what the call gave; None where it is not told.
+        error: why it failed, or "". interrupted: it was cut short.
+        ms: milliseconds that it took, 0 where it is not told.
+    """
+
+    tool: str
+    args: dict[str, Any]
+    use_id: str = ""
+    response: Any = None
+    error: str = ""
+    interrupted: bool = False
+    ms: float = 0.0
+
+
+class HookEvent(NamedTuple):
+    """One event of a host's session.
+
+    Args:
+        host: who sent it. name: as the host calls it.
+        agent_id: the subagent, "" for the session's own agent.
+        note: what the session's record says of it, such as why it started.
+    """
+
+    host: str
+    name: str
+    moment: Moment
+    session_id: str
+    cwd: str
+    calls: tuple[NativeCall, ...] = ()
+    agent_id: str = ""
+    note: str = ""
+
+
+class GovernedCall(NamedTuple):
+    """A host's call under one of our contracts.
+
+    Args:
+        safety_class: what is thought of it before anything is judged.
+        refused: why no agent may make it at all, or "".
+        paths: the files that it changes.
+    """
+
+    tool_id: str
+    args: dict[str, Any]
+    safety_class: SafetyClass
+    refused: str = ""
+    paths: tuple[str, ...] = ()
+
+
+class Decision(StrEnum):
+    """NONE is no opinion: the host goes on as it would without us, with the person's own rules and prompts."""
+
+    NONE = "none"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Verdict(NamedTuple):
+    """What the host is told; `reason` says it to the model and to the person."""
+
+    decision: Decision = Decision.NONE
+    reason: str = ""
+
+
+class Answer(NamedTuple):
+    """What the process prints, and its exit code."""
+
+    stdout: str = ""
+    stderr: str = ""
+    code: int = 0
+
+
+class Adapter(Protocol):
+    """One host: a module with these names."""
+
+    HOST: str
+    CAN_ASK: bool
+
+    def sent(self, payload: dict[str, Any]) -> bool:
+        """Whether this host sent it, by its fields."""
+        ...
+
+    def read(self, payload: dict[str, Any]) -> HookEvent: ...
+
+    def answer(self, event: HookEvent, verdict: Verdict) -> Answer: ...

@@ -1,0 +1,155 @@
+"""What does the kernel say of a host's event, and what does it put on record?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sb.canonical import NotCanonical, canonical_bytes
+from sb.config import Config
+from sb.hooks.event import Adapter, Decision, GovernedCall, HookEvent, Moment, NativeCall, Verdict
+from sb.hooks.project import context_of
+from sb.hooks.translation import Surroundings, govern
+from sb.hosted.files import HostedFiles
+from sb.kernel.contracts import SafetyClass, ToolResult
+from sb.kernel.tooling.external import Report
+from sb.kernel.tooling.intents import Intent
+from sb.runtime import Runtime, hosted_files, open_runtime, protected
+
+MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
+_TURN_OVER = (Moment.BATCH, Moment.PROMPT, Moment.STOP, Moment.SESSION_ENDED)
+
+
+def matters(event: HookEvent) -> bool:
+    """Whether anything has to be judged or recorded; the database is not opened for anything else."""
+    return event.moment is not Moment.OTHER and bool(event.session_id)
+
+
+def surroundings(config: Config, event: HookEvent, files: HostedFiles | None = None) -> Surroundings:
+    """What the calls of an event are seen against."""
+    cwd = Path(event.cwd) if os.path.isabs(event.cwd) else Path("/")
+    return Surroundings(
+        cwd,
+        Path(os.path.expanduser("~")),
+        protected(config),
+        config.hooks.read_only,
+        files.too_large if files else lambda paths: False,
+    )
+
+
+def judge(config: Config, adapter: Adapter, event: HookEvent) -> Verdict:
+    """Judge a call before it is made, or record what is told of calls.
+
+    Raises:
+        SBError: configuration or database cannot be used.
+    """
+    with open_runtime(config, others=False) as runtime:
+        return _Session(runtime, adapter, event).handle()
+
+
+class _Session:
+    """One event of a session, in the run that the session is."""
+
+    def __init__(self, runtime: Runtime, adapter: Adapter, event: HookEvent) -> None:
+        self._calls = runtime.executor.external
+        self._config = runtime.config
+        self._adapter = adapter
+        self._event = event
+        self._ctx = context_of(event)
+        self._files = hosted_files(runtime.config)
+        self._around = surroundings(runtime.config, event, self._files)
+
+    def handle(self) -> Verdict:
+        event = self._event
+        if event.moment is Moment.BEFORE:
+            return self._before(event.calls[0]) if event.calls else Verdict()
+        if event.moment is Moment.SESSION_STARTED:
+            self._calls.join(self._ctx)
+        for call in event.calls:
+            if event.moment in (Moment.AFTER, Moment.FAILED) or call.response is not None:
+                self._report(call)
+        if event.moment in _TURN_OVER:
+            self._give_up()
+        if event.moment is Moment.SESSION_ENDED:
+            self._calls.leave(self._ctx)
+        return Verdict()
+
+    def _before(self, call: NativeCall) -> Verdict:
+        governed = govern(call, self._around)
+        asks = self._config.hooks.approval == "ask" and self._adapter.CAN_ASK
+        result = self._calls.announce(
+            self._ctx,
+            governed.tool_id,
+            governed.args,
+            step=call.use_id or _own_id(call),
+            refused=governed.refused,
+            host_asks=asks,
+        )
+        return _verdict(result)
+
+    def _report(self, call: NativeCall) -> None:
+        governed = govern(call, self._around)
+        step = call.use_id or _own_id(call)
+        value = self._value(call, governed)
+        report = Report(value, call.error, call.interrupted, call.ms)
+        self._calls.report(self._ctx, governed.tool_id, governed.args, report, step=step)
+
+    def _value(self, call: NativeCall, governed: GovernedCall) -> Any:
+        if governed.paths:
+            return {"files": self._files.now(governed.paths)}
+        return _shown(call.response)
+
+    def _give_up(self) -> None:
+        """The turn is over: what was judged and not reported was refused by somebody, or its report was lost."""
+        for intent in self._calls.unreported(self._ctx.run_id):
+            self._calls.give_up(intent, happened=self._happened(intent))
+
+    def _happened(self, intent: Intent) -> bool:
+        paths = [str(path) for path in self._calls.announced_args(intent).get("paths", ())]
+        return bool(paths) and self._files.changed(paths, intent.idempotency_key)
+
+
+def _own_id(call: NativeCall) -> str:
+    """For hosts that give a call no id: what it is names it, so that its report is found."""
+    from sb.canonical import digest
+
+    try:
+        return f"{call.tool}:{digest(canonical_bytes(call.args))[:32]}"
+    except NotCanonical:
+        return call.tool
+
+
+def _shown(response: Any) -> Any:
+    """What a call gave, as far as it is put on record."""
+    try:
+        encoded = canonical_bytes(response)
+    except NotCanonical as error:
+        return {"unreadable": str(error)}
+    if len(encoded) <= MOST_SHOWN:
+        return response
+    return {"begins": encoded[:MOST_SHOWN].decode(errors="replace"), "bytes": len(encoded)}
+
+
+def _verdict(result: ToolResult) -> Verdict:
+    if result.success:
+        asked = isinstance(result.data, dict) and result.data.get("ask")
+        return Verdict(Decision.ASK, str(asked)) if asked else Verdict()
+    reason = f"SecondBrain: {result.error_message}"
+    if isinstance(result.data, dict) and "approval_id" in result.data:
+        approval_id = result.data["approval_id"]
+        reason += f"; a person decides with sb approvals approve {approval_id} or in sb console, then make the call again"
+    return Verdict(Decision.DENY, reason)
+
+
+def unjudged(config_says: str, governed: GovernedCall | None, why: str) -> Verdict:
+    """What becomes of a call that cannot be judged.
+
+    Args:
+        config_says: the setting hooks.unjudged.
+        governed: the call, as far as it could be read.
+    """
+    reads = governed is not None and governed.safety_class is SafetyClass.READ_ONLY and not governed.refused
+    if config_says == "all" or (config_says == "reads" and reads):
+        return Verdict()
+    return Verdict(Decision.DENY, f"SecondBrain cannot judge this call, so it is refused: {why}")

@@ -1,0 +1,139 @@
+"""`sb hook HOST`: reads one event of a host from stdin and answers it, whatever happens inside.
+
+On several hosts a traceback, an exit code of 1 or a late answer lets the call run, on others any failure blocks every
+call. So nothing leaves here but an answer: every exception is caught, and the deadline is our own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from typing import Any
+
+from sb.errors import ConfigError, SBError
+from sb.hooks.event import Adapter, Answer, Decision, HookEvent, Moment, Verdict
+from sb.text import plain, shorten
+
+LONGEST_PAYLOAD = 64 << 20  # bytes
+BLOCKED = 2  # the exit code that blocks, on every host that has one
+DEFAULT_DEADLINE_S = 20.0
+DEFAULT_UNJUDGED = "reads"
+
+
+def main(arguments: list[str]) -> None:
+    """Answer the event on stdin, and end the process."""
+    process = _Process()
+    try:
+        adapter, event = _understand(arguments)
+    except Exception as error:  # noqa: BLE001 - what nobody understands could be a call with consequences
+        process.end(Answer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED))
+        return
+    settings = _Settings()
+    process.expire_after(DEFAULT_DEADLINE_S, lambda: _late(adapter, event, settings))
+    try:
+        verdict = _judged(adapter, event, settings, process)
+    except Exception as error:  # noqa: BLE001 - see above
+        verdict = _unjudged(adapter, event, settings, _reason(error))
+    process.end(adapter.answer(event, verdict))
+
+
+class _Settings:
+    """What is known of the configuration so far."""
+
+    unjudged = DEFAULT_UNJUDGED
+    config: Any = None
+
+
+class _Process:
+    """Prints one answer, whoever comes first."""
+
+    def __init__(self) -> None:
+        self._answered = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def expire_after(self, seconds: float, late: Any) -> None:
+        """Answer with what `late` gives, unless there was an answer before."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(seconds, lambda: self.end(late()))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def end(self, answer: Answer) -> None:
+        """Print it and end the process, without waiting for anything that hangs."""
+        if not self._answered.acquire(blocking=False):
+            return
+        try:
+            sys.stdout.write(answer.stdout)
+            sys.stderr.write(answer.stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError):  # nobody listens any more: the exit code still says it
+            os._exit(answer.code)
+        os._exit(answer.code)
+
+
+def _understand(arguments: list[str]) -> tuple[Adapter, HookEvent]:
+    from sb.hooks.hosts import adapter_for
+
+    data = sys.stdin.buffer.read(LONGEST_PAYLOAD + 1)
+    if len(data) > LONGEST_PAYLOAD:
+        raise ValueError(f"an event of more than {LONGEST_PAYLOAD >> 20} MiB")
+    payload = json.loads(data)
+    if not isinstance(payload, dict):
+        raise TypeError("an event that is no JSON object")
+    adapter = adapter_for(arguments[0] if arguments else "", payload)
+    return adapter, adapter.read(payload)
+
+
+def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _Process) -> Verdict:
+    from sb.hooks.judging import judge, matters
+
+    if not matters(event):
+        return Verdict()
+    config = _configured(event)
+    settings.config, settings.unjudged = config, config.hooks.unjudged
+    process.expire_after(config.hooks.deadline_seconds, lambda: _late(adapter, event, settings))
+    return judge(config, adapter, event)
+
+
+def _configured(event: HookEvent) -> Any:
+    from pathlib import Path
+
+    from sb.config import load_config
+
+    cwd = Path(event.cwd) if os.path.isdir(event.cwd) else Path("/")
+    return load_config(env=os.environ, cwd=cwd, flags={})
+
+
+def _late(adapter: Adapter, event: HookEvent, settings: _Settings) -> Answer:
+    return adapter.answer(event, _unjudged(adapter, event, settings, "it took too long"))
+
+
+def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str) -> Verdict:
+    """A call that cannot be judged is refused, unless it only reads; an event that only tells needs no answer."""
+    if event.moment is not Moment.BEFORE or not event.calls:
+        return Verdict()
+    try:
+        from sb.hooks.judging import surroundings, unjudged
+        from sb.hooks.translation import govern
+
+        config = settings.config or _defaults()
+        return unjudged(settings.unjudged, govern(event.calls[0], surroundings(config, event)), why)
+    except Exception as error:  # noqa: BLE001 - not even what it does could be told
+        return Verdict(Decision.DENY, f"SecondBrain cannot judge this call: {why}; {_reason(error)}")
+
+
+def _defaults() -> Any:
+    from sb.config.home import Home
+    from sb.config.model import assemble
+
+    return assemble(Home.locate(os.environ), {}, {}, ())
+
+
+def _reason(error: BaseException) -> str:
+    known = isinstance(error, SBError | ConfigError | ValueError)
+    text = str(error) if known else f"{type(error).__name__}: {error}"
+    return shorten(plain(text, one_line=True), 300)

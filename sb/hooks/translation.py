@@ -1,0 +1,238 @@
+"""Which of our contracts does a host's call come under, and with which arguments?
+
+What nothing is known of comes under the strictest one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.hooks.event import GovernedCall, NativeCall
+from sb.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, WRITE_CONFIG
+from sb.kernel.contracts import SafetyClass
+from sb.shell import classify
+
+LONGEST_INPUT = 32_768  # bytes of a call's arguments that are put on record whole
+LONGEST_PATH = 4096  # characters
+
+# Tools by the names that hosts give them; what they do is in the hosts' own documentation.
+_READS = frozenset(
+    [
+        "Read",
+        "Glob",
+        "Grep",
+        "LS",
+        "LSP",
+        "NotebookRead",
+        "TodoRead",
+        "TodoWrite",
+        "ToolSearch",
+        "AskUserQuestion",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "ListMcpResourcesTool",
+        "ReadMcpResourceTool",
+        "TaskCreate",
+        "TaskUpdate",
+        "TaskGet",
+        "TaskList",
+        "TaskStop",
+        "TaskOutput",
+        "BashOutput",
+        "EnterWorktree",
+        "read_file",
+        "read_many_files",
+        "list_directory",
+        "glob",
+        "grep_search",
+        "grep",
+        "list",
+        "view",
+        "ask_user",
+        "todowrite",
+        "todoread",
+        "update_plan",
+    ]
+)
+_FETCHES = frozenset(
+    [
+        "WebFetch",
+        "WebSearch",
+        "web_fetch",
+        "web_search",
+        "google_web_search",
+        "webfetch",
+        "websearch",
+        "Artifact",
+        "SendUserFile",
+        "SendMessage",
+        "PushNotification",
+    ]
+)
+_AGENTS = frozenset(
+    [
+        "Agent",
+        "Task",
+        "Workflow",
+        "Skill",
+        "CronCreate",
+        "ScheduleWakeup",
+        "RemoteTrigger",
+        "invoke_agent",
+        "activate_skill",
+        "task",
+        "subagent",
+    ]
+)
+_SHELLS = frozenset(
+    [
+        "Bash",
+        "PowerShell",
+        "Monitor",
+        "Shell",
+        "bash",
+        "shell",
+        "shell_command",
+        "run_shell_command",
+        "powershell",
+    ]
+)
+# A tool that writes, and the arguments that name its files.
+_WRITES: Mapping[str, tuple[str, ...]] = {
+    "Edit": ("file_path",),
+    "MultiEdit": ("file_path",),
+    "Write": ("file_path", "path"),
+    "NotebookEdit": ("notebook_path",),
+    "Delete": ("file_path", "path"),
+    "write_file": ("file_path",),
+    "replace": ("file_path",),
+    "create": ("path",),
+    "edit": ("filePath", "path"),
+    "write": ("filePath",),
+    "str_replace_editor": ("path",),
+}
+# Settings in which a host keeps what decides about its agents: below a home or a project.
+_HOST_SETTINGS = (
+    "*/.claude/settings*.json",
+    "*/.claude/hooks/*",
+    "*/.claude.json",
+    "*/.mcp.json",
+    "*/.codex/*",
+    "*/.gemini/settings.json",
+    "*/.gemini/trusted_hooks.json",
+    "*/.cursor/hooks.json",
+    "*/.cursor/mcp.json",
+    "*/.github/hooks/*",
+    "*/.github/copilot/*",
+    "*/.copilot/*",
+    "*/.config/opencode/*",
+    "*/.opencode/*",
+    "*/.windsurf/hooks.json",
+)
+
+
+class Surroundings(NamedTuple):
+    """What a call is seen against.
+
+    Args:
+        cwd: the session's folder. home: of the user.
+        protected: files and folders that are SecondBrain's own.
+        read_only: patterns of tools that a person said only read.
+        too_large: whether one of these files is larger than what is kept.
+    """
+
+    cwd: Path
+    home: Path
+    protected: Sequence[Path]
+    read_only: Sequence[str] = ()
+    too_large: Callable[[Sequence[str]], bool] = lambda paths: False
+
+
+def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
+    """The contract and the arguments under which a host's call is judged."""
+    if call.tool in _SHELLS and isinstance(call.args.get("command"), str):
+        return _shell(call, around)
+    if call.tool in _WRITES:
+        named = (call.args.get(name) for name in _WRITES[call.tool])
+        return changing(call, [path for path in named if isinstance(path, str) and path], around)
+    args = {"tool": call.tool, "input": recorded(call.args)}
+    if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in around.read_only):
+        return GovernedCall(READ, args, SafetyClass.READ_ONLY, _reads_ours(call.args, around))
+    if call.tool in _FETCHES:
+        return GovernedCall(FETCH, args, SafetyClass.NETWORK)
+    if call.tool in _AGENTS:
+        return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
+    if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
+        return GovernedCall(MCP, args, SafetyClass.NETWORK, _reads_ours(call.args, around))
+    return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, _reads_ours(call.args, around))
+
+
+def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> GovernedCall:
+    """A call that changes files."""
+    if not paths:
+        args = {"tool": call.tool, "input": recorded(call.args)}
+        return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE)
+    real = [_real(path, around) for path in paths]
+    settings = any(fnmatchcase(path, pattern) for path in real for pattern in _HOST_SETTINGS)
+    args: dict[str, Any] = {"tool": call.tool, "paths": real, "input": recorded(call.args)}
+    if around.too_large(real):
+        args["keep"] = False
+    tool_id, safety_class = (
+        (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if settings else (WRITE, SafetyClass.LOCAL_WRITE)
+    )
+    ours = next((path for path in real if _is_ours(path, around)), "")
+    return GovernedCall(tool_id, args, safety_class, _ours(ours) if ours else "", tuple(real))
+
+
+def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
+    command = str(call.args["command"])
+    verdict = classify(command, cwd=around.cwd, home=around.home, protected=around.protected)
+    args: dict[str, Any] = {"tool": call.tool, "command": command, "cwd": str(around.cwd)}
+    # What the model says of its command, and how long it may take, make it no other call.
+    rest = {name: value for name, value in call.args.items() if name not in _ABOUT_THE_COMMAND}
+    if rest:
+        args["input"] = recorded(rest)
+    return GovernedCall(SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused)
+
+
+_ABOUT_THE_COMMAND = frozenset(("command", "description", "timeout", "timeout_ms"))
+
+
+def recorded(value: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as they are judged and put on record: whole, or by their digest where they are long."""
+    try:
+        encoded = canonical_bytes(value)
+    except NotCanonical as error:
+        return {"unreadable": str(error)}
+    if len(encoded) <= LONGEST_INPUT:
+        return value
+    return {"sha256": digest(encoded), "bytes": len(encoded)}
+
+
+def _real(path: str, around: Surroundings) -> str:
+    """The file that a path names in the end, links followed as the host's own write follows them."""
+    expanded = str(around.home) + path[1:] if path == "~" or path.startswith("~/") else path
+    return os.path.realpath(around.cwd / expanded)
+
+
+def _is_ours(path: str, around: Surroundings) -> bool:
+    return any(Path(path).is_relative_to(os.path.realpath(own)) for own in around.protected)
+
+
+def _reads_ours(args: dict[str, Any], around: Surroundings) -> str:
+    """Why a call that only looks is refused all the same: it looks into what is SecondBrain's own."""
+    for value in args.values():
+        if isinstance(value, str) and "/" in value and "\0" not in value and len(value) <= LONGEST_PATH:
+            path = _real(value, around)
+            if _is_ours(path, around):
+                return _ours(path)
+    return ""
+
+
+def _ours(path: str) -> str:
+    return f"{path} belongs to SecondBrain: agents neither read nor change it"

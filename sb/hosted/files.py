@@ -1,0 +1,136 @@
+"""What were the files that a host is about to change, what are they now, and how are they put back?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sb.errors import NotFoundError
+from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.store.kept import KeptStore, TooLargeToKeep
+from sb.text import human_bytes
+from sb.tools.failures import denied, invalid, os_failures_about, shown
+from sb.tools.file_changes import sha256_of
+from sb.tools.file_restoring import FileRestoring
+from sb.tools.roots import Roots
+
+MOST_FILES = 500  # of one call
+
+
+class HostedFiles:
+    """The files that hosts change, wherever they are, but for what is protected.
+
+    Args:
+        kept: takes what they were, under the call's idempotency key and the file's number in the call.
+        protected: files and folders that no host may change: SB_HOME, and the database.
+    """
+
+    def __init__(self, kept: KeptStore, protected: Sequence[Path]) -> None:
+        self._kept = kept
+        self._roots = Roots([Path("/")], protected)
+        self._restoring = FileRestoring(self._roots, kept)
+
+    def keep(
+        self,
+        tool: str,
+        paths: list[str],
+        input: dict[str, Any],
+        keep: bool = True,
+        *,
+        idempotency_key: str = "",
+    ) -> None:
+        """Keep what the files are before a call changes them.
+
+        Raises:
+            ToolError: one is protected, no regular file, or too large to keep.
+        """
+        if len(paths) > MOST_FILES:
+            raise denied(
+                f"the call changes {len(paths)} files, more than the {MOST_FILES} that can be undone at once"
+            )
+        for number, path in enumerate(paths):
+            self._keep_one(path, f"{idempotency_key}.{number}", wanted=keep)
+
+    def _keep_one(self, path: str, key: str, *, wanted: bool) -> None:
+        try:
+            with (
+                self._roots.parent(path) as (folder, name),
+                folder.open_present(name) as fd,
+                os_failures_about(folder.path / name),
+            ):
+                if wanted:
+                    self._kept.keep(fd, key=key)
+        except ToolError as error:
+            if error.code is not ToolErrorCode.NOT_FOUND:
+                raise
+            self._kept.keep(None, key=key)  # its folder is not there either
+        except TooLargeToKeep as error:
+            raise denied(
+                f"{shown(path)} is larger than the {human_bytes(error.limit)} that are kept"
+            ) from None
+
+    def too_large(self, paths: Sequence[str]) -> bool:
+        """Whether one of the files is larger than what is kept, so that a person has to agree first."""
+        for path in paths:
+            try:
+                if Path(path).stat().st_size > self._kept.max_bytes:
+                    return True
+            except OSError:
+                continue
+        return False
+
+    def now(self, paths: Sequence[str]) -> list[dict[str, Any]]:
+        """What the files are: path, sha256 and mode each, None for one that is not there or cannot be read."""
+        return [self._now(path) for path in paths[:MOST_FILES]]
+
+    def _now(self, path: str) -> dict[str, Any]:
+        try:
+            with (
+                self._roots.parent(path) as (folder, name),
+                folder.open_present(name) as fd,
+                os_failures_about(folder.path / name),
+            ):
+                if fd is not None:
+                    return {"path": path, "sha256": sha256_of(fd), "mode": os.fstat(fd).st_mode & 0o777}
+        except ToolError:
+            pass  # neither there nor readable: whoever restores it is told which
+        return {"path": path, "sha256": None, "mode": None}
+
+    def changed(self, paths: Sequence[str], key: str) -> bool:
+        """Whether one of the files is not what was kept of it."""
+        for number, found in enumerate(self.now(paths)):
+            try:
+                was = self._kept.facts(f"{key}.{number}")
+            except NotFoundError:
+                return True  # nothing says what it was
+            if (was and was.sha256) != found["sha256"]:
+                return True
+        return False
+
+    def restore(self, files: list[dict[str, Any]], key: str, *, idempotency_key: str = "") -> dict[str, Any]:
+        """Put files back to what was kept of them under `key`, all of them or, as far as can be told, none.
+
+        Raises:
+            ToolError: VALIDATION_ERROR when one of them is not what the call left.
+        """
+        answer = self.restorable(files, key)
+        if not answer["ok"]:
+            raise invalid(str(answer["detail"]))
+        return {
+            "files": [
+                self._restoring.restore(one["path"], f"{key}.{number}", one["sha256"], one["mode"])
+                for number, one in enumerate(files)
+            ]
+        }
+
+    def restorable(self, files: list[dict[str, Any]], key: str) -> dict[str, Any]:
+        """Whether `restore` with the same arguments would work now, and what it would do."""
+        answers = [
+            self._restoring.restorable(one["path"], f"{key}.{number}", one["sha256"], one["mode"])
+            for number, one in enumerate(files)
+        ]
+        blocked = [answer for answer in answers if not answer["ok"]]
+        told = blocked or answers
+        return {"ok": not blocked, "detail": "; ".join(str(answer["detail"]) for answer in told)}
