@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import ConfigError
@@ -23,17 +24,9 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seeding import seed_shipped
 from sb.kernel.baselines.seen import KERNEL, REVERSAL
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.compensation import CompensationDispatcher
-from sb.kernel.compensation_wiring import executor_dispatcher
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
-from sb.kernel.durable.journal import WorkflowJournal
-from sb.kernel.events import AssumptionInvalidated, EventBus
 from sb.kernel.incidents.kill_switch import KillSwitch
-from sb.kernel.memory import MemoryStore
 from sb.kernel.policy.rules import WrittenPolicy
-from sb.kernel.recovery.service import Recovery
-from sb.kernel.recovery.watching import Looked, Watch
-from sb.kernel.recovery_loop import RecoveryLoop, RuntimeDecisionRecord
 from sb.kernel.run_context import RunBudget, SafetyMode
 from sb.kernel.telemetry import Telemetry
 from sb.kernel.tooling.executor import ToolExecutor
@@ -45,7 +38,16 @@ from sb.store.anchor import Anchor
 from sb.store.database import Database, database_files, open_database
 from sb.store.kept import KeptStore
 from sb.tools import register_builtin
-from sb.tools.discovery import LoadFailure, load_third_party
+
+if TYPE_CHECKING:  # a process that judges one call has no need of them
+    from sb.kernel.compensation import CompensationDispatcher
+    from sb.kernel.durable.journal import WorkflowJournal
+    from sb.kernel.events import AssumptionInvalidated, EventBus
+    from sb.kernel.memory import MemoryStore
+    from sb.kernel.recovery.service import Recovery
+    from sb.kernel.recovery.watching import Looked
+    from sb.kernel.recovery_loop import RecoveryLoop, RuntimeDecisionRecord
+    from sb.tools.discovery import LoadFailure
 
 
 @dataclass
@@ -70,26 +72,36 @@ class Runtime:
 
     def memory_store(self, agent_name: str) -> MemoryStore:
         """The durable memory of one agent."""
+        from sb.kernel.memory import MemoryStore
+
         return MemoryStore(self.database, agent_name)
 
     @cached_property
     def recovery(self) -> Recovery:
         """Takes back what calls did."""
+        from sb.kernel.recovery.service import Recovery
+
         return Recovery(self.executor, self.reversals)
 
     @cached_property
     def workflows(self) -> WorkflowJournal:
         """Work of several steps that survives this process."""
+        from sb.kernel.durable.journal import WorkflowJournal
+
         return WorkflowJournal(self.log, power=self.config.durability == "power")
 
     @cached_property
     def compensation(self) -> CompensationDispatcher:
         """Decides what is done about failed calls, and repeats them where that is safe."""
+        from sb.kernel.compensation_wiring import executor_dispatcher
+
         return executor_dispatcher(self.executor, reverse=self.recovery.reverse, ids=self.log.ids)
 
     @cached_property
     def events(self) -> EventBus:
         """Tells the recovery loop of what turned false."""
+        from sb.kernel.events import EventBus
+
         bus = EventBus()
         self.loop.subscribe(bus)
         return bus
@@ -97,6 +109,9 @@ class Runtime:
     @cached_property
     def loop(self) -> RecoveryLoop:
         """Recovers from what lost its reason, once something is emitted on `events`."""
+        from sb.kernel.compensation import CompensationDispatcher
+        from sb.kernel.recovery_loop import RecoveryLoop
+
         recovery = self.recovery
         return RecoveryLoop(
             recovery.mutations,
@@ -115,6 +130,8 @@ class Runtime:
     def watch(self) -> tuple[Looked, list[RuntimeDecisionRecord]]:
         """Look at every assumption that can be looked at, and recover from those that do not hold; what people have
         agreed to meanwhile is performed first."""
+        from sb.kernel.recovery.watching import Watch
+
         performed = self.recovery.perform_approved()
         looked = replace(Watch(self.recovery).look(), performed=performed)
         return looked, [decision for event in looked.false for decision in self.invalidate(event)]
@@ -187,10 +204,18 @@ def _digest_key(path: Path) -> bytes:
         fresh.unlink(missing_ok=True)
 
 
-def open_registry(config: Config, *, others: bool = True) -> tuple[ToolRegistry, tuple[LoadFailure, ...]]:
-    """The shipped tools, those of others, and the agents of the configuration; needs no database."""
-    registry = shipped_registry(config)
-    failures = load_third_party(registry, config.tools) if others else []
+def open_registry(config: Config, *, hosted: bool = False) -> tuple[ToolRegistry, tuple[LoadFailure, ...]]:
+    """The shipped tools, those of others, and the agents of the configuration; needs no database.
+
+    Args:
+        hosted: of the tools only what hosts of coding agents do, for a process that judges one call.
+    """
+    registry = hosted_registry(config) if hosted else shipped_registry(config)
+    failures: Sequence[LoadFailure] = ()
+    if not hosted:
+        from sb.tools.discovery import load_third_party
+
+        failures = load_third_party(registry, config.tools)
     for name, agent in config.agents.items():
         registry.register_agent(
             AgentCapabilities(
@@ -204,9 +229,15 @@ def open_registry(config: Config, *, others: bool = True) -> tuple[ToolRegistry,
 
 def shipped_registry(config: Config) -> ToolRegistry:
     """The tools that come with this version, and no others."""
-    registry = ToolRegistry(config.home.folder)
+    registry = hosted_registry(config)
     kept = KeptStore(config.home.kept, config.files.keep_max_bytes)
     register_builtin(registry, config.files, config.http, config.shell, kept, protected(config))
+    return registry
+
+
+def hosted_registry(config: Config) -> ToolRegistry:
+    """What hosts of coding agents do, and what puts their files back."""
+    registry = ToolRegistry(config.home.folder)
     with registry.source(SHIPPED):
         register_hosted(registry, hosted_files(config))
     return registry
@@ -242,7 +273,7 @@ def open_baselines(
 ) -> ContractBaselineStore:
     """The approved contracts of a surface; in a new database those that this version ships are."""
     store = ContractBaselineStore(log, authority, surface)
-    seed_shipped(store, authority, shipped_registry(config))
+    seed_shipped(store, authority, lambda: shipped_registry(config))
     return store
 
 
@@ -269,14 +300,14 @@ def open_runtime(
     clock: Clock = SYSTEM_CLOCK,
     ids: Ids = SYSTEM_IDS,
     tracer_provider: Any = None,
-    others: bool = True,
+    hosted: bool = False,
 ) -> Runtime:
     """Everything, wired; database and folders are made where they are missing.
 
     Args:
         config: by default that of this process.
         tracer_provider: an OpenTelemetry provider of spans; by default the one of the process.
-        others: load the tools of others too, which takes time.
+        hosted: as for open_registry.
 
     Raises:
         ConfigError: the configuration is wrong.
@@ -287,7 +318,7 @@ def open_runtime(
     database = open_database(config.database, clock=clock, ids=ids)
     try:
         log = _log(config, database, clock, ids, _digest_key(config.home.digest_key))
-        registry, failures = open_registry(config, others=others)
+        registry, failures = open_registry(config, hosted=hosted)
         authority = open_authority(config, log)
         baselines = open_baselines(config, log, authority)
         reversals = open_baselines(config, log, authority, REVERSAL)

@@ -44,7 +44,7 @@ def judge(config: Config, adapter: Adapter, event: HookEvent) -> Verdict:
     Raises:
         SBError: configuration or database cannot be used.
     """
-    with open_runtime(config, others=False) as runtime:
+    with open_runtime(config, hosted=True) as runtime:
         return _Session(runtime, adapter, event).handle()
 
 

@@ -175,8 +175,8 @@ def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
 def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> GovernedCall:
     """A call that changes files."""
     if not paths:
-        args = {"tool": call.tool, "input": recorded(call.args)}
-        return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE)
+        unknown = {"tool": call.tool, "input": recorded(call.args)}
+        return GovernedCall(UNKNOWN, unknown, SafetyClass.DESTRUCTIVE)
     real = [_real(path, around) for path in paths]
     settings = any(fnmatchcase(path, pattern) for path in real for pattern in _HOST_SETTINGS)
     args: dict[str, Any] = {"tool": call.tool, "paths": real, "input": recorded(call.args)}

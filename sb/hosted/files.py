@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.errors import NotFoundError
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.store.kept import KeptStore, TooLargeToKeep
 from sb.text import human_bytes
 from sb.tools.failures import denied, invalid, os_failures_about, shown
-from sb.tools.file_changes import sha256_of
-from sb.tools.file_restoring import FileRestoring
-from sb.tools.roots import Roots
+
+if TYPE_CHECKING:
+    from sb.tools.file_restoring import FileRestoring
+    from sb.tools.roots import Roots
 
 MOST_FILES = 500  # of one call
 
@@ -29,8 +31,20 @@ class HostedFiles:
 
     def __init__(self, kept: KeptStore, protected: Sequence[Path]) -> None:
         self._kept = kept
-        self._roots = Roots([Path("/")], protected)
-        self._restoring = FileRestoring(self._roots, kept)
+        self._protected = protected
+
+    # Built for the calls that change files: most others are judged without.
+    @cached_property
+    def _roots(self) -> Roots:
+        from sb.tools.roots import Roots
+
+        return Roots([Path("/")], self._protected)
+
+    @cached_property
+    def _restoring(self) -> FileRestoring:
+        from sb.tools.file_restoring import FileRestoring
+
+        return FileRestoring(self._roots, self._kept)
 
     def keep(
         self,
@@ -86,6 +100,8 @@ class HostedFiles:
         return [self._now(path) for path in paths[:MOST_FILES]]
 
     def _now(self, path: str) -> dict[str, Any]:
+        from sb.tools.file_changes import sha256_of
+
         try:
             with (
                 self._roots.parent(path) as (folder, name),

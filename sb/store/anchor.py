@@ -7,14 +7,11 @@ chain is shorter than its newest anchor, or differs at an anchored place, was cu
 from __future__ import annotations
 
 import json
-import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from sb.errors import StoreError
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,9 @@ class Anchor:
             finally:
                 os.close(fd)
         except OSError as error:
-            _log.warning("cannot write the anchor %s: %s", self.path, error.strerror)
+            import logging  # 2 ms, for what hardly ever happens
+
+            logging.getLogger(__name__).warning("cannot write the anchor %s: %s", self.path, error.strerror)
 
     def read(self, database_id: str, database: str, stream: str) -> Anchored:
         """What was recorded for this chain, and for others at its database's path.

@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from sb.errors import SchemaMismatch
@@ -59,12 +59,9 @@ class MigrationStatus:
 @cache
 def shipped() -> tuple[Migration, ...]:
     """The migrations of this version, in order."""
-    files = sorted(
-        (entry for entry in resources.files("sb.store.migrations").iterdir() if entry.name.endswith(".sql")),
-        key=lambda entry: entry.name,
-    )
+    files = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
     return tuple(
-        Migration(int(entry.name[:4]), entry.name[5:-4], entry.read_text(encoding="utf-8")) for entry in files
+        Migration(int(file.name[:4]), file.name[5:-4], file.read_text(encoding="utf-8")) for file in files
     )
 
 

@@ -7,6 +7,8 @@ until then, now under that signature.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sb import __version__
 from sb.errors import SBError
 from sb.kernel.authority.authority import Authority
@@ -15,19 +17,22 @@ from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.tooling.registry import ToolRegistry
 
 
-def seed_shipped(store: ContractBaselineStore, authority: Authority, shipped: ToolRegistry) -> None:
+def seed_shipped(
+    store: ContractBaselineStore, authority: Authority, shipped: Callable[[], ToolRegistry]
+) -> None:
     """Approve the shipped tools in a database that has no approvals.
 
     Args:
-        shipped: holds those tools and no others.
+        shipped: gives those tools and no others; called only where they are needed.
     """
     try:
         if not store.is_empty() or authority.enrolled():
             return
     except SBError:  # who may decide cannot be told: then nothing is approved
         return
-    store.seen.note_all(shipped)
-    contracts = store.seen.fingerprints(shipped)
+    registry = shipped()
+    store.seen.note_all(registry)
+    contracts = store.seen.fingerprints(registry)
     store.approve(contracts, Label(f"secondbrain {__version__}"), "shipped with this version")
 
 

@@ -6,8 +6,6 @@ Source: the kernel reference, "ToolErrorCode taxonomy". A tool that knows better
 from __future__ import annotations
 
 import errno
-import socket
-import ssl
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -27,6 +25,8 @@ _BY_STATUS = {
 _UNREACHABLE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
 # Loaded only by who uses them: module, class, code.
 _BY_NAME = (
+    ("socket", "gaierror", ToolErrorCode.NETWORK_ERROR),
+    ("ssl", "SSLError", ToolErrorCode.NETWORK_ERROR),
     ("subprocess", "TimeoutExpired", ToolErrorCode.TIMEOUT),
     ("asyncio", "CancelledError", ToolErrorCode.TIMEOUT),
     ("concurrent.futures", "CancelledError", ToolErrorCode.TIMEOUT),
@@ -53,8 +53,6 @@ _BY_TYPE: tuple[tuple[type[BaseException], ToolErrorCode], ...] = (
     (FileNotFoundError, ToolErrorCode.NOT_FOUND),
     (PermissionError, ToolErrorCode.PERMISSION_DENIED),
     (ConnectionError, ToolErrorCode.NETWORK_ERROR),
-    (socket.gaierror, ToolErrorCode.NETWORK_ERROR),
-    (ssl.SSLError, ToolErrorCode.NETWORK_ERROR),
     (ValueError, ToolErrorCode.VALIDATION_ERROR),
 )
 _LONGEST_CHAIN = 8

@@ -7,7 +7,6 @@ have happened. So is one whose process died before the outcome.
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +21,7 @@ from sb.kernel.reversibility import mutation_number
 from sb.state import EVENT_COLUMNS, Event, EventLog, LogWrite, Subject
 from sb.store import driver
 
-HOST = socket.gethostname()
+HOST = os.uname().nodename  # what socket.gethostname says, without its module
 EXTERNAL = "external"  # the owner of a call that another program performs begins with it
 LEAVES_NOTHING = ""  # an intent's reversal, where it does not matter whether the call happened
 _live: set[tuple[str, int]] = set()  # (database id, intent) of the calls that this process is running

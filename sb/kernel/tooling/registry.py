@@ -24,6 +24,11 @@ IDEMPOTENCY_KEY = "idempotency_key"
 
 def accepts_key(fn: ToolFunction) -> bool:
     """Whether the callable takes the kernel's idempotency key by keyword."""
+    code = getattr(fn, "__code__", None) or getattr(getattr(fn, "__func__", None), "__code__", None)
+    if code is not None and not (hasattr(fn, "__wrapped__") or hasattr(fn, "__signature__")):
+        # inspect takes a hundred times as long
+        named = slice(code.co_posonlyargcount, code.co_argcount + code.co_kwonlyargcount)
+        return IDEMPOTENCY_KEY in code.co_varnames[named]
     try:
         return IDEMPOTENCY_KEY in inspect.signature(fn).parameters
     except (TypeError, ValueError):  # some built-ins have no signature
