@@ -3,16 +3,25 @@
 `load_config` answers it; `sb.config.model` is the table of settings.
 """
 
+from typing import TYPE_CHECKING
+
 from sb.config.document import Problem
 from sb.config.home import Home
 from sb.config.hosts import HostPattern
 from sb.config.kinds import AgentSettings
 from sb.config.load import current_config, load_config
 from sb.config.model import SETTINGS, Config
-from sb.config.render import Shown, render_example, render_table, shown
 from sb.config.setting import Setting
 from sb.config.sources import check, find_project
 from sb.config.trust import is_trusted, trust
+from sb.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from sb.config.render import Shown, render_example, render_table, shown
+else:
+    __getattr__ = lazy_exports(
+        __name__, {"sb.config.render": ("Shown", "render_example", "render_table", "shown")}
+    )
 
 __all__ = [
     "SETTINGS",

@@ -7,7 +7,6 @@ from typing import Any
 
 from sb.decisions.namespace import BUDGET_EXCEEDED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
 from sb.kernel.approvals.queue import ApprovalQueue
-from sb.kernel.narrative import describe
 from sb.kernel.tooling.call import ToolCall
 
 LAST_CALLS = 5
@@ -40,6 +39,8 @@ def _history(queue: ApprovalQueue, run_id: str) -> list[str]:
     calls = (
         event for event in events if event.kind in _CALLS and (event.payload or {}).get("phase") != "intent"
     )
+    from sb.kernel.narrative import describe  # only a call that waits for a person tells what came before it
+
     return [describe(event) for event in islice(calls, LAST_CALLS)][::-1]
 
 
