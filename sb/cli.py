@@ -30,6 +30,7 @@ COMMANDS = {
     "demo": "Watch an agent work under the kernel, in a fresh temporary folder.",
     "doctor": "Say what is in use and what is enforced, and check the database.",
     "harness": "Grade the harness against the forty controls.",
+    "hook": "Answer one event of a coding agent's host, which is read from stdin; sb install sets it up.",
     "incident": "Put what went wrong on record, and work through it.",
     "init": "Make the database and the configuration.",
     "kernel": "Look at the kernel's tools and run one.",

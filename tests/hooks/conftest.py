@@ -1,0 +1,101 @@
+"""A project, and a host that tells of what its agent does there: in this process, or by the real one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb.config import Config, load_config
+from sb.hooks import claude_code
+from sb.hooks.event import Verdict
+from sb.hooks.judging import judge
+from sb.runtime import Runtime, open_runtime
+from sb.state import Event
+
+
+@dataclass
+class Host:
+    """Claude Code, as far as its hooks see it.
+
+    Args:
+        home: SB_HOME. project: a git repository.
+    """
+
+    home: Path
+    project: Path
+    session: str = "session-1"
+    _ids: Any = field(default_factory=lambda: itertools.count(1))
+
+    def payload(self, event: str, **fields: Any) -> dict[str, Any]:
+        common = {"session_id": self.session, "transcript_path": "/t.jsonl", "cwd": str(self.project)}
+        return {**common, "hook_event_name": event, **fields}
+
+    def tell(self, event: str, **fields: Any) -> Verdict:
+        """One event, in this process."""
+        return judge(self.config(), claude_code, claude_code.read(self.payload(event, **fields)))
+
+    def before(self, tool: str, use_id: str = "", **tool_input: Any) -> Verdict:
+        use_id = use_id or f"toolu_{next(self._ids)}"
+        return self.tell("PreToolUse", tool_name=tool, tool_use_id=use_id, tool_input=tool_input)
+
+    def after(self, tool: str, use_id: str, response: Any = "ok", **tool_input: Any) -> None:
+        fields = {"tool_name": tool, "tool_use_id": use_id, "tool_input": tool_input}
+        self.tell("PostToolUse", **fields, tool_response=response)
+
+    def write(self, path: Path, content: str, use_id: str) -> None:
+        """The agent writes a file, and the host tells of it before and after."""
+        given = {"file_path": str(path), "content": content}
+        assert self.before("Write", use_id, **given) == Verdict()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        self.after("Write", use_id, {"type": "update"}, **given)
+
+    def config(self) -> Config:
+        return load_config(
+            env={"SB_HOME": str(self.home), "HOME": "/home/nobody"}, cwd=self.project, flags={}
+        )
+
+    def configure(self, text: str) -> None:
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        (self.home / "config.yaml").write_text(text, encoding="utf-8")
+
+    def open(self) -> Runtime:
+        return open_runtime(self.config())
+
+    def events(self, **about: Any) -> list[Event]:
+        with self.open() as runtime:
+            return list(runtime.log.events(agent="claude-code", **about))
+
+    def phases(self) -> list[str]:
+        """What the log says of this host's calls, one word each: the state of outcomes, else the phase."""
+        told = [event.payload or {} for event in self.events(kind="kernel.tool.dispatch")]
+        return [str(one.get("state", one.get("phase"))) for one in told]
+
+    def run(
+        self, payload: bytes | dict[str, Any], *arguments: str, timeout: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        """The real process."""
+        data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        command = [sys.executable, "-m", "sb", "hook", *(arguments or ("claude-code",))]
+        env = {"PATH": os.environ["PATH"], "HOME": "/home/nobody", "SB_HOME": str(self.home)}
+        done = subprocess.run(
+            command, input=data, capture_output=True, check=False, env=env, cwd=self.project, timeout=timeout
+        )
+        return subprocess.CompletedProcess(
+            command, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+
+
+@pytest.fixture
+def host(home: Path, tmp_path: Path) -> Host:
+    project = tmp_path / "shop"
+    (project / ".git").mkdir(parents=True)
+    return Host(home, project)
