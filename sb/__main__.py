@@ -7,9 +7,8 @@ import sys
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    if sys.argv[1:2] == [
-        "hook"
-    ]:  # on every tool call of a person's agent: nothing of the command line is loaded
+    # A host calls this on every tool call of a person's agent: nothing of the command line is loaded for it.
+    if sys.argv[1:2] == ["hook"] and sys.argv[2:] not in ([], ["--help"]):
         from sb.hooks.main import main as answer
 
         return answer(sys.argv[2:])
