@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
+from evals.bench import hook
+
 ROOT = Path(__file__).parents[2]
 RUNS = 15
 
@@ -34,6 +36,7 @@ def report() -> Iterator[str]:
             stdout=sys.stderr,
         )
         yield from _ratios(python, folder)
+        yield from hook.report(python, folder / "hook")
 
 
 def _ratios(python: Path, folder: Path) -> Iterator[str]:

@@ -1,0 +1,50 @@
+"""How long does a host wait for `sb hook`, from an installed wheel, compared with importing typer?"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+RUNS = 15
+BAR = 2.5
+
+
+def report(python: Path, folder: Path) -> Iterator[str]:
+    """Ratios of whole processes.
+
+    Args:
+        python: of an environment with the installed wheel. folder: empty.
+    """
+    (folder / "shop" / ".git").mkdir(parents=True)
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "SB_HOME": str(folder / "home")}
+    use_ids = itertools.count()
+
+    def once(command: list[str], payload: dict[str, object] | None = None) -> float:
+        data = json.dumps(payload or {}).encode()
+        started = time.perf_counter()
+        subprocess.run(command, input=data, check=True, capture_output=True, env=env, cwd=folder)
+        return (time.perf_counter() - started) * 1000
+
+    def payload(event: str, use_id: int) -> dict[str, object]:
+        given = {"file_path": str(folder / "shop" / "a.txt"), "content": "x"}
+        call = {"tool_name": "Write", "tool_use_id": str(use_id), "tool_input": given, "tool_response": "ok"}
+        session = {"session_id": "s", "transcript_path": "/t", "cwd": str(folder / "shop")}
+        return {**session, **call, "hook_event_name": event}
+
+    hook, floor = [str(python), "-m", "sb", "hook", "claude-code"], [str(python), "-c", "import typer"]
+    once(hook, payload("PreToolUse", next(use_ids)))
+    rows = []
+    for use_id in itertools.islice(use_ids, RUNS):
+        pre, post = (once(hook, payload(event, use_id)) for event in ("PreToolUse", "PostToolUse"))
+        rows.append((pre, post, once(floor)))
+    theirs = median(row[2] for row in rows)
+    for column, event in enumerate(("PreToolUse", "PostToolUse")):
+        ours, ratio = median(row[column] for row in rows), median(row[column] / row[2] for row in rows)
+        verdict = f"bar {BAR:g}x  {'ok' if ratio <= BAR else 'OVER'}"
+        yield f"sb hook, {event:<36} {ours:>9.0f} ms   import typer {theirs:>28.0f} ms   {ratio:>5.2f}x  {verdict}"
