@@ -22,7 +22,7 @@ class DocumentView(Reading, ScrollView, can_focus=True):
         f"document-view--{name}" for name in ("name", "heading", "muted", "before", "after")
     }
     DEFAULT_CSS = """
-    DocumentView { height: 1fr; background: $surface; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    DocumentView { height: 1fr; background: $surface; overflow: hidden auto; scrollbar-size-vertical: 1; }
     DocumentView .document-view--name { color: $text-primary; }
     DocumentView .document-view--heading { text-style: bold; color: $text-accent; }
     DocumentView .document-view--muted { color: $foreground; text-style: dim; }

@@ -99,7 +99,7 @@ class Console:
 
     def text(self) -> str:
         """What is on screen, line by line."""
-        visible_screen_stack.set(self.app._background_screens)  # or a dialog keeps a blank behind it
+        visible_screen_stack.set(self.app._background_screens)  # what lies below a dialog, as for a terminal
         strips = self.app.screen._compositor.render_strips()
         return "\n".join(strip.text.rstrip() for strip in strips)
 

@@ -39,6 +39,27 @@ def test_every_screen_looks_as_it_did(agents: Agents, console: Console, size: tu
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_a_record_that_is_longer_than_its_place_is_read_to_its_end_by_keyboard(
+    agents: Agents, console: Console, size: tuple[int, int]
+) -> None:
+    agents.call("bank.pay", {"to": "first " + "and so on " * 1000 + "last"})
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        beginning = console.text()
+        await console.press(pilot, "enter", "z", "G")
+        assert "contract            sha256:" in console.text(), "what stands below the arguments"
+        await console.press(pilot, "k")
+        assert console.text() != beginning
+        await console.press(pilot, "g")
+        assert "waiting: clerk wants bank.pay" in console.text()
+        await console.press(pilot, "j", "pagedown")
+        assert "waiting: clerk wants bank.pay" not in console.text()
+
+    console(script, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_a_screen_without_rows_says_what_will_appear_there(
     agents: Agents, console: Console, size: tuple[int, int]
 ) -> None:
