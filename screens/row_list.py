@@ -41,7 +41,7 @@ class RowList(ScrollView, can_focus=True):
     RowList .row-list--warn { color: $text-warning; text-style: bold; }
     RowList .row-list--error { color: $text-error; text-style: bold; }
     RowList .row-list--muted { color: $foreground; text-style: dim; }
-    RowList .row-list--cursor { background: $block-cursor-blurred-background; }
+    RowList .row-list--cursor { background: $surface-lighten-2; }
     RowList:focus .row-list--cursor {
         background: $block-cursor-background; color: $block-cursor-foreground; text-style: bold;
     }

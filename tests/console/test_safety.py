@@ -293,6 +293,27 @@ def test_every_kind_of_line_stands_out_from_its_background_in_both_themes(
     console(script)
 
 
+def test_the_line_under_the_cursor_can_be_read_in_every_tone_also_while_its_record_is_read(
+    agents: Agents, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        rows = console.app.screen.query_one(RowList)
+        for _ in ("dark", "light"):
+            for key in ("enter", "escape"):
+                await console.press(pilot, key)
+                assert rows.has_focus == (key == "escape")
+                for tone in ("", "ok", "warn", "error"):
+                    style = rows.rich_style + rows._look(tone) + rows._look("cursor")
+                    assert contrast(style) > 3, (tone, key, style)
+            await console.press(pilot, "T")
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    console(script)
+
+
 def contrast(style: Style) -> float:
     """Of text to what is behind it, as WCAG 2 computes it."""
     assert style.color is not None
