@@ -115,13 +115,18 @@ def _database(config: Config, database: Database) -> Iterator[Finding]:
         yield Finding("schema", Status.FAIL, detail, "sb migrate --status")
     if not amiss:
         yield Finding("schema", Status.OK, f"version {migrate.version(database.query)}")
-    damage = [str(row[0]) for row in database.query("PRAGMA integrity_check(3)")]
-    sound = damage == ["ok"] and not database.query("PRAGMA foreign_key_check")
-    hint = "" if sound else "restore a backup; docs/store.md"
-    detail = "pages, indexes and references are sound" if sound else "; ".join(damage)
-    yield Finding("integrity", Status.OK if sound else Status.FAIL, detail, hint)
+    yield _integrity(database)
     counts = [f"{database.query(f'SELECT count(*) FROM {name}')[0][0]:,} {name}" for name in _COUNTED]
     yield Finding("sizes", Status.OK, f"{', '.join(counts)}; kept contents {_kept(config.home.kept)}")
+
+
+def _integrity(database: Database) -> Finding:
+    damage = [str(row[0]) for row in database.query("PRAGMA integrity_check(3)") if row[0] != "ok"]
+    broken = {(row[0], row[2]) for row in database.query("PRAGMA foreign_key_check")}
+    damage += [f"{table} refers to rows of {parent} that are not there" for table, parent in sorted(broken)]
+    if damage:
+        return Finding("integrity", Status.FAIL, "; ".join(damage), "restore a backup; docs/store.md")
+    return Finding("integrity", Status.OK, "pages, indexes and references are sound")
 
 
 def _kept(folder: Path) -> str:

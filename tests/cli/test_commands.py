@@ -148,6 +148,13 @@ def test_doctor_says_what_is_in_use_and_what_is_enforced(sb: CommandLine, home: 
     assert "set contract_enforcement: enforce" in broken.err
 
 
+def test_doctor_names_the_tables_whose_references_lead_nowhere(sb: CommandLine, played: Path) -> None:
+    change(played, "DELETE FROM events WHERE seq = 14")  # the request for shell.run
+    found = [one for one in sb("doctor", "--json").json["items"] if one["name"] == "integrity"]
+    assert [one["status"] for one in found] == ["fail"]
+    assert found[0]["detail"] == "approvals refers to rows of events that are not there"
+
+
 def test_doctor_finds_damage(sb: CommandLine, home: Path) -> None:
     assert sb("doctor").code == 1  # no database yet
     sb("init")
