@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 from sb.commands import output
-from sb.commands.diagnostics import note
 from sb.commands.session import configuration
 
 from sb.doctor import examine
@@ -30,8 +29,5 @@ def doctor(
     if as_json:
         output.emit_json({"ok": not failed, "items": [vars(finding) for finding in findings]})
     else:
-        output.table(["check", "status", ""], [(f.name, f.status, f.detail) for f in findings])
-        for finding in findings:
-            if finding.hint:
-                note(f"{finding.name}: {finding.hint}")
+        output.findings("check", findings)
     raise typer.Exit(ExitCode.FAILED if failed else ExitCode.OK)

@@ -218,7 +218,7 @@ def _print(
         output.line(line)
     if standing:
         output.line()
-        output.table(["live", "status", ""], [(one.name, one.status, one.detail) for one in standing])
+        output.findings("live", standing)
 
 
 def _say_slowest(report: AuditReport) -> None:

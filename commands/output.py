@@ -7,10 +7,15 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from sb.commands.diagnostics import note
 
 from sb.errors import SBError
 from sb.text import plain
+
+if TYPE_CHECKING:
+    from sb.kernel.findings import Finding
 
 
 def emit_json(value: Any) -> None:
@@ -59,6 +64,13 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     with console.capture() as capture:
         console.print(drawn)
     sys.stdout.write("".join(text.rstrip() + "\n" for text in capture.get().splitlines()))
+
+
+def findings(title: str, found: Sequence[Finding]) -> None:
+    """What was found as a table, and on stderr what to do about it."""
+    table([title, "status", ""], [(one.name, one.status, one.detail) for one in found])
+    for hint in dict.fromkeys(f"{one.name}: {one.hint}" for one in found if one.hint):
+        note(hint)
 
 
 def write_file(file: Path, texts: Iterable[str]) -> int:

@@ -5,8 +5,6 @@ Kept out of the score: it is another answer each day.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sb.config import Config
 from sb.doctor import examine
 from sb.errors import SBError
@@ -29,10 +27,8 @@ def _log(config: Config) -> Finding:
             log.close()
     except SBError as error:
         return Finding("chain", Status.FAIL, error.message, error.hint)
-    whole = Finding("chain", Status.OK, f"{found.rows:,} rows of the log, none edited, moved or missing")
     if found.ok:
-        return whole
-    problems = len(found.problems) + found.further_problems
-    return replace(
-        whole, status=Status.FAIL, detail=f"{problems}, such as: {found.problems[0]}", hint="sb audit verify"
-    )
+        return Finding("chain", Status.OK, f"{found.rows:,} rows of the log, none edited, moved or missing")
+    more = len(found.problems) + found.further_problems - 1
+    detail = found.problems[0] + (f"; and {more:,} more" if more else "")
+    return Finding("chain", Status.FAIL, detail, "sb audit verify names every row")

@@ -241,6 +241,13 @@ def test_a_damaged_live_database_is_a_finding_and_no_crash(sb: CommandLine, home
     outcome = sb("harness", "audit", "--only", PASSES, "--live")
     assert outcome.code == 0
     assert "fail" in outcome.out.partition("live")[2]
+    hints = {
+        "edited": "chain: sb audit verify names every row",
+        "garbage": "chain: point --db or SB_DB at another file",
+        "missing": "database: make one with `sb init`",
+        "bad configuration": "configuration: ",
+    }
+    assert hints.get(damage, "restore a backup") in outcome.err
 
 
 def test_slowest_says_on_stderr_which_probes_took_longest(sb: CommandLine) -> None:
