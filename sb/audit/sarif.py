@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from sb.audit.markdown import literal
 from sb.kernel.harness_audit import AuditReport
 from sb.text import plain, revealed
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _SECURITY_SEVERITY = {"P0": "8.0", "P1": "5.0", "P2": "2.0"}  # inside GitHub's bands high, medium and low
 _PROBLEM_SEVERITY = {"P0": "error", "P1": "warning", "P2": "recommendation"}
+_READING = (
+    "SecondBrain is graded by using it; the repository that shows this was not looked at. Allow and deny checks are core:"
+    " the control fails without one of them, and is partial when only a check of the kind also does not hold."
+)
 _CATALOGUE = "sb/kernel/harness_audit/catalogue.yaml"
 
 
@@ -44,13 +49,12 @@ def render(report: AuditReport) -> str:
 
 def _rule(control: Mapping[str, Any]) -> dict[str, Any]:
     severity = control["severity"]
-    checks = "\n".join(f"- {check['kind']} {check['name']}: {check['says']}" for check in control["checks"])
     return {
         "id": control["id"],
         "name": "".join(word[:1].upper() + word[1:] for word in re.findall(r"\w+", control["title"])),
         "shortDescription": {"text": _message(control["title"])},
         "fullDescription": {"text": _message(control["question"])},
-        "help": {"text": revealed(f"{control['question']}\n\n{checks}")},
+        "help": _help(control),
         "defaultConfiguration": {"level": "error" if severity == "P0" else "warning"},
         "properties": {
             "tags": [
@@ -67,13 +71,25 @@ def _rule(control: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _help(control: Mapping[str, Any]) -> dict[str, str]:
+    """What GitHub shows with an alert, to somebody who may not know the audit."""
+    checks = [f"{check['kind']} {check['name']}: {check['says']}" for check in control["checks"]]
+
+    def written(literally: Callable[[str], str]) -> str:
+        bullets = [f"- {literally(check)}" for check in checks]
+        in_full = f"In full, with what was seen: sb harness audit --explain {control['id']}"
+        return "\n".join([literally(control["question"]), "", *bullets, "", _READING, in_full])
+
+    return {"text": written(revealed), "markdown": written(literal)}
+
+
 def _result(number: int, control: Mapping[str, Any], blockers: Sequence[str]) -> dict[str, Any]:
     return {
         "ruleId": control["id"],
         "ruleIndex": number,
         "kind": "fail",
         "level": _level(control, blockers),
-        "message": {"text": _message(f"{control['title']}: {control['status']}: {control['reason']}")},
+        "message": {"text": _message(_said(control))},
         "locations": [
             {
                 "physicalLocation": {
@@ -85,6 +101,11 @@ def _result(number: int, control: Mapping[str, Any], blockers: Sequence[str]) ->
         "fingerprints": {"control/v1": control["id"]},
         "partialFingerprints": {"primaryLocationLineHash": _line_hash(control["id"])},
     }
+
+
+def _said(control: Mapping[str, Any]) -> str:
+    passes = "passes in part" if control["status"] == "partial" else "does not pass"
+    return f"SecondBrain {passes} {control['id']} {control['title']}: {control['reason']}"
 
 
 def _level(control: Mapping[str, Any], blockers: Sequence[str]) -> str:

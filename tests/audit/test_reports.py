@@ -207,6 +207,19 @@ def test_a_page_says_the_verdict_the_outcomes_and_what_does_not_pass() -> None:
     assert rows[3][3:] == ["fail", "deny edited: seen"]
 
 
+def test_page_and_scanner_say_what_was_graded_to_who_reads_them_beside_another_repository() -> None:
+    text = markdown.render(MIXED)
+    assert "SecondBrain 0.1.0, as it is installed, graded against 5 of its 5 controls by using it." in text
+    results = {result["ruleId"]: result["message"]["text"] for result in scanned(MIXED)["results"]}
+    title = "Tool gateway and contract fingerprint"
+    assert results["HA-02"] == f"SecondBrain does not pass HA-02 {title}: deny edited: seen"
+    assert results["HA-03"] == f"SecondBrain passes in part HA-03 {title}: also observed: seen"
+    shown = scanned(MIXED)["tool"]["driver"]["rules"][1]["help"]
+    for said in ("- deny edited: An edited one is denied.", "sb harness audit --explain HA-02"):
+        assert said in shown["text"]
+        assert said in shown["markdown"]
+
+
 def test_a_page_of_an_audit_without_findings_has_no_table_of_them() -> None:
     text = markdown.render(report(graded("HA-01", "pass")))
     assert "BLOCKED" not in text
@@ -250,6 +263,13 @@ def hold(evidence: str) -> None:
     (result,) = scanned(hostile)["results"]
     assert "](" not in result["message"]["text"]
     assert not set(re.sub(r"\{\{|\}\}", "", result["message"]["text"])) & {"{", "}"}
+    (rule,) = scanned(hostile)["tool"]["driver"]["rules"]
+    inline = [token for token in PARSER.parse(rule["help"]["markdown"]) if token.type == "inline"]
+    assert {child.type for token in inline for child in token.children or ()} <= {
+        "text",
+        "text_special",
+        "softbreak",
+    }
     (case,) = suites_of(hostile).iter("testcase")
     assert [child.tag for child in case] == ["failure", "system-out"]
     escaped = shown.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
