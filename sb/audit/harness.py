@@ -38,7 +38,7 @@ class Counted:
         return self._answer(**args)
 
     def __str__(self) -> str:
-        return f"tool called {self.called}x"
+        return f"tool called {self.called}x so far"
 
 
 class Harness:

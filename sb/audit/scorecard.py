@@ -74,7 +74,7 @@ def _queue(report: AuditReport) -> Iterator[str]:
     yield ""
     first = [f"{grade.control.id} {grade.control.title}" for grade in report.queue[:QUEUE_SHOWN]]
     more = len(report.queue) - len(first)
-    yield f"mend first: {', '.join(first)}" + (f"; then {more} more, in the order of --json" if more else "")
+    yield f"mend first: {', '.join(first)}" + (f"; then {more} more (queue of --json)" if more else "")
 
 
 def explanations(report: AuditReport) -> Iterator[str]:

@@ -35,5 +35,5 @@ class Spans:
 
     def evidence(self, text: str) -> str:
         if not self.installed:
-            return "Telemetry.start: no spans, since opentelemetry-sdk is not installed"
+            return "Telemetry.start: no spans, since opentelemetry-sdk is not installed (the extra otel)"
         return f"Telemetry.start: {text}"
