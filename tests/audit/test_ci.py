@@ -107,9 +107,17 @@ def test_the_inputs_reach_the_audit(job: Any) -> None:
     assert "--fail-under" in refused.log
 
 
+def test_only_some_of_the_controls_are_graded_and_those_that_pass_do_not_fail_the_action(job: Any) -> None:
+    step = job(only="HA-12 HA-07\n  HA-30", **{"fail-under": "1"})
+    assert (step.code, step.outputs) == (0, {"exit-code": "0", "score": "1.0"})
+    assert "graded against 3 of its 40 controls" in step.summary
+
+
 @pytest.mark.parametrize(
     "inputs",
     [
+        {"only": "HA-12 $(touch owned)"},
+        {"only": "* --strict"},
         {"fail-under": '0"; touch owned; "'},
         {"fail-under": "$(touch owned)"},
         {"fail-under": "0 --only HA-12"},
