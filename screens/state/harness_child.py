@@ -54,8 +54,14 @@ def audit_document(given_up: Callable[[], bool]) -> str:
     if process.returncode not in GRADED or not out.strip():
         said = err.decode("utf-8", "replace").strip().rpartition("\n")[2]
         last = f": {shorten(plain(said, one_line=True), 300)}" if said else ""
-        raise CheckFailed(f"the audit gave no grades and ended with {process.returncode}{last}")
+        raise CheckFailed(f"the audit gave no grades and {_ending(process.returncode)}{last}")
     return out.decode("utf-8", "replace")
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        return f"was ended by signal {-code} ({signal.strsignal(-code)})"
+    return f"ended with {code}"
 
 
 def _read(process: subprocess.Popen[bytes], given_up: Callable[[], bool]) -> tuple[bytes, bytes]:

@@ -59,6 +59,7 @@ class Child:
             "    time.sleep(0.01)\n"
             f"print(open({str(self.printed)!r}).read())\n"
             f"print({says!r}, file=sys.stderr)\n"
+            f"if {code} < 0: os.kill(os.getpid(), -({code}))\n"
             f"raise SystemExit({code})\n"
         )
         self._monkeypatch.setattr(harness_child, "COMMAND", (sys.executable, "-I", "-S", "-c", script))
@@ -290,6 +291,7 @@ def test_an_audit_that_was_ended_is_run_when_the_screen_is_shown_again(
         ("", 70, "Traceback\n\x1b[31mboom [bold]", "ended with 70: boom [bold]"),
         (document(), 64, "usage", "ended with 64: usage"),
         ("", 1, "", "the audit gave no grades and ended with 1"),
+        ("", -9, "", "the audit gave no grades and was ended by signal 9 (Killed)"),
         ("{", 0, "", "the audit's document cannot be read"),
         ({"format": 1}, 0, "", "the audit's document cannot be read: KeyError"),
         (document() | {"format": 2}, 0, "", "has format 2, not 1"),
