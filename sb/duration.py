@@ -26,6 +26,17 @@ def parse_duration(text: str) -> int:
     return seconds
 
 
+_AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def human_age(seconds: float) -> str:
+    """How long ago something was, in its largest unit: "2 min ago", "5 h ago", "3 d ago"; "just now" below a minute."""
+    for size, unit in _AGES:
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "just now"
+
+
 def human_duration(seconds: float) -> str:
     """A span of time as people read it, its two largest units: 45s, 3m 20s, 2h 5m, 4d 1h; "0s" if it is over."""
     left = max(int(seconds), 0)

@@ -145,7 +145,7 @@ ACTIONS = (
         "slash",
         "filter",
         "Show only what mentions the words typed.",
-        ("audit", "approvals", "harness"),
+        ("audit", "approvals", "runs", "harness"),
         footer=True,
     ),
     Action(

@@ -253,7 +253,12 @@ class ConsoleApp(App[None]):
 
     def open_target(self, target: Target) -> None:
         """Go where a line of Home leads."""
-        if isinstance(target.record, str) and target.section in ("approvals", "contracts", "recovery"):
+        if isinstance(target.record, str) and target.section in (
+            "approvals",
+            "contracts",
+            "recovery",
+            "runs",
+        ):
             self.find_on(target.section, target.record)
         elif target.record is not None:
             self.open_record(target.record)

@@ -58,9 +58,13 @@ class Filtering(Section):
         box.focus()
 
     def leave_part(self) -> bool:
+        return self.close_filter() or super().leave_part()
+
+    def close_filter(self) -> bool:
+        """Show everything again; returns whether there was a filter."""
         box = self.query_one("#filter", Input)
         if not box.has_class("-open"):
-            return super().leave_part()
+            return False
         box.value = ""
         box.remove_class("-open")
         self.query("RowList").first().focus()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sb.screens.actions import LISTS, bindings
 from sb.screens.deciding import Deciding
@@ -42,14 +42,14 @@ class HomeScreen(Deciding):
     def refresh_records(self) -> None:
         self.read("home", lambda: quickly(self.records), self._show_quick)
 
-    def _show_quick(self, parts: dict[str, tuple[HomeLine, ...]]) -> None:
+    def _show_quick(self, parts: dict[str, Any]) -> None:
         self._show(parts)
         self.read("home, thoroughly", lambda: thoroughly(self.records), self._show)
 
-    def _show(self, parts: dict[str, tuple[HomeLine, ...]]) -> None:
+    def _show(self, parts: dict[str, Any]) -> None:
         current = self.current
         self.state = replace(self.state, **parts)
-        self.lines = self.state.lines()
+        self.lines = self.state.lines(int(self.records.clock.now() * 1e6))
         rows = self.query_one(RowList)
         rows.put({number: line.row for number, line in enumerate(self.lines)})
         rows.show(range(len(self.lines)))
@@ -57,6 +57,11 @@ class HomeScreen(Deciding):
         if current is not None and same:
             rows.select(same[0])
         self.show_status()
+
+    def tick(self) -> None:
+        """Another second is over: how long ago something was heard of changes."""
+        if self.lines:
+            self._show({})
 
     @property
     def current(self) -> Target | None:
@@ -69,6 +74,8 @@ class HomeScreen(Deciding):
         return self.lines[number] if number is not None and number < len(self.lines) else None
 
     def pointed_at(self) -> Pointed:
+        if self._line is not None and self._line.about is not None:
+            return self._line.about
         target = self.current
         if target is None or target.section != "contracts":
             return target.record if target else None

@@ -3,45 +3,55 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, bindings
+from sb.screens.filtering import Filtering
+from sb.screens.reading import safe
 from sb.screens.row_list import RowList
-from sb.screens.section import Section
 from sb.screens.state.events import TIMELINE_COLUMNS, timeline_rows
-from sb.screens.state.runs import RUN_COLUMNS, run_rows, timeline
+from sb.screens.state.runs import RUN_COLUMNS, OneRun, one_run, run_rows
 from textual import on
 from textual.containers import Container
 from textual.widget import Widget
+from textual.widgets import Static
 
 from sb.kernel.log_search import events_at
-from sb.kernel.runs import first_events
+from sb.kernel.runs import RunFilter, first_event, first_events
 from sb.state import Event
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
 EMPTY = "No runs yet. What agents do appears here as it happens.\n\nsb demo makes some."
+NO_HIT = "No run fits.\n\nesc clears the filter."
 
 
-class RunsScreen(Section):
+class RunsScreen(Filtering):
     """Runs, newest first, and the events of the one under the cursor."""
 
     name_ = "runs"
     parts = ("runs", LISTS)
     heading = "Runs"
     BINDINGS = bindings("runs")
+    DEFAULT_CSS = """
+    RunsScreen .stack > .second { height: 1fr; }
+    RunsScreen #whereabouts { height: auto; max-height: 3; padding: 0 1; background: $panel; color: $text; }
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.firsts: array[int] = array("q")
+        self._read_to = 0  # the log's newest row when the runs were read
         self._chosen: int | None = None
+        self._wanted_run: int | None = None  # for the cursor, once it is in the list
 
     def body(self) -> Iterable[Widget]:
         events = RowList(TIMELINE_COLUMNS, id="timeline")
         events.add_class("second")
-        yield Container(RowList(RUN_COLUMNS, id="runs"), events, classes="split")
+        yield self.filter_box("words, host:… project:… session:… agent:… run:…")
+        yield Container(RowList(RUN_COLUMNS, id="runs"), Static(id="whereabouts"), events, classes="stack")
 
     @property
     def runs(self) -> RowList:
@@ -52,30 +62,60 @@ class RunsScreen(Section):
         return self.query_one("#timeline", RowList)
 
     def refresh_records(self) -> None:
-        known = self.firsts
-        after = known[0] if known else 0
-        self.read("runs", lambda: first_events(self.records.log(), after=after) + known, self._show_runs)
-        self._read_timeline()
+        known, read_to, wanted = self.firsts, self._read_to, RunFilter.parse(self.filter_text)
 
-    def _show_runs(self, firsts: array[int]) -> None:
-        self.firsts = firsts
-        self.runs.show(firsts, EMPTY)
+        def work() -> tuple[array[int], int]:
+            log = self.records.log("runs")
+            newest = log.head().seq
+            found = first_events(log, after=read_to, wanted=wanted)
+            return found + known, max(newest, found[0] if found else 0)  # a run may have begun in between
+
+        self.read("runs", work, self._show_runs)
+        self._read_chosen()
+
+    def _show_runs(self, found: tuple[array[int], int]) -> None:
+        self.firsts, self._read_to = found
+        self.runs.show(self.firsts, NO_HIT if self.filter_text else EMPTY)
+        if self._wanted_run is not None:
+            self.runs.select(self._wanted_run)
+            self._wanted_run = None
         self.show_status()
 
-    def _read_timeline(self) -> None:
+    def _read_chosen(self) -> None:
         chosen = self._chosen
-        if chosen is not None:
-            self.read("timeline", lambda: timeline(self.records.log(), chosen), self._show_timeline)
+        if chosen is None:
+            self._show_one(OneRun())
+        else:
+            self.read("timeline", lambda: one_run(self.records.log(), chosen), self._show_one)
 
-    def _show_timeline(self, seqs: Sequence[int]) -> None:
-        self.timeline.show(seqs)
+    def _show_one(self, run: OneRun) -> None:
+        self.query_one("#whereabouts", Static).update(safe(run.whereabouts, one_line=True))
+        self.timeline.show(run.events)
+
+    def filter_changed(self) -> None:
+        self.firsts, self._read_to = array("q"), 0
+        self.refresh_records()
+
+    def find(self, run_id: str) -> None:
+        """Put the cursor on a run, among all of them."""
+        self.close_filter()
+        self.read("find", lambda: first_event(self.records.log(), run_id), self._found)
+
+    def _found(self, first: int | None) -> None:
+        if first is None:
+            self.console_app.say("nothing of this run is on record any more")
+        elif first in self.firsts:
+            self.runs.select(first)
+        else:
+            self._wanted_run = first
+            self.refresh_records()
 
     @on(RowList.Highlighted, "#runs")
     def _run_chosen(self, message: RowList.Highlighted) -> None:
         if message.key != self._chosen:
             self._chosen = message.key
             self.timeline.start_over()
-            self._read_timeline()
+            self._read_chosen()
 
     @on(RowList.Wanted)
     def _wanted(self, message: RowList.Wanted) -> None:
@@ -106,15 +146,16 @@ class RunsScreen(Section):
         return (self.timeline if self.timeline.has_focus else self.runs).listing.current
 
     def start_over(self) -> None:
-        self.firsts, self._chosen = array("q"), None
+        self.firsts, self._read_to, self._chosen = array("q"), 0, None
         self.runs.start_over()
         self.timeline.start_over()
 
     def summary(self) -> str:
-        return f"· {len(self.firsts):,} runs, newest first"
+        words = f" · filter: {self.filter_text}" if self.filter_text else ""
+        return f"· {len(self.firsts):,} runs, newest first{words}"
 
     def leave_part(self) -> bool:
-        inside = self.timeline.has_focus
-        if inside:
+        if self.timeline.has_focus:
             self.runs.focus()
-        return inside
+            return True
+        return super().leave_part()

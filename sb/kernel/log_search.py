@@ -9,31 +9,42 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 from sb.state import EVENT_COLUMNS, Event, EventLog
 
-FIELDS = {"kind": "kind", "agent": "agent", "tool": "tool_id", "run": "run_id", "call": "call_id"}
 FIRST_STEP = 2_000  # rows of the log
 LONGEST_STEP = 20_000
-_SEARCHED = ("payload", *FIELDS.values())
 
 
 @dataclass(frozen=True)
 class LogFilter:
     """What has to be in an event: texts in certain columns, and words anywhere, payload included. ASCII case is
-    ignored, as SQLite does it."""
+    ignored, as SQLite does it.
+
+    FIELDS says what a term `field:text` looks in, ANYWHERE what a word does besides that, as SQL over the events.
+    """
+
+    FIELDS: ClassVar[dict[str, str]] = {
+        "kind": "kind",
+        "agent": "agent",
+        "tool": "tool_id",
+        "run": "run_id",
+        "call": "call_id",
+    }
+    ANYWHERE: ClassVar[tuple[str, ...]] = ("payload",)
 
     terms: tuple[tuple[str, str], ...] = ()
     words: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> LogFilter:
+    def parse(cls, text: str) -> Self:
         """From words and `field:text` terms; the fields are those of FIELDS, and any other colon is part of a word."""
         terms: list[tuple[str, str]] = []
         words: list[str] = []
         for word in text.split():
             field, _, wanted = word.partition(":")
-            if field in FIELDS and wanted:
+            if field in cls.FIELDS and wanted:
                 terms.append((field, wanted))
             else:
                 words.append(word)
@@ -44,9 +55,10 @@ class LogFilter:
 
     def condition(self) -> tuple[str, tuple[str, ...]]:
         """The SQL condition and its parameters."""
-        terms = [(text, (FIELDS[field],)) for field, text in self.terms]
+        terms = [(text, (self.FIELDS[field],)) for field, text in self.terms]
+        everywhere = (*self.ANYWHERE, *self.FIELDS.values())
         clauses, parameters = [], list[str]()
-        for text, columns in [*terms, *((word, _SEARCHED) for word in self.words)]:
+        for text, columns in [*terms, *((word, everywhere) for word in self.words)]:
             clauses.append("(" + " OR ".join(f"{column} LIKE ? ESCAPE '\\'" for column in columns) + ")")
             parameters += [f"%{_literal(text)}%"] * len(columns)
         return " AND ".join(clauses) or "1", tuple(parameters)

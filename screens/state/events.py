@@ -12,6 +12,7 @@ from sb.decisions.namespace import meaning
 from sb.errors import NotFoundError
 from sb.kernel.log_search import events_at
 from sb.kernel.narrative import describe
+from sb.kernel.runs import Run, run_of
 from sb.sources import iso
 from sb.state import Event, EventLog
 
@@ -93,14 +94,17 @@ def _meaning(kind: str) -> str:
         return "not a key of this version"
 
 
-def call_document(events: Sequence[Event]) -> list[Field]:
-    """Everything about one call, from its events, oldest first."""
+def call_document(events: Sequence[Event], run: Run | None = None) -> list[Field]:
+    """Everything about one call, from its events, oldest first, and from the run that it belongs to."""
     last = events[-1]
     said: dict[str, Any] = {}
     for event in events:
         said |= event.payload or {}
     subject = last.subject
     fields = [Field(describe(last)), Field("call", subject.call_id), Field("run", subject.run_id)]
+    if run is not None:
+        where = {"host": run.host, "project": run.project, "session": run.session}
+        fields += fields_of({name: value for name, value in where.items() if value})
     fields += [Field("tool", subject.tool_id), Field("agent", subject.agent)]
     fields += fields_of({label: said[key] for key, label in _CALL_FIELDS.items() if key in said})
     fields.append(Field("arguments, redacted"))
@@ -131,7 +135,7 @@ def record_document(log: EventLog, reference: str | int) -> list[Field]:
     events = list(log.events(call_id=reference))
     if not events:
         raise NotFoundError(f"nothing on record for {reference}")
-    return call_document(events)
+    return call_document(events, run_of(log, events[-1].subject.run_id))
 
 
 def document_of(log: EventLog, event: Event) -> list[Field]:
@@ -139,5 +143,5 @@ def document_of(log: EventLog, event: Event) -> list[Field]:
     subject = event.subject
     if subject.call_id.startswith("call_"):
         found = log.events(run_id=subject.run_id, call_id=subject.call_id)
-        return call_document(list(found) or [event])
+        return call_document(list(found) or [event], run_of(log, subject.run_id))
     return event_document(event)

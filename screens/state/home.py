@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sb.screens.state.approvals import approval_row
 from sb.screens.state.contracts import contract_row, ordered
@@ -13,7 +14,7 @@ from sb.screens.state.listing import Column, Row
 from sb.screens.state.records import Records
 from sb.screens.state.recovery import UNDECIDED
 
-from sb.duration import human_duration
+from sb.duration import human_age, human_duration
 from sb.errors import SBError
 from sb.kernel.approvals.approval import MICROSECONDS, ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
@@ -22,13 +23,16 @@ from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.findings import Finding, Status, enforcement, kill_finding, log_standing, operators
 from sb.kernel.incidents.kill import Kill
 from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.joined import Calls, Joined, calls_of, joined
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
 from sb.kernel.tooling.intents import Intents
-from sb.state import EventLog
+from sb.state import EventLog, Subject
+from sb.text import shorten
 
 HOME_COLUMNS = (Column("", 9), Column("", 14), Column(""))
 LAST_EVENTS = 10
 MOST_OF_A_KIND = 5
+LONGEST_NAME = 20  # of a project
 _NEED_A_LOOK = {
     BaselineStatus.NEW: "nobody has approved its contract",
     BaselineStatus.CHANGED: "its contract is not the approved one",
@@ -36,6 +40,7 @@ _NEED_A_LOOK = {
 }
 _NOT_REVERSED = (Standing.FAILED, Standing.NO_WAY_BACK, Standing.EXPIRED)
 NOTHING = "Nothing needs you. What agents ask of a person appears here."
+NOBODY = "sb install claude-code lets a coding agent join"
 
 
 @dataclass(frozen=True)
@@ -48,9 +53,17 @@ class Target:
 
 @dataclass(frozen=True)
 class HomeLine:
+    """One line.
+
+    Args:
+        kill: what it says is stopped.
+        about: whom it is about, where its target does not say that.
+    """
+
     row: Row
     target: Target | None = None
     kill: Kill | None = None
+    about: Subject | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,8 @@ class Home:
 
     kills: tuple[HomeLine, ...] = ()
     needs: tuple[HomeLine, ...] = ()
+    joined: Sequence[Joined] = ()
+    calls: Mapping[str, Calls] = field(default_factory=dict)
     enforced: tuple[HomeLine, ...] = ()
     last: tuple[HomeLine, ...] = ()
     contracts: tuple[HomeLine, ...] = ()
@@ -69,19 +84,23 @@ class Home:
         """How many lines need a person."""
         return len(self.kills) + len(self.needs) + len(self.contracts)
 
-    def lines(self) -> list[HomeLine]:
-        """The screen, from top to bottom."""
+    def lines(self, now: int) -> list[HomeLine]:
+        """The screen, from top to bottom; `now` in microseconds since the epoch."""
         needs = (*self.kills, *self.needs, *self.contracts) or (HomeLine(Row(("ok", "", NOTHING), "ok")),)
         lines = [_heading("Needs you now"), *needs]
+        lines += [_heading("Joined"), *_joined(self.joined, self.calls, now)]
         lines += [_heading("What is enforced"), *self.enforced, *self.operators]
         return [*lines, _heading("Last activity"), *self.last]
 
 
-def quickly(records: Records) -> dict[str, tuple[HomeLine, ...]]:
+def quickly(records: Records) -> dict[str, Any]:
     """What is read at once."""
     log = records.log()
+    found = joined(log)
     return {
         "needs": (*_needs(log), *_broken(log), *_doubtful(log)),
+        "joined": found,
+        "calls": {one.run_id: calls_of(log, one.run_id) for one in found[:MOST_OF_A_KIND]},
         "enforced": tuple(_finding(finding) for finding in enforcement(records.config)),
         "last": tuple(_last(log)),
     }
@@ -108,6 +127,23 @@ def _finding(finding: Finding, target: Target | None = None) -> HomeLine:
     tone = {Status.OK: "ok", Status.WARN: "warn", Status.FAIL: "error"}[finding.status]
     hint = f" ({finding.hint})" if finding.hint else ""
     return HomeLine(Row((str(finding.status), finding.name, finding.detail + hint), tone), target)
+
+
+def _joined(found: Sequence[Joined], calls: Mapping[str, Calls], now: int) -> Iterator[HomeLine]:
+    """Each program in each project, the one heard of last first."""
+    if not found:
+        yield HomeLine(Row(("-", "nobody", NOBODY), "muted"))
+    for one in found[:MOST_OF_A_KIND]:
+        age = human_age((now - one.heard_at) / MICROSECONDS)
+        waits = f", {one.waiting:,} for you to decide" if one.waiting else ""
+        name = f"{shorten(one.project_name, LONGEST_NAME)}: " if one.project else ""
+        text = f"{name}{age}, {calls[one.run_id]}{waits}" + (f" · {one.project}" if one.project else "")
+        row = Row(("waiting" if one.waiting else "ok", one.host, text), "warn" if one.waiting else "ok")
+        about = Subject(one.run_id, agent=one.agent)
+        yield HomeLine(row, Target("runs", one.run_id), about=about)
+    if len(found) > MOST_OF_A_KIND:
+        text = f"and {len(found) - MOST_OF_A_KIND:,} more"
+        yield HomeLine(Row(("", "", text), "muted"), Target("runs"))
 
 
 def _last(log: EventLog) -> Iterator[HomeLine]:

@@ -39,7 +39,8 @@ def _table(columns: Sequence[Column], rows: Sequence[Row], total: int) -> PlainS
 
 
 def _home(records: Records) -> PlainScreen:
-    lines = Home(**quickly(records), **thoroughly(records)).lines()
+    home = Home(**(quickly(records) | thoroughly(records)))
+    lines = home.lines(int(records.clock.now() * 1e6))
     rows = [
         (f"# {line.row.cells[0]}", "", "") if line.row.tone == "heading" else line.row.cells for line in lines
     ]

@@ -1,41 +1,68 @@
-"""How does a run read in a list?"""
+"""How does a run read in a list, and where does it belong?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from sb.screens.state.events import moment
-from sb.screens.state.listing import Column, Row
+from sb.screens.state.listing import LONGEST_CELL, Column, Row
 
 from sb.duration import human_duration
-from sb.kernel.log_search import events_at
-from sb.kernel.runs import Run, RunState, run_events, runs_at
+from sb.kernel.runs import Run, RunState, project_name, run_events, runs_at
 from sb.state import EventLog
+from sb.text import shorten
 
 RUN_COLUMNS = (
     Column("started (UTC)", 14),
-    Column("agent", 14),
+    Column("host", 11),
+    Column("project", 12),
+    Column("agent", 12),
     Column("state", 8),
-    Column("events", 7),
+    Column("events", 6),
     Column("took", 8, wide_only=True),
-    Column("run", 20, wide_only=True),
+    Column("session", 12, wide_only=True),
     Column("intent"),
 )
+LONGEST_ID = 100
 _TONES = {RunState.OPEN: "ok", RunState.FAILED: "error"}
 
 
 def run_row(run: Run) -> Row:
     took = "-" if run.state is RunState.OPEN else human_duration((run.last_at - run.started_at) / 1e6)
     intent = f"{run.intent} (ended with {run.error})" if run.error else run.intent
-    cells = (moment(run.started_at), run.agent, str(run.state), f"{run.events:,}", took, run.run_id, intent)
-    return Row(cells, _TONES.get(run.state, ""))
+    project = project_name(run.project)
+    where = (run.host or "-", project or "-", run.agent, str(run.state), f"{run.events:,}")
+    return Row((moment(run.started_at), *where, took, run.session or "-", intent), _TONES.get(run.state, ""))
+
+
+def whereabouts(run: Run) -> str:
+    """A run's id, session and project, as far as it said: what has no room in the list."""
+    said = (
+        ("run", run.run_id, LONGEST_ID),
+        ("session", run.session, LONGEST_ID),
+        ("project", run.project, LONGEST_CELL),
+    )
+    return "  ".join(f"{name} {shorten(value, longest)}" for name, value, longest in said if value)
 
 
 def run_rows(log: EventLog, firsts: Sequence[int]) -> dict[int, Row]:
     return {first: run_row(run) for first, run in runs_at(log, firsts).items()}
 
 
-def timeline(log: EventLog, first: int) -> Sequence[int]:
-    """The events of the run that begins with this one, newest first."""
-    run = events_at(log, [first]).get(first)
-    return run_events(log, run.subject.run_id) if run else ()
+@dataclass(frozen=True)
+class OneRun:
+    """The run under the cursor.
+
+    Args:
+        events: their numbers, newest first.
+    """
+
+    whereabouts: str = ""
+    events: Sequence[int] = field(default=())
+
+
+def one_run(log: EventLog, first: int) -> OneRun:
+    """The run that begins with this event."""
+    found = runs_at(log, [first]).get(first)
+    return OneRun(whereabouts(found), run_events(log, found.run_id)) if found else OneRun()

@@ -79,6 +79,15 @@ class ApprovalQueue:
         now = self.now()
         return {approval.number: approval.at(now) for approval in map(approval_of, rows)}
 
+    def waiting_by_run(self) -> dict[str, int]:
+        """How many requests wait, by the run that asked first."""
+        rows = self.log.database.query(
+            f"SELECT run_id, count(*) FROM approvals WHERE state IN {_OPEN} AND state = 'waiting' AND expires_at > ?"
+            " GROUP BY run_id",
+            (self.now(),),
+        )
+        return dict(rows)
+
     def _where(self, states: Collection[ApprovalState], words: str) -> tuple[str, tuple[str | int, ...]]:
         clauses, parameters = ["1"], list[str | int]()
         if states:
