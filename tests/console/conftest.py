@@ -145,6 +145,27 @@ class Agents:
                 self.runtime.executor.execute(ctx, tool, args)
         return ctx.run_id
 
+    def session(
+        self,
+        host: str = "claude-code",
+        project: str = "/home/ada/shop",
+        *,
+        session: str = "5f0c2e1a-77aa-4f0e-9f3b-1d2e3f405162",
+        calls: int = 2,
+    ) -> RunContext:
+        """What a coding agent's host does: an open run of so many calls; returns it, to go on with."""
+        ctx = RunContext.create(
+            host,
+            session_id=session,
+            metadata={"host": host, "project": project},
+            budget=RunBudget(max_tool_calls=10**6, max_latency_ms=10**9),
+            clock=self.clock,
+            ids=self.ids,
+        )
+        for number in range(calls):
+            self.runtime.executor.execute(ctx, "notes.append", {"text": f"line {number}"})
+        return ctx
+
     def context(self, agent: str, intent: str = "") -> RunContext:
         return RunContext.create(agent, intent=intent, clock=self.clock, ids=self.ids)
 
