@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sb.config import Config
+from sb.duration import human_age
 from sb.errors import SBError
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
@@ -19,6 +20,7 @@ from sb.kernel.findings import (
     log_standing,
     operators,
 )
+from sb.kernel.joined import joined
 from sb.kernel.recovery.escalations import Escalations, Standing
 from sb.runtime import open_authority, open_kill_switch, open_registry
 from sb.state import EventLog
@@ -28,6 +30,7 @@ from sb.store.database import Database
 from sb.store.filesystem import network_file_system
 from sb.text import human_bytes, nearest
 
+_MOST_JOINED = 3
 _COUNTED = ("events", "intents", "steps", "memory")
 
 
@@ -53,6 +56,7 @@ def examine(config: Config) -> list[Finding]:
         findings += _guarded("baselines", lambda: _baselines(config, EventLog(database)))
         findings += _guarded("approvals", lambda: _approvals(EventLog(database)))
         findings += _guarded("recovery", lambda: _recovery(EventLog(database)))
+        findings += _guarded("joined", lambda: _joined(EventLog(database)))
     finally:
         database.close()
     return findings
@@ -162,6 +166,18 @@ def _recovery(log: EventLog) -> Iterator[Finding]:
     detail = f"{len(found)} for a person to look at, {waiting} of them wait for a decision"
     status = Status.WARN if by_hand else Status.OK
     yield Finding("recovery", status, detail, "sb recovery list" if by_hand else "")
+
+
+def _joined(log: EventLog) -> Iterator[Finding]:
+    found, now = joined(log), log.clock.now()
+    told = [
+        f"{one.host}{f' in {one.project}' if one.project else ''}, heard of {human_age(now - one.heard_at / 1e6)}"
+        for one in found[:_MOST_JOINED]
+    ]
+    if len(found) > _MOST_JOINED:
+        told.append(f"and {len(found) - _MOST_JOINED} more (sb console)")
+    hint = "" if found else "sb install claude-code"
+    yield Finding("joined", Status.OK, "; ".join(told) or "no coding agent yet", hint)
 
 
 def _baselines(config: Config, log: EventLog) -> Iterator[Finding]:
