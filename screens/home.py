@@ -49,7 +49,7 @@ class HomeScreen(Deciding):
     def _show(self, parts: dict[str, Any]) -> None:
         current = self.current
         self.state = replace(self.state, **parts)
-        self.lines = self.state.lines(int(self.records.clock.now() * 1e6))
+        self.lines = self.state.lines(self.now())
         rows = self.query_one(RowList)
         rows.put({number: line.row for number, line in enumerate(self.lines)})
         rows.show(range(len(self.lines)))
@@ -60,8 +60,12 @@ class HomeScreen(Deciding):
 
     def tick(self) -> None:
         """Another second is over: how long ago something was heard of changes."""
-        if self.lines:
+        if self.lines and self.state.lines(self.now()) != self.lines:
             self._show({})
+
+    def now(self) -> int:
+        """Microseconds since the epoch."""
+        return int(self.records.clock.now() * 1e6)
 
     @property
     def current(self) -> Target | None:

@@ -19,12 +19,12 @@ RUN_COLUMNS = (
     Column("project", 12),
     Column("agent", 12),
     Column("state", 8),
-    Column("events", 6),
+    Column("events", 7),
     Column("took", 8, wide_only=True),
     Column("session", 12, wide_only=True),
     Column("intent"),
 )
-LONGEST_ID = 100
+LONGEST_ID = 60
 _TONES = {RunState.OPEN: "ok", RunState.FAILED: "error"}
 
 
