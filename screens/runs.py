@@ -83,10 +83,11 @@ class RunsScreen(Filtering):
 
     def _read_chosen(self) -> None:
         chosen = self._chosen
-        if chosen is None:
-            self._show_one(OneRun())
-        else:
-            self.read("timeline", lambda: one_run(self.records.log(), chosen), self._show_one)
+
+        def work() -> OneRun:
+            return OneRun() if chosen is None else one_run(self.records.log(), chosen)
+
+        self.read("timeline", work, self._show_one)
 
     def _show_one(self, run: OneRun) -> None:
         self.query_one("#whereabouts", Static).update(safe(run.whereabouts, one_line=True))

@@ -70,8 +70,9 @@ def _recovery(records: Records) -> PlainScreen:
 def _runs(records: Records) -> PlainScreen:
     firsts = first_events(records.log())
     found = runs_at(records.log(), firsts[:MOST_ROWS])
-    rows = [run_row(found[first]) for first in firsts[:MOST_ROWS] if first in found]
-    return _table(RUN_COLUMNS, rows, len(firsts))
+    runs = [found[first] for first in firsts[:MOST_ROWS] if first in found]
+    rows = [Row((run.run_id, *run_row(run).cells)).cells for run in runs]
+    return PlainScreen(("run", *(column.title for column in RUN_COLUMNS)), rows, len(firsts))
 
 
 def _audit(records: Records) -> PlainScreen:

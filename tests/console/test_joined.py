@@ -113,6 +113,15 @@ def test_what_joined_last_comes_first_and_of_many_the_first_five_are_shown(
     assert "and 15 more" in sb("console", "--plain").out
 
 
+def test_plain_runs_name_each_run_and_where_it_belongs(agents: Agents, sb: CommandLine) -> None:
+    ctx = agents.session("codex", SHOP, session="s-codex")
+    titles, row = sb("console", "--plain", "runs").out.splitlines()
+    assert titles.split()[:4] == ["run", "started", "(UTC)", "host"]
+    assert row.split()[0] == ctx.run_id
+    for cell in (" codex ", " shop ", " s-codex"):
+        assert cell in row
+
+
 @pytest.mark.parametrize(
     ("words", "fitting"),
     [
