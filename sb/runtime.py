@@ -27,7 +27,7 @@ from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.rules import WrittenPolicy
-from sb.kernel.run_context import RunBudget, SafetyMode
+from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
 from sb.kernel.telemetry import Telemetry
 from sb.kernel.tooling.executor import ToolExecutor
 from sb.kernel.tooling.permissions import ToolPolicy
@@ -150,6 +150,19 @@ class Runtime:
         """A fresh budget with the configured limits."""
         return RunBudget(**vars(self.config.budget))
 
+    def run(
+        self, agent_name: str = "default", intent: str = "", **envelope: Any
+    ) -> contextlib.AbstractContextManager[RunContext]:
+        """A run with the configured budget, and its end on record; calls of `governed` functions inside belong to it.
+
+        Args:
+            envelope: other arguments of `RunContext.create`.
+        """
+        said = {"host": "python", "project": project_folder(Path.cwd())}
+        envelope["metadata"] = said | (envelope.get("metadata") or {})
+        made: dict[str, Any] = {"budget": self.budget(), "clock": self.log.clock, "ids": self.log.ids}
+        return self.executor.run(RunContext.create(agent_name, intent, **(made | envelope)))
+
     def close(self) -> None:
         self.log.close()
 
@@ -158,6 +171,12 @@ class Runtime:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def project_folder(folder: Path) -> str:
+    """The git repository that holds a folder, or the folder itself."""
+    roots = (one for one in (folder, *folder.parents) if (one / ".git").exists())
+    return str(next(roots, folder))
 
 
 def open_log(config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS) -> EventLog:

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
         AssumptionInvalidated,
         EventBus,
     )
+    from sb.kernel.functions.governed import (
+        ToolCallFailed,
+        ToolCallRefused,
+        governed,
+        register_governed,
+    )
     from sb.kernel.harness_audit import (
         AuditReport,
         Catalogue,
@@ -128,6 +134,12 @@ else:
             "sb.kernel.error_kinds": (
                 "ErrorKind",
                 "tool_failure",
+            ),
+            "sb.kernel.functions.governed": (
+                "ToolCallFailed",
+                "ToolCallRefused",
+                "governed",
+                "register_governed",
             ),
             "sb.kernel.harness_audit": (
                 "AuditReport",
@@ -255,6 +267,8 @@ __all__ = [
     "Severity",
     "TokenStore",
     "ToolArgSchema",
+    "ToolCallFailed",
+    "ToolCallRefused",
     "ToolError",
     "ToolErrorCode",
     "ToolExecutor",
@@ -270,8 +284,10 @@ __all__ = [
     "classify",
     "executor_dispatcher",
     "get_default_registry",
+    "governed",
     "guard",
     "load_catalogue",
+    "register_governed",
     "registry_approval_resolver",
     "tool_failure",
     "verdict_for",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     import asyncio
 
 _workers = Workers()
+_current: ContextVar[tuple[ToolExecutor, RunContext] | None] = ContextVar("sb_run", default=None)
 
 
 class ToolExecutor:
@@ -120,13 +122,21 @@ class ToolExecutor:
 
     @contextmanager
     def run(self, ctx: RunContext) -> Iterator[RunContext]:
-        """Mark a run's start and end in the log; a bare `execute` marks only the start, at the run's first call."""
+        """Mark a run's start and end in the log; a bare `execute` marks only the start, at the run's first call.
+
+        Inside, it is the run to which calls of `governed` functions belong, in the threads and tasks that inherit
+        the context too.
+        """
         self._recorder.run_started(ctx)
+        before = _current.get()
+        _current.set((self, ctx))
         try:
             yield ctx
         except BaseException as error:
             self._recorder.run_finished(ctx, type(error).__name__)
             raise
+        finally:
+            _current.set(before)  # not by a token: a framework may leave the block in another context
         self._recorder.run_finished(ctx)
 
     def execute(
@@ -381,6 +391,11 @@ class ToolExecutor:
 
     def _strict(self, call: ToolCall) -> bool:
         return call.ctx.safety_mode is SafetyMode.STRICT or self.policy.mode is SafetyMode.STRICT
+
+
+def current_run() -> tuple[ToolExecutor, RunContext] | None:
+    """The innermost `ToolExecutor.run` that this code is inside of, with its executor."""
+    return _current.get()
 
 
 def _result(call: ToolCall, outcome: Outcome, span: CallSpan) -> ToolResult:

@@ -1,0 +1,1 @@
+"""Python functions whose every call the kernel governs."""
