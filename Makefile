@@ -1,13 +1,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+FRAMEWORKS := .venv/.frameworks
 
 .PHONY: demo test test-kernel lint bench prove docs picture clean
 
 demo: $(STAMP)  ## install, and watch an agent work under the kernel
 	$(BIN)/sb demo
 
-test: lint  ## lint, types, tests
+test: lint $(FRAMEWORKS)  ## lint, types, tests
 	$(BIN)/python -m pytest -q -n 2
 
 test-kernel: $(STAMP)  ## the kernel's tests alone
@@ -38,3 +39,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
+
+# Only for the tests: they would take half as long again to install, and 145 MB, for who wants to see the demo.
+$(FRAMEWORKS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[langchain,openai-agents,pydantic-ai]'
+	touch $(FRAMEWORKS)
