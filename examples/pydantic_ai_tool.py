@@ -6,6 +6,7 @@ and repeats what it is told.
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from pydantic_ai import Agent
@@ -38,7 +39,7 @@ def main() -> str:
     """Let an agent call the tool once; what the model was told."""
     agent = Agent(FunctionModel(model), tools=[append_note])
     with open_runtime() as runtime, runtime.run("clerk", intent="keep the notes"):
-        return str(agent.run_sync("note that milk is out").output)
+        return str(asyncio.run(agent.run("note that milk is out")).output)
 
 
 if __name__ == "__main__":
