@@ -150,10 +150,8 @@ class Runtime:
         """A fresh budget with the configured limits."""
         return RunBudget(**vars(self.config.budget))
 
-    def run(
-        self, agent_name: str = "default", intent: str = "", **envelope: Any
-    ) -> contextlib.AbstractContextManager[RunContext]:
-        """A run with the configured budget, and its end on record; calls of `governed` functions inside belong to it.
+    def context(self, agent_name: str = "default", intent: str = "", **envelope: Any) -> RunContext:
+        """A new run with the configured budget, of this program and the project that it is in.
 
         Args:
             envelope: other arguments of `RunContext.create`.
@@ -161,7 +159,13 @@ class Runtime:
         said = {"host": "python", "project": project_folder(Path.cwd())}
         envelope["metadata"] = said | (envelope.get("metadata") or {})
         made: dict[str, Any] = {"budget": self.budget(), "clock": self.log.clock, "ids": self.log.ids}
-        return self.executor.run(RunContext.create(agent_name, intent, **(made | envelope)))
+        return RunContext.create(agent_name, intent, **(made | envelope))
+
+    def run(
+        self, agent_name: str = "default", intent: str = "", **envelope: Any
+    ) -> contextlib.AbstractContextManager[RunContext]:
+        """`context`, with its start and end on record; calls of `governed` functions inside belong to it."""
+        return self.executor.run(self.context(agent_name, intent, **envelope))
 
     def close(self) -> None:
         self.log.close()

@@ -10,8 +10,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Collection
-from contextlib import ExitStack
-from contextvars import copy_context
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args, overload
 from weakref import WeakValueDictionary
@@ -208,14 +206,19 @@ def _run_of_process() -> tuple[ToolExecutor, RunContext]:
     pid = os.getpid()
     with _opening:
         if pid not in _of_process:
-            stack = ExitStack()
             # By name: it stands above the kernel, and is needed only where a program opened none itself.
-            runtime = stack.enter_context(importlib.import_module("sb.runtime").open_runtime())
-            # In a context of its own, since it is no caller's current run; a forked child would take it for its own.
-            ctx = copy_context().run(stack.enter_context, runtime.run(intent=Path(sys.argv[0]).name))
-            atexit.register(lambda: stack.close() if os.getpid() == pid else None)
+            runtime = importlib.import_module("sb.runtime").open_runtime()
+            ctx = runtime.context(intent=Path(sys.argv[0]).name)
+            atexit.register(_finish, pid, runtime, ctx)
             _of_process[pid] = (runtime.executor, ctx)
         return _of_process[pid]
+
+
+def _finish(pid: int, runtime: Any, ctx: RunContext) -> None:
+    """Put the run's end on record, where the process that began it ends."""
+    if os.getpid() == pid:
+        with runtime, runtime.executor.run(ctx):
+            pass
 
 
 @overload
