@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -118,15 +118,62 @@ def test_langgraph_runs_parallel_calls_in_the_run_that_it_was_called_in(runtime:
     assert {one for one in answers if "budget" not in one} == {"1 tea: 2.5", "3"}
 
 
-def test_langgraph_sees_the_refusal_as_an_exception_by_default(runtime: Runtime) -> None:
+def test_a_refusal_that_is_raised_ends_a_run_of_langgraph_and_of_pydantic_ai(runtime: Runtime) -> None:
     pytest.importorskip("langgraph")
+    pytest.importorskip("pydantic_ai")
+    from langchain_core.messages import AIMessage
     from langchain_core.tools import tool
+    from langgraph.graph import START, MessagesState, StateGraph
+    from langgraph.prebuilt import ToolNode
+    from pydantic_ai import Agent
+    from pydantic_ai.models.test import TestModel
 
     register_governed(runtime.registry, close_shop)
     approve_tools(runtime)
+    graph = StateGraph(MessagesState)
+    graph.add_node("tools", ToolNode([tool(close_shop)]))
+    graph.add_edge(START, "tools")
+    call = {"name": "close_shop", "args": {}, "id": "c1", "type": "tool_call"}
     with runtime.run("clerk"), pytest.raises(ToolCallRefused) as refused:
-        tool(close_shop).invoke({})
+        graph.compile().invoke({"messages": [AIMessage("", tool_calls=[call])]})
     assert refused.value.approval_id.startswith("apr_")
+    with runtime.run("clerk"), pytest.raises(ToolCallRefused):
+        asyncio.run(Agent(TestModel(), tools=[close_shop]).run("go"))
+
+
+def test_what_langgraph_injects_is_passed_on_and_neither_shown_nor_recorded(runtime: Runtime) -> None:
+    pytest.importorskip("langgraph")
+    from langchain_core.messages import AIMessage
+    from langchain_core.runnables import RunnableConfig
+    from langchain_core.tools import tool
+    from langgraph.graph import START, MessagesState, StateGraph
+    from langgraph.prebuilt import InjectedState, ToolNode, ToolRuntime
+
+    def look(item: str, state: Any, config: Any, runtime: Any) -> str:
+        """Look for an item."""
+        return f"{item} {len(state['messages'])} {config['configurable']['thread']} {runtime.tool_call_id}"
+
+    look.__annotations__ = {
+        "item": str,
+        "state": Annotated[dict[str, Any], InjectedState],
+        "config": RunnableConfig,
+        "runtime": ToolRuntime,
+        "return": str,
+    }
+    injected = ("state", "config", "runtime")
+    looking = tool(governed(tool_id="shop.look", injected=injected)(look))
+    assert list(looking.tool_call_schema.model_json_schema()["properties"]) == ["item"]
+    graph = StateGraph(MessagesState)
+    graph.add_node("tools", ToolNode([looking]))
+    graph.add_edge(START, "tools")
+    call = {"name": "look", "args": {"item": "tea"}, "id": "c1", "type": "tool_call"}
+    with runtime.run("clerk"):
+        answer = graph.compile().invoke(
+            {"messages": [AIMessage("", tool_calls=[call])]}, {"configurable": {"thread": "secret-thread"}}
+        )
+    assert answer["messages"][-1].content == "tea 1 secret-thread c1"
+    (event,) = runtime.log.events(kind="kernel.tool.dispatch")
+    assert (event.payload or {})["args"] == {"item": "tea"}
 
 
 def test_pydantic_models_of_a_tool_s_arguments_arrive_as_such(runtime: Runtime) -> None:

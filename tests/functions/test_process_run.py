@@ -104,3 +104,61 @@ print(len(seen))
     with open_runtime() as runtime:
         firsts = first_events(runtime.log)
         assert len(firsts) == len(events_at(runtime.log, firsts)) == 1
+
+
+HOTEL = """
+import os
+from pathlib import Path
+from sb.kernel import ReversalClass, ReversalSpec, SafetyClass, governed, register_governed
+
+ROOMS = Path(os.environ["ROOMS"])
+
+@governed(safety_class=SafetyClass.LOCAL_WRITE)
+def cancel(room: str) -> None:
+    "Give a room back."
+    (ROOMS / room).unlink()
+
+@governed(
+    safety_class=SafetyClass.LOCAL_WRITE,
+    reversal=ReversalSpec(ReversalClass.REVERSIBLE, "hotel.cancel", reversal_args={"room": "args.room"}),
+)
+def book(room: str) -> None:
+    "Take a room."
+    (ROOMS / room).touch()
+
+def register(registry):
+    register_governed(registry, book, cancel)
+"""
+
+
+def test_what_it_did_is_approved_before_and_undone_after_by_sb_in_another_process(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rooms = tmp_path / "rooms"
+    rooms.mkdir()
+    monkeypatch.setenv("ROOMS", str(rooms))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "hotel.py").write_text(HOTEL, encoding="utf-8")
+    home.mkdir(parents=True, mode=0o700)
+    (home / "config.yaml").write_text('tools: ["hotel:register"]\n', encoding="utf-8")
+    os.chmod(home / "config.yaml", 0o600)
+
+    def process(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    process("-m", "sb", "init")
+    for tool_id in ("hotel.book", "hotel.cancel"):
+        process("-m", "sb", "runtime-guard", "approve-contract", "kernel", tool_id, "--reason", "our rooms")
+    process("-c", "from hotel import book; book('12')")
+    assert [room.name for room in rooms.iterdir()] == ["12"]
+    process("-m", "sb", "undo", "last", "--reason", "wrong room", "--yes")
+    assert not list(rooms.iterdir())

@@ -80,13 +80,13 @@ class _Invocation:
         self._beside = beside
         self.began = False
         self.error: Exception | None = None
-        self.__signature__ = function.signature.recorded()
+        self.__signature__ = function.signature.recorded
 
     def __call__(self, **recorded: Any) -> Any:
         function = self._function
         bound = function.signature.join(recorded, self._beside)
         self.began, self.error = True, None
-        if inspect.iscoroutinefunction(function.fn):
+        if function.is_async:
             return self._awaited(bound)
         try:
             return to_json(function.fn(*bound.args, **bound.kwargs))
@@ -121,6 +121,7 @@ class GovernedFunction:
         self.fn = fn
         self.spec = spec
         self.signature = signature
+        self.is_async = inspect.iscoroutinefunction(fn)
         self._on_refusal = on_refusal
         self._wait_s = wait_s
         _functions[spec.tool_id] = self
@@ -185,7 +186,7 @@ def _with_signature(function: GovernedFunction) -> Callable[..., Any]:
     def by_id(**recorded: Any) -> Any:
         return function.by_id(**recorded)
 
-    by_id.__signature__ = function.signature.recorded()  # type: ignore[attr-defined]
+    by_id.__signature__ = function.signature.recorded  # type: ignore[attr-defined]
     by_id.governed = function  # type: ignore[attr-defined]
     return by_id
 
@@ -318,7 +319,7 @@ def register_governed(registry: ToolRegistry, *functions: Callable[..., Any]) ->
 def _wrapped(function: GovernedFunction) -> Callable[..., Any]:
     fn = function.fn
     wrapper: Any
-    if inspect.iscoroutinefunction(fn):
+    if function.is_async:
 
         @functools.wraps(fn)
         async def wrapper(*args: Any, **kwargs: Any) -> Any:

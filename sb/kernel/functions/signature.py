@@ -8,6 +8,7 @@ import sys
 import typing
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ class FunctionSignature:
     annotations: Mapping[str, Any]
     returns: Any
 
+    @cached_property
     def recorded(self) -> inspect.Signature:
         """What the kernel passes: the recorded parameters and its key, by keyword."""
         names = [*self.annotations, IDEMPOTENCY_KEY]

@@ -41,6 +41,7 @@ _AS_TEXT: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     Path: (str, Path),
     PurePath: (str, PurePath),
 }
+_SCALARS = {str, bool, int, float, type(None)}
 _SETS = (set, frozenset, collections.abc.Set)
 _ARRAYS = (
     list,
@@ -81,6 +82,8 @@ def json_type(annotation: Any) -> str:
 
 def to_json(value: Any) -> Any:
     """The value in JSON's types as far as there is a way; what has none is left as it is."""
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, Enum):
         return to_json(value.value)
     if isinstance(value, dict):
