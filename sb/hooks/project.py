@@ -8,17 +8,12 @@ from pathlib import Path
 
 from sb.hooks.event import HookEvent
 from sb.kernel.run_context import RunContext
+from sb.runtime import project_folder
 
 
 def project_of(cwd: str) -> str:
     """The root of the git repository that a folder is in, else the folder; "" for none."""
-    if not os.path.isabs(cwd):
-        return ""
-    start = Path(os.path.realpath(cwd))
-    for folder in (start, *start.parents):
-        if os.path.lexists(folder / ".git"):
-            return str(folder)
-    return str(start)
+    return project_folder(Path(os.path.realpath(cwd))) if os.path.isabs(cwd) else ""
 
 
 def context_of(event: HookEvent) -> RunContext:
