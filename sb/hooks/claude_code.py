@@ -10,10 +10,10 @@ import json
 from typing import Any
 
 from sb.hooks.event import Answer, Decision, HookEvent, Moment, NativeCall, Verdict
+from sb.hooks.fields import number, table, text
 
 HOST = "claude-code"
-CAN_ASK = True
-LONGEST_RESPONSE = 4_000  # characters that are kept of what a call gave
+ASKS_ON = frozenset(("PreToolUse",))
 
 _MOMENTS = {
     "PreToolUse": Moment.BEFORE,
@@ -41,7 +41,7 @@ def sent(payload: dict[str, Any]) -> bool:
 
 def read(payload: dict[str, Any]) -> HookEvent:
     """The event of a payload; unknown events and fields mean nothing to us."""
-    name = _text(payload, "hook_event_name")
+    name = text(payload, "hook_event_name")
     moment = _MOMENTS.get(name, Moment.OTHER)
     if moment is Moment.BATCH:
         listed = payload.get("tool_calls")
@@ -49,35 +49,29 @@ def read(payload: dict[str, Any]) -> HookEvent:
             tuple(_call(one) for one in listed if isinstance(one, dict)) if isinstance(listed, list) else ()
         )
     else:
-        calls = (_call(payload),) if "tool_name" in payload else ()
+        calls = (_call(payload),) if moment is Moment.BEFORE or "tool_name" in payload else ()
     return HookEvent(
         HOST,
         name,
         moment,
-        _text(payload, "session_id"),
-        _text(payload, "cwd"),
+        text(payload, "session_id"),
+        text(payload, "cwd"),
         calls,
-        _text(payload, "agent_id"),
-        _text(payload, "source") or _text(payload, "reason"),
+        text(payload, "agent_id"),
+        text(payload, "source", "reason"),
     )
 
 
 def _call(payload: dict[str, Any]) -> NativeCall:
-    args, ms = payload.get("tool_input"), payload.get("duration_ms")
     return NativeCall(
-        _text(payload, "tool_name"),
-        args if isinstance(args, dict) else {},
-        _text(payload, "tool_use_id"),
+        text(payload, "tool_name"),
+        table(payload, "tool_input"),
+        text(payload, "tool_use_id"),
         payload.get("tool_response"),
-        _text(payload, "error"),
+        text(payload, "error"),
         payload.get("is_interrupt") is True,
-        float(ms) if isinstance(ms, int | float) else 0.0,
+        number(payload, "duration_ms"),
     )
-
-
-def _text(payload: dict[str, Any], name: str) -> str:
-    value = payload.get(name)
-    return value if isinstance(value, str) else ""
 
 
 def answer(event: HookEvent, verdict: Verdict) -> Answer:

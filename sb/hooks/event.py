@@ -30,6 +30,7 @@ class NativeCall(NamedTuple):
         response: what the call gave; None where it is not told.
         error: why it failed, or "". interrupted: it was cut short.
         ms: milliseconds that it took, 0 where it is not told.
+        cwd: the folder that it is made in, if that is not the session's.
     """
 
     tool: str
@@ -39,6 +40,7 @@ class NativeCall(NamedTuple):
     error: str = ""
     interrupted: bool = False
     ms: float = 0.0
+    cwd: str = ""
 
 
 class HookEvent(NamedTuple):
@@ -100,10 +102,14 @@ class Answer(NamedTuple):
 
 
 class Adapter(Protocol):
-    """One host: a module with these names."""
+    """One host: a module with these names.
+
+    Args:
+        ASKS_ON: the events on which the host asks its person when it is answered so, and enforces what that one says.
+    """
 
     HOST: str
-    CAN_ASK: bool
+    ASKS_ON: frozenset[str]
 
     def sent(self, payload: dict[str, Any]) -> bool:
         """Whether this host sent it, by its fields."""

@@ -9,7 +9,16 @@ from sb.hooks.event import Adapter
 from sb.text import nearest
 
 # In this order: the first that recognises its own fields takes an event that is not of the host that was named.
-HOSTS = ("claude-code",)
+HOSTS = (
+    "claude-code",
+    "codex",
+    "cursor",
+    "vscode",
+    "copilot",
+    "gemini-cli",
+    "windsurf",
+    "opencode",
+)
 
 
 def adapter_for(named: str, payload: dict[str, Any]) -> Adapter:

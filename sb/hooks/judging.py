@@ -23,6 +23,8 @@ _TURN_OVER = (Moment.BATCH, Moment.PROMPT, Moment.STOP, Moment.SESSION_ENDED)
 
 def matters(event: HookEvent) -> bool:
     """Whether anything has to be judged or recorded; the database is not opened for anything else."""
+    if event.moment is Moment.BEFORE:
+        return True  # of whichever session
     return event.moment is not Moment.OTHER and bool(event.session_id)
 
 
@@ -77,23 +79,31 @@ class _Session:
 
     def _before(self, call: NativeCall) -> Verdict:
         governed = govern(call, self._around)
-        asks = self._config.hooks.approval == "ask" and self._adapter.CAN_ASK
+        asks = self._config.hooks.approval == "ask" and self._event.name in self._adapter.ASKS_ON
+        step, alike = _name(call)
         result = self._calls.announce(
             self._ctx,
             governed.tool_id,
             governed.args,
-            step=call.use_id or _own_id(call),
+            step=step,
+            alike=alike,
             refused=governed.refused,
             host_asks=asks,
         )
         return _verdict(result)
 
     def _report(self, call: NativeCall) -> None:
+        step, alike = _name(call)
+        if (
+            alike
+            and self._event.moment is Moment.FAILED
+            and not self._calls.pending(self._ctx.run_id, step, alike=True)
+        ):
+            return  # it was refused here, or was told before by another event of its host
         governed = govern(call, self._around)
-        step = call.use_id or _own_id(call)
         value = self._value(call, governed)
         report = Report(value, call.error, call.interrupted, call.ms)
-        self._calls.report(self._ctx, governed.tool_id, governed.args, report, step=step)
+        self._calls.report(self._ctx, governed.tool_id, governed.args, report, step=step, alike=alike)
 
     def _value(self, call: NativeCall, governed: GovernedCall) -> Any:
         if governed.paths:
@@ -110,14 +120,19 @@ class _Session:
         return bool(paths) and self._files.changed(paths, intent.idempotency_key)
 
 
-def _own_id(call: NativeCall) -> str:
-    """For hosts that give a call no id: what it is names it, so that its report is found."""
+def _name(call: NativeCall) -> tuple[str, bool]:
+    """What names a call in its run, and whether others like it may have that name.
+
+    For hosts that give a call no id, what it is names it, so that its report is found.
+    """
+    if call.use_id:
+        return call.use_id, False
     from sb.canonical import digest
 
     try:
-        return f"{call.tool}:{digest(canonical_bytes(call.args))[:32]}"
+        return f"{call.tool}:{digest(canonical_bytes(call.args))[:32]}", True
     except NotCanonical:
-        return call.tool
+        return call.tool, True
 
 
 def _shown(response: Any) -> Any:

@@ -6,13 +6,14 @@ What nothing is known of comes under the strictest one.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.hooks.event import GovernedCall, NativeCall
+from sb.hooks.patches import changed_paths
 from sb.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, WRITE_CONFIG
 from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
@@ -57,6 +58,18 @@ _READS = frozenset(
         "todowrite",
         "todoread",
         "update_plan",
+        "read",
+        "read_bash",
+        "report_intent",
+        "write_todos",
+        "enter_plan_mode",
+        "exit_plan_mode",
+        "list_dir",
+        "file_search",
+        "semantic_search",
+        "get_errors",
+        "get_terminal_output",
+        "manage_todo_list",
     ]
 )
 _FETCHES = frozenset(
@@ -72,6 +85,7 @@ _FETCHES = frozenset(
         "SendUserFile",
         "SendMessage",
         "PushNotification",
+        "fetch_webpage",
     ]
 )
 _AGENTS = frozenset(
@@ -87,6 +101,7 @@ _AGENTS = frozenset(
         "activate_skill",
         "task",
         "subagent",
+        "runSubagent",
     ]
 )
 _SHELLS = frozenset(
@@ -100,6 +115,7 @@ _SHELLS = frozenset(
         "shell_command",
         "run_shell_command",
         "powershell",
+        "run_in_terminal",
     ]
 )
 # A tool that writes, and the arguments that name its files.
@@ -115,7 +131,15 @@ _WRITES: Mapping[str, tuple[str, ...]] = {
     "edit": ("filePath", "path"),
     "write": ("filePath",),
     "str_replace_editor": ("path",),
+    "StrReplace": ("file_path", "path"),
+    "create_file": ("filePath",),
+    "create_directory": ("dirPath",),
+    "replace_string_in_file": ("filePath",),
+    "multi_replace_string_in_file": ("filePath",),
+    "insert_edit_into_file": ("filePath",),
+    "edit_notebook_file": ("filePath",),
 }
+_PATCHES = frozenset(("apply_patch", "patch"))
 # Settings in which a host keeps what decides about its agents: below a home or a project.
 _HOST_SETTINGS = (
     "*/.claude/settings*.json",
@@ -155,11 +179,16 @@ class Surroundings(NamedTuple):
 
 def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
     """The contract and the arguments under which a host's call is judged."""
+    if call.cwd:
+        around = around._replace(cwd=around.cwd / call.cwd)
     if call.tool in _SHELLS and isinstance(call.args.get("command"), str):
         return _shell(call, around)
     if call.tool in _WRITES:
-        named = (call.args.get(name) for name in _WRITES[call.tool])
-        return changing(call, [path for path in named if isinstance(path, str) and path], around)
+        return changing(call, _named(call.args, _WRITES[call.tool]), around)
+    if call.tool in _PATCHES:
+        patch = "\n".join(value for value in call.args.values() if isinstance(value, str))
+        # No parser of patches takes "~" for the home.
+        return changing(call, [os.path.join(around.cwd, path) for path in changed_paths(patch)], around)
     args = {"tool": call.tool, "input": recorded(call.args)}
     if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in around.read_only):
         return GovernedCall(READ, args, SafetyClass.READ_ONLY, _reads_ours(call.args, around))
@@ -177,8 +206,11 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
     if not paths:
         unknown = {"tool": call.tool, "input": recorded(call.args)}
         return GovernedCall(UNKNOWN, unknown, SafetyClass.DESTRUCTIVE)
-    real = [_real(path, around) for path in paths]
-    settings = any(fnmatchcase(path, pattern) for path in real for pattern in _HOST_SETTINGS)
+    real = list(dict.fromkeys(reading for path in paths for reading in _readings(path, around)))
+    said = [
+        os.path.normpath(around.cwd / path) for path in paths
+    ]  # a link may lead away from where settings are
+    settings = any(fnmatchcase(path, pattern) for path in (*real, *said) for pattern in _HOST_SETTINGS)
     args: dict[str, Any] = {"tool": call.tool, "paths": real, "input": recorded(call.args)}
     if around.too_large(real):
         args["keep"] = False
@@ -214,10 +246,23 @@ def recorded(value: dict[str, Any]) -> dict[str, Any]:
     return {"sha256": digest(encoded), "bytes": len(encoded)}
 
 
-def _real(path: str, around: Surroundings) -> str:
-    """The file that a path names in the end, links followed as the host's own write follows them."""
-    expanded = str(around.home) + path[1:] if path == "~" or path.startswith("~/") else path
-    return os.path.realpath(around.cwd / expanded)
+def _named(args: dict[str, Any], names: Sequence[str]) -> list[str]:
+    """The files that a tool's arguments name, also in a list of changes."""
+    tables = [args, *(one for value in args.values() if isinstance(value, list) for one in value)]
+    named = (one.get(name) for one in tables if isinstance(one, dict) for name in names)
+    return [path for path in named if isinstance(path, str) and path]
+
+
+def _readings(path: str, around: Surroundings) -> list[str]:
+    """The files that a path may name in the end, links followed.
+
+    Hosts differ: some take ".." away before they look at links, some put the home for "~".
+    """
+    said = [os.path.join(around.cwd, path)]
+    if path == "~" or path.startswith("~/"):
+        said.append(str(around.home) + path[1:])
+    read = [os.path.realpath(form) for one in said for form in (os.path.normpath(one), one)]
+    return list(dict.fromkeys(read))
 
 
 def _is_ours(path: str, around: Surroundings) -> bool:
@@ -226,12 +271,21 @@ def _is_ours(path: str, around: Surroundings) -> bool:
 
 def _reads_ours(args: dict[str, Any], around: Surroundings) -> str:
     """Why a call that only looks is refused all the same: it looks into what is SecondBrain's own."""
-    for value in args.values():
-        if isinstance(value, str) and "/" in value and "\0" not in value and len(value) <= LONGEST_PATH:
-            path = _real(value, around)
-            if _is_ours(path, around):
-                return _ours(path)
+    for value in _texts(args.values()):
+        if "\0" not in value and len(value) <= LONGEST_PATH:
+            ours = next((path for path in _readings(value, around) if _is_ours(path, around)), "")
+            if ours:
+                return _ours(ours)
     return ""
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    """Texts among arguments, and in their lists."""
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from (one for one in value if isinstance(one, str))
 
 
 def _ours(path: str) -> str:

@@ -18,12 +18,13 @@ from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.admission import Admission, release
 from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.intents import Intent, KnownStep, Step
-from sb.kernel.tooling.recorder import Outcome, Recorder, safe_message
+from sb.kernel.tooling.recorder import Ended, Outcome, Recorder, safe_message
 from sb.kernel.tooling.registry import IDEMPOTENCY_KEY
 from sb.sources import Ids
 from sb.store import driver
 
 OPERATORS_OWN = "operators_own"  # the rule that keeps agents from what decides about them
+_ONE_OF = "#"  # between what a call is and which one of them it is
 LONGEST_CALL_S = 86_400.0  # after it a call that nobody reported is in doubt
 
 
@@ -63,6 +64,7 @@ class ExternalCalls:
         args: dict[str, Any],
         *,
         step: str,
+        alike: bool = False,
         refused: str = "",
         host_asks: bool = False,
     ) -> ToolResult:
@@ -70,6 +72,7 @@ class ExternalCalls:
 
         Args:
             step: the host's own id of the call; the same one asked for again is the same call.
+            alike: the host has no ids: `step` says what the call is, and each one announced is a call of its own.
             refused: why no host may perform it, whatever the policy says; "" if it is for the policy to say.
             host_asks: the host asks its own person where one has to agree. That proves nothing, so it counts only
                 while nobody is enrolled, and never for two people.
@@ -77,7 +80,7 @@ class ExternalCalls:
         Returns:
             Success when the host may perform it, with `data={"ask": why}` when it has to ask; else the refusal.
         """
-        call = self._call(ctx, tool_id, step)
+        call = self._call(ctx, tool_id, self._one_of(step) if alike else step)
         call.host_asks = host_asks
         try:
             if refused:
@@ -100,15 +103,35 @@ class ExternalCalls:
         )
 
     def report(
-        self, ctx: RunContext, tool_id: str, args: dict[str, Any], report: Report, *, step: str
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        args: dict[str, Any],
+        report: Report,
+        *,
+        step: str,
+        alike: bool = False,
     ) -> ToolResult:
         """Record how a call ended. One that was reported before, or only read and was announced, is recorded once.
 
         Args:
             tool_id, args: as they were announced, for a call of which nobody was told before.
+            alike: as it was announced; the oldest one of that `step` that has not ended has ended.
         """
-        intent = self.pending(ctx.run_id, step)
-        call = self._call(ctx, intent.tool_id if intent else tool_id, step)
+        while True:
+            try:
+                return self._report(ctx, tool_id, args, report, step, alike=alike)
+            except (
+                Ended
+            ):  # another process has reported it since: the next one like it, or the one that is known
+                continue
+
+    def _report(
+        self, ctx: RunContext, tool_id: str, args: dict[str, Any], report: Report, step: str, *, alike: bool
+    ) -> ToolResult:
+        intent = self.pending(ctx.run_id, step, alike=alike)
+        name = intent.step if intent else self._one_of(step) if alike else step
+        call = self._call(ctx, intent.tool_id if intent else tool_id, name)
         self._describe(call, args)
         if intent is None and call.side_effecting and self._known(call):
             return ToolResult.ok(tool_id, call_id=call.call_id, trace_id=ctx.trace_id)
@@ -144,9 +167,14 @@ class ExternalCalls:
         said = self._recorder.intents.said(intent).get("args")
         return said if isinstance(said, dict) else {}
 
-    def pending(self, run_id: str, step: str) -> Intent | None:
-        """The announced call of a run with the host's id, if it was not reported."""
-        return next((one for one in self.unreported(run_id) if one.step == step), None)
+    def pending(self, run_id: str, step: str, *, alike: bool = False) -> Intent | None:
+        """The announced call of a run with the host's id, if it was not reported; of several alike the oldest."""
+        named = (one for one in self.unreported(run_id) if (_kind(one.step) if alike else one.step) == step)
+        return next(named, None)
+
+    def _one_of(self, step: str) -> str:
+        """A name for one of several calls that are alike: which number it has, no process alone could tell."""
+        return f"{step}{_ONE_OF}{self._ids.token(8)}"
 
     def unreported(self, run_id: str) -> list[Intent]:
         """The announced calls of a run that were not reported, oldest first."""
@@ -202,6 +230,10 @@ class ExternalCalls:
             message = f"{message} (and this could not be recorded: {error})"
         details: ResultDetails = {"call_id": call.call_id, "trace_id": call.ctx.trace_id}
         return ToolResult.error(call.tool_id, refusal.code, message, refusal.data, **details)
+
+
+def _kind(step: str) -> str:
+    return step.rpartition(_ONE_OF)[0]
 
 
 def _other_arguments(call: ToolCall, known: KnownStep) -> Refused:

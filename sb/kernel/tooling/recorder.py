@@ -47,6 +47,10 @@ _BLOCKED_BY_POLICY = {
 WHERE_FROM = ("host", "project")  # of a run's metadata: the program and the project that it belongs to
 
 
+class Ended(Exception):
+    """The call that a host reports has an outcome by now, from another process."""
+
+
 @dataclass(slots=True)
 class Outcome:
     """How a call ended.
@@ -264,7 +268,11 @@ class Recorder:
             write.append(TOOL_DISPATCH, {"step": call.step}, call.subject, facts)
 
     def outcome(self, call: ToolCall, outcome: Outcome, intent_id: int | None) -> IntentState:
-        """Commit how the call ended, with its intent's state, in one transaction."""
+        """Commit how the call ended, with its intent's state, in one transaction.
+
+        Raises:
+            Ended: it was reported by its host, and has an outcome.
+        """
         state = state_of(call, outcome)
         budget = call.ctx.budget
         facts = {
@@ -295,6 +303,8 @@ class Recorder:
         if kept is not None:
             facts["step_digest"] = kept.digest()
         with self.log.write() as write:
+            if call.performed_by and intent_id and not self.intents.still_started(write.execute, intent_id):
+                raise Ended(call.call_id)
             if intent_id is None:  # else both are on record since it was announced
                 self._announce(write, call.ctx)
                 self._meet(write, call)

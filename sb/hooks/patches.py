@@ -1,0 +1,27 @@
+"""Which files does a patch in the form of `apply_patch` change?
+
+Its parsers differ in how they trim a line, so a path is given in each way that one of them may read it: a file too many
+is kept for nothing, one too few could not be put back.
+"""
+
+from __future__ import annotations
+
+import re
+
+# A line break is "\n" alone; spaces may stand before a header. What a file is given begins with "+", "-" or a space.
+_HEADERS = re.compile(r"^[^\S\n]*\*\*\* (?:Add File|Update File|Delete File|Move to):(.*)$", re.MULTILINE)
+# Unicode White_Space, as these parsers trim it; str.strip() would take control characters too.
+_SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+
+
+def changed_paths(patch: str) -> list[str]:
+    """The paths that a patch adds, updates, deletes and moves to, in its order, as it names them."""
+    found: dict[str, None] = {}
+    for header in _HEADERS.finditer(patch):
+        exact = header[1].removesuffix("\r").removeprefix(" ")
+        for path in (exact.strip(_SPACE), exact.rstrip(_SPACE), exact):
+            if path.strip(_SPACE):
+                found[path] = None
+    return list(found)
