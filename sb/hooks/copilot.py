@@ -65,8 +65,8 @@ def read(payload: dict[str, Any]) -> HookEvent:
 
 
 def _event_of(payload: dict[str, Any]) -> str:
-    if "toolName" in payload and "toolResult" not in payload:
-        return "PostToolUseFailure" if "error" in payload else "PreToolUse"
+    if payload.get("toolName") is not None and payload.get("toolResult") is None:
+        return "PostToolUseFailure" if payload.get("error") else "PreToolUse"
     return next((event for field, event in _BY_FIELD if field in payload), "")
 
 

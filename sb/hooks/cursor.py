@@ -116,7 +116,8 @@ def _shell(payload: dict[str, Any]) -> NativeCall:
 
 
 def _mcp(payload: dict[str, Any]) -> str:
-    return "MCP:" + text(payload, "tool_name").removeprefix("MCP:")
+    tool = text(payload, "tool_name").removeprefix("MCP:")
+    return f"MCP:{tool}" if tool else ""
 
 
 def answer(event: HookEvent, verdict: Verdict) -> Answer:

@@ -53,7 +53,7 @@ def read(payload: dict[str, Any]) -> HookEvent:
 def _call(payload: dict[str, Any]) -> NativeCall:
     tool, args = text(payload, "tool_name"), table(payload, "tool_input")
     response = payload.get("tool_response")
-    if isinstance(payload.get("mcp_context"), dict) and not tool.startswith("mcp_"):
+    if tool and isinstance(payload.get("mcp_context"), dict) and not tool.startswith("mcp_"):
         tool = f"mcp_{text(payload['mcp_context'], 'server_name')}_{tool}"  # a server may call its tool like a native one
     return NativeCall(
         tool,

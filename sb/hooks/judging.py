@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,21 +95,30 @@ class _Session:
 
     def _report(self, call: NativeCall) -> None:
         step, alike = _name(call)
-        if (
-            alike
-            and self._event.moment is Moment.FAILED
-            and not self._calls.pending(self._ctx.run_id, step, alike=True)
-        ):
+        pending = self._calls.pending(self._ctx.run_id, step, alike=alike)
+        if pending is None and alike and self._event.moment is Moment.FAILED:
             return  # it was refused here, or was told before by another event of its host
         governed = govern(call, self._around)
-        value = self._value(call, governed)
-        report = Report(value, call.error, call.interrupted, call.ms)
-        self._calls.report(self._ctx, governed.tool_id, governed.args, report, step=step, alike=alike)
-
-    def _value(self, call: NativeCall, governed: GovernedCall) -> Any:
+        args, value = governed.args, _shown(call.response)
         if governed.paths:
-            return {"files": self._files.now(governed.paths)}
-        return _shown(call.response)
+            announced = self._calls.announced_args(pending) if pending else {}
+            paths = self._changed(governed, announced, pending)
+            # Whether it can be undone was settled when it was announced, whatever size the file has by now.
+            args = {name: said for name, said in args.items() if name != "keep"}
+            args |= {name: said for name, said in announced.items() if name == "keep"}
+            value = {"files": self._files.now(paths)}
+        report = Report(value, call.error, call.interrupted, call.ms)
+        self._calls.report(self._ctx, governed.tool_id, args, report, step=step, alike=alike)
+
+    def _changed(
+        self, governed: GovernedCall, announced: dict[str, Any], pending: Intent | None
+    ) -> Sequence[str]:
+        """The files of a call of which it was kept what they were; a path may lead elsewhere since."""
+        if pending is None:
+            return governed.paths
+        said = announced.get("paths")
+        listed = [path for path in said if isinstance(path, str)] if isinstance(said, list) else []
+        return self._files.kept_of(list(dict.fromkeys((*listed, *governed.paths))), pending.idempotency_key)
 
     def _give_up(self) -> None:
         """The turn is over: what was judged and not reported was refused by somebody, or its report was lost."""

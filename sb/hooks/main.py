@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> None:
         verdict = _judged(adapter, event, settings, process)
     except Exception as error:  # noqa: BLE001 - see above
         verdict = _unjudged(adapter, event, settings, _reason(error))
-    process.end(adapter.answer(event, verdict))
+    process.end(_said(adapter, event, verdict))
 
 
 class _Settings:
@@ -70,8 +70,11 @@ class _Process:
             sys.stderr.write(answer.stderr)
             sys.stdout.flush()
             sys.stderr.flush()
-        except (OSError, ValueError):  # nobody listens any more: the exit code still says it
-            os._exit(answer.code)
+        except (
+            OSError,
+            ValueError,
+        ):  # nobody listens any more: the exit code still says that there was a verdict
+            os._exit(answer.code or (BLOCKED if answer.stdout else 0))
         os._exit(answer.code)
 
 
@@ -109,7 +112,15 @@ def _configured(event: HookEvent) -> Any:
 
 
 def _late(adapter: Adapter, event: HookEvent, settings: _Settings) -> Answer:
-    return adapter.answer(event, _unjudged(adapter, event, settings, "it took too long"))
+    return _said(adapter, event, _unjudged(adapter, event, settings, "it took too long"))
+
+
+def _said(adapter: Adapter, event: HookEvent, verdict: Verdict) -> Answer:
+    try:
+        return adapter.answer(event, verdict)
+    except Exception as error:  # noqa: BLE001 - a verdict that cannot be said is none that lets a call run
+        refused = event.moment is Moment.BEFORE
+        return Answer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED if refused else 0)
 
 
 def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str) -> Verdict:

@@ -181,7 +181,7 @@ def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
     """The contract and the arguments under which a host's call is judged."""
     if call.cwd:
         around = around._replace(cwd=around.cwd / call.cwd)
-    if call.tool in _SHELLS and isinstance(call.args.get("command"), str):
+    if call.tool in _SHELLS and call.args.get("command") and isinstance(call.args["command"], str):
         return _shell(call, around)
     if call.tool in _WRITES:
         return changing(call, _named(call.args, _WRITES[call.tool]), around)

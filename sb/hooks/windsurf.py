@@ -48,9 +48,10 @@ def _call(what: str, about: dict[str, Any]) -> NativeCall:
             return NativeCall("Write", {"file_path": text(about, "file_path"), "edits": edits})
         case "run_command":
             return NativeCall("Shell", {"command": text(about, "command_line")})
-    tool = f"mcp__{text(about, 'mcp_server_name')}__{text(about, 'mcp_tool_name')}"
+    server, tool = text(about, "mcp_server_name"), text(about, "mcp_tool_name")
     args = table(about, "mcp_tool_arguments")
-    return NativeCall(tool, args, response=decoded(about.get("mcp_result")))
+    name = f"mcp__{server}__{tool}" if tool else ""
+    return NativeCall(name, args, response=decoded(about.get("mcp_result")))
 
 
 def answer(event: HookEvent, verdict: Verdict) -> Answer:

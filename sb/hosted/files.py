@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ class HostedFiles:
     """The files that hosts change, wherever they are, but for what is protected.
 
     Args:
-        kept: takes what they were, under the call's idempotency key and the file's number in the call.
+        kept: takes what they were, under the call's idempotency key and the file's path.
         protected: files and folders that no host may change: SB_HOME, and the database.
     """
 
@@ -64,8 +65,8 @@ class HostedFiles:
             raise denied(
                 f"the call changes {len(paths)} files, more than the {MOST_FILES} that can be undone at once"
             )
-        for number, path in enumerate(paths):
-            self._keep_one(path, f"{idempotency_key}.{number}", wanted=keep)
+        for path in paths:
+            self._keep_one(path, _key(idempotency_key, path), wanted=keep)
 
     def _keep_one(self, path: str, key: str, *, wanted: bool) -> None:
         try:
@@ -95,6 +96,17 @@ class HostedFiles:
                 continue
         return False
 
+    def kept_of(self, paths: Sequence[str], key: str) -> list[str]:
+        """Those of the paths of which it was kept under `key` what they were."""
+        return [path for path in paths if self._keeps(_key(key, path))]
+
+    def _keeps(self, key: str) -> bool:
+        try:
+            self._kept.facts(key)
+        except NotFoundError:
+            return False
+        return True
+
     def now(self, paths: Sequence[str]) -> list[dict[str, Any]]:
         """What the files are: path, sha256 and mode each, None for one that is not there or cannot be read."""
         return [self._now(path) for path in paths[:MOST_FILES]]
@@ -116,9 +128,9 @@ class HostedFiles:
 
     def changed(self, paths: Sequence[str], key: str) -> bool:
         """Whether one of the files is not what was kept of it."""
-        for number, found in enumerate(self.now(paths)):
+        for found in self.now(paths):
             try:
-                was = self._kept.facts(f"{key}.{number}")
+                was = self._kept.facts(_key(key, found["path"]))
             except NotFoundError:
                 return True  # nothing says what it was
             if (was and was.sha256) != found["sha256"]:
@@ -136,17 +148,22 @@ class HostedFiles:
             raise invalid(str(answer["detail"]))
         return {
             "files": [
-                self._restoring.restore(one["path"], f"{key}.{number}", one["sha256"], one["mode"])
-                for number, one in enumerate(files)
+                self._restoring.restore(one["path"], _key(key, one["path"]), one["sha256"], one["mode"])
+                for one in files
             ]
         }
 
     def restorable(self, files: list[dict[str, Any]], key: str) -> dict[str, Any]:
         """Whether `restore` with the same arguments would work now, and what it would do."""
         answers = [
-            self._restoring.restorable(one["path"], f"{key}.{number}", one["sha256"], one["mode"])
-            for number, one in enumerate(files)
+            self._restoring.restorable(one["path"], _key(key, one["path"]), one["sha256"], one["mode"])
+            for one in files
         ]
         blocked = [answer for answer in answers if not answer["ok"]]
         told = blocked or answers
         return {"ok": not blocked, "detail": "; ".join(str(answer["detail"]) for answer in told)}
+
+
+def _key(call: str, path: str) -> str:
+    """Names what is kept of one file of a call: whoever names fewer files later, or in another order, finds the same."""
+    return f"{call}.{sha256(path.encode(errors='surrogatepass')).hexdigest()[:16]}"

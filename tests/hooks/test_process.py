@@ -66,7 +66,6 @@ def test_what_cannot_be_understood_blocks_with_one_line(host: Host, payload: byt
     [
         {"hook_event_name": "SomethingNew"},
         {"hook_event_name": "Notification", "message": "hi"},
-        {"hook_event_name": "PreToolUse"},
         {"hook_event_name": 7},
         {"hook_event_name": "PostToolBatch", "tool_calls": "none"},
         {
