@@ -217,8 +217,7 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
     tool_id, safety_class = (
         (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if settings else (WRITE, SafetyClass.LOCAL_WRITE)
     )
-    ours = next((path for path in real if _is_ours(path, around)), "")
-    return GovernedCall(tool_id, args, safety_class, _ours(ours) if ours else "", tuple(real))
+    return GovernedCall(tool_id, args, safety_class, _ours(real, around), tuple(real))
 
 
 def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
@@ -265,18 +264,10 @@ def _readings(path: str, around: Surroundings) -> list[str]:
     return list(dict.fromkeys(read))
 
 
-def _is_ours(path: str, around: Surroundings) -> bool:
-    return any(Path(path).is_relative_to(os.path.realpath(own)) for own in around.protected)
-
-
 def _reads_ours(args: dict[str, Any], around: Surroundings) -> str:
     """Why a call that only looks is refused all the same: it looks into what is SecondBrain's own."""
-    for value in _texts(args.values()):
-        if "\0" not in value and len(value) <= LONGEST_PATH:
-            ours = next((path for path in _readings(value, around) if _is_ours(path, around)), "")
-            if ours:
-                return _ours(ours)
-    return ""
+    texts = (text for text in _texts(args.values()) if "\0" not in text and len(text) <= LONGEST_PATH)
+    return _ours((path for text in texts for path in _readings(text, around)), around)
 
 
 def _texts(values: Iterable[Any]) -> Iterator[str]:
@@ -288,5 +279,8 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
             yield from (one for one in value if isinstance(one, str))
 
 
-def _ours(path: str) -> str:
-    return f"{path} belongs to SecondBrain: agents neither read nor change it"
+def _ours(paths: Iterable[str], around: Surroundings) -> str:
+    """Why a call that has to do with these files is refused; "" if none of them is SecondBrain's own."""
+    owns = [Path(os.path.realpath(own)) for own in around.protected]
+    ours = next((path for path in paths if any(Path(path).is_relative_to(own) for own in owns)), "")
+    return f"{ours} belongs to SecondBrain: agents neither read nor change it" if ours else ""

@@ -1,0 +1,86 @@
+"""Is it seen which file a call is about, in each way that a host may read its path?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb.hooks.event import NativeCall
+from sb.hooks.translation import Surroundings, govern
+
+
+@pytest.fixture
+def around(tmp_path: Path) -> Surroundings:
+    """A user whose home holds SB_HOME, a project, and a link that leads far away from it."""
+    home, far = tmp_path / "ada", tmp_path / "a" / "b" / "c"
+    for folder in (home / ".sb", home / "shop", home / "dotfiles" / "claude", far):
+        folder.mkdir(parents=True)
+    (home / "shop" / "far").symlink_to(far)
+    (home / ".claude").symlink_to(home / "dotfiles" / "claude")
+    return Surroundings(home / "shop", home, [home / ".sb"])
+
+
+OURS = [
+    "{home}/.sb/config.yaml",
+    "../.sb/config.yaml",
+    "~/.sb/config.yaml",
+    "~/../../.sb/config.yaml",  # by a host that knows no "~"
+    "far/../../.sb/config.yaml",  # by a host that takes ".." away first
+    "far/../../../ada/.sb/config.yaml",  # by a host that follows the link first
+]
+
+
+@pytest.mark.parametrize("path", OURS)
+@pytest.mark.parametrize(
+    ("tool", "field"),
+    [
+        ("Write", "file_path"),
+        ("Read", "file_path"),
+        ("write_file", "file_path"),
+        ("create", "path"),
+        ("view", "path"),
+    ],
+)
+def test_what_is_secondbrains_own_is_refused_however_it_is_named(
+    around: Surroundings, tool: str, field: str, path: str
+) -> None:
+    named = path.format(home=around.home)
+    refused = govern(NativeCall(tool, {field: named, "content": "x"}), around).refused
+    assert "belongs to SecondBrain" in refused
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("read_many_files", {"include": ["a.txt", "../.sb/operators.json"]}),
+        (
+            "multi_replace_string_in_file",
+            {"replacements": [{"filePath": "a"}, {"filePath": "../.sb/config.yaml"}]},
+        ),
+        ("apply_patch", {"patchText": "*** Begin Patch\n*** Delete File: ../.sb/config.yaml\n*** End Patch"}),
+        ("mcp__files__read", {"path": "../.sb/operators.json"}),
+        ("brand_new_tool", {"path": "../.sb/operators.json"}),
+    ],
+)
+def test_it_is_found_in_lists_and_patches_too(around: Surroundings, tool: str, args: dict[str, Any]) -> None:
+    assert "belongs to SecondBrain" in govern(NativeCall(tool, args), around).refused
+
+
+def test_in_the_folder_itself_a_bare_name_is_refused(around: Surroundings) -> None:
+    inside = around._replace(cwd=around.home / ".sb")
+    assert govern(NativeCall("Read", {"file_path": "operators.json"}), inside).refused
+    assert govern(NativeCall("Write", {"file_path": "config.yaml"}), inside).refused
+
+
+def test_a_hosts_settings_are_known_behind_a_link_and_by_their_own_name(around: Surroundings) -> None:
+    settings = {"file_path": "~/.claude/settings.json", "content": "{}"}
+    assert govern(NativeCall("Write", settings), around).tool_id == "host.write_config"
+
+
+def test_ordinary_work_is_left_alone(around: Surroundings) -> None:
+    for args in ({"file_path": "a.txt"}, {"file_path": str(around.home / "shop" / "b.txt")}):
+        write = govern(NativeCall("Write", args), around)
+        assert (write.tool_id, write.refused, len(write.paths)) == ("host.write", "", 1)
+    assert govern(NativeCall("Grep", {"pattern": "x", "path": ".."}), around).refused == ""
