@@ -65,7 +65,7 @@ def read(payload: dict[str, Any]) -> HookEvent:
 
 
 def _event_of(payload: dict[str, Any]) -> str:
-    if payload.get("toolName") is not None and payload.get("toolResult") is None:
+    if ("toolName" in payload or "toolArgs" in payload) and payload.get("toolResult") is None:
         return "PostToolUseFailure" if payload.get("error") else "PreToolUse"
     return next((event for field, event in _BY_FIELD if field in payload), "")
 

@@ -10,6 +10,7 @@ import pytest
 
 from sb.hooks.event import Answer, Decision, HookEvent, Moment, Verdict
 from sb.hooks.hosts import HOSTS, adapter_for
+from sb.hooks.judging import judge
 from sb.hooks.main import _said
 from tests.hooks import recorded
 from tests.hooks.conftest import Host
@@ -62,15 +63,15 @@ def test_what_cannot_be_judged_is_refused_unless_it_only_reads(host: Host, name:
 
 
 @pytest.mark.parametrize("name", recorded.HOSTS)
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff{}", b'{"a": ' * 3000], ids=str)
+@pytest.mark.parametrize("data", [b"", b'{"tool_name": "Ba', b"[]", b"\xff{}", b'{"a":' * 3000], ids=len)
 def test_what_nobody_understands_blocks_one_call_with_one_line(host: Host, name: str, data: bytes) -> None:
-    done = host.run(data[:20] if len(data) > 20_000 else data, name)
+    done = host.run(data, name)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("SecondBrain: ")
     assert done.stderr.count("\n") == 1
 
 
-def changed(host: str, event: str, sent: dict[str, Any], value: Any) -> dict[str, Any]:
+def changed(sent: dict[str, Any], value: Any) -> dict[str, Any]:
     """The payload with something else where its tool and the tool's arguments are."""
     names = (
         "tool_name",
@@ -91,15 +92,11 @@ def changed(host: str, event: str, sent: dict[str, Any], value: Any) -> dict[str
 def test_a_call_that_is_not_told_as_documented_waits_for_a_person(
     host: Host, name: str, event: str, value: Any
 ) -> None:
-    sent = changed(name, event, recorded.payload(name, event, host.project), value)
+    sent = changed(recorded.payload(name, event, host.project), value)
     adapter = adapter_for(name, sent)
     read = adapter.read(sent)
-    if read.moment is Moment.OTHER:
-        pytest.skip("nothing is left by which its event could be told")
     if event in ("beforeReadFile", "pre_read_code"):
         return  # it still only reads
-    from sb.hooks.judging import judge
-
     assert judge(host.config(), adapter, read).decision is Decision.DENY
 
 
