@@ -33,6 +33,7 @@ COMMANDS = {
     "hook": "Answer one event of a coding agent's host, which is read from stdin; sb install sets it up.",
     "incident": "Put what went wrong on record, and work through it.",
     "init": "Make the database and the configuration.",
+    "install": "Let a coding agent's host call sb before and after each tool call.",
     "kernel": "Look at the kernel's tools and run one.",
     "kill": "Stop every agent, or one agent, tool, class or run, and lift that.",
     "migrate": "Bring the database to this version's schema.",
@@ -40,6 +41,7 @@ COMMANDS = {
     "recovery": "See what lost its reason or is in doubt, and settle it.",
     "runtime-guard": "See which tools have approved contracts, and approve them.",
     "undo": "Take back what an agent's call did.",
+    "uninstall": "Take sb out of a coding agent's host again.",
 }
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from sb.config import Config
 from sb.duration import human_age
 from sb.errors import SBError
+from sb.install.host import Places
+from sb.install.standing import installed
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.baselines.store import ContractBaselineStore
@@ -37,6 +40,7 @@ _COUNTED = ("events", "intents", "steps", "memory")
 def examine(config: Config) -> list[Finding]:
     """Every finding; nothing is written or repaired, and one check that fails does not stop the others."""
     findings = [*_driver(), *_configuration(config), *enforcement(config), *_tools(config)]
+    findings += _guarded("hooks", lambda: installed(config.home, Places(os.environ, Path.cwd())))
     if not config.database.is_file():
         missing = Finding(
             "database", Status.FAIL, f"no database at {config.database}", "make one with `sb init`"

@@ -23,7 +23,7 @@ LAYERS = (
     ("sb.context_packs", "sb.tools"),
     ("sb.hosted",),
     ("sb.runtime",),
-    ("sb.audit", "sb.demo", "sb.demo_shop", "sb.doctor"),
+    ("sb.audit", "sb.demo", "sb.demo_shop", "sb.doctor", "sb.install"),
     ("sb.cli", "sb.__main__", "sb.commands", "sb.hooks", "sb.screens"),
 )
 
@@ -114,6 +114,7 @@ HEAVY = (
     "sqlite3",
     "pysqlite3",
     "orjson",
+    "tomlkit",
     "sb.kernel",
     "sb.store",
     "sb.commands.kernel",

@@ -1,0 +1,151 @@
+"""How is a file of somebody else's read and replaced, so that it is never half-written?"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from sb.errors import ConfigError
+
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # a pipe must not be waited for
+_LARGEST = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A file as it was read.
+
+    Args:
+        path: as it was named.
+        target: where its symbolic links lead.
+        content: None if there is no file.
+        status: None if there is no file.
+    """
+
+    path: Path
+    target: Path
+    content: bytes | None = None
+    status: os.stat_result | None = None
+
+    def text(self) -> str:
+        """The content without its byte order mark; "" if there is none.
+
+        Raises:
+            ConfigError: it is not UTF-8.
+        """
+        try:
+            return (self.content or b"").decode("utf-8").removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            line = error.object.count(b"\n", 0, error.start) + 1
+            raise refusal(self.path, f"line {line}: is not UTF-8", "save it as UTF-8") from None
+
+    def encoded(self, text: str) -> bytes:
+        """A text as this file holds it: with a byte order mark if there was one."""
+        mark = "\ufeff" if (self.content or b"").startswith(b"\xef\xbb\xbf") else ""
+        return (mark + text).encode()
+
+
+def refusal(path: Path, why: str, hint: str = "") -> ConfigError:
+    return ConfigError(f"{path}: {why}; nothing was changed", hint)
+
+
+def look(path: Path) -> Seen:
+    """Read a file, following links.
+
+    Raises:
+        ConfigError: it is there and cannot be read, or is not a regular file.
+    """
+    try:
+        handle = os.open(path, _READ)
+    except FileNotFoundError:
+        return Seen(path, Path(os.path.realpath(path)))
+    except OSError as error:
+        special = error.errno in (errno.ENXIO, errno.ENODEV)  # a socket
+        raise refusal(path, "is not a file" if special else f"cannot be read: {error.strerror}") from None
+    with open(handle, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise refusal(path, "is a folder" if stat.S_ISDIR(status.st_mode) else "is not a regular file")
+        if status.st_size > _LARGEST:
+            raise refusal(path, "is larger than any configuration")
+        return Seen(path, Path(os.path.realpath(path)), file.read(), status)
+
+
+def refuse_unwritable(seen: Seen) -> None:
+    """Find out before anything is touched what would keep a file from being replaced.
+
+    Raises:
+        ConfigError: it is read-only, has a second name, or its folder cannot be written.
+    """
+    if seen.status is not None:
+        if not (seen.status.st_mode & 0o222 and os.access(seen.target, os.W_OK)):
+            raise refusal(seen.path, "is not writable", f"chmod u+w {seen.target}, if it is yours to change")
+        if seen.status.st_nlink > 1:
+            raise refusal(seen.path, "has a second name (a hard link), which would be left behind")
+    folder = seen.target.parent
+    while not os.path.lexists(folder):
+        folder = folder.parent
+    if not folder.is_dir():
+        raise refusal(seen.path, f"{folder} is not a folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise refusal(seen.path, f"the folder {folder} is not writable")
+
+
+def replace(seen: Seen, content: bytes | None) -> None:
+    """Give a file other content, whole or not at all; links to it, its mode and its owner stay.
+
+    Args:
+        seen: what the change was made from.
+        content: None removes the file.
+
+    Raises:
+        ConfigError: it was changed since, or cannot be written; it is then as it was.
+    """
+    try:
+        if content is None:
+            _refuse_changed(seen)
+            seen.target.unlink()
+        else:
+            _write(seen, content)
+        _sync_folder(seen.target.parent)
+    except OSError as error:
+        raise refusal(seen.path, f"cannot be written: {error.strerror}") from None
+
+
+def _write(seen: Seen, content: bytes) -> None:
+    partial = seen.target.with_name(f".{seen.target.name}.sb-new")
+    with contextlib.suppress(FileNotFoundError):  # of a process that was killed; a lock keeps living ones out
+        partial.unlink()
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        with open(handle, "wb") as file:
+            if seen.status is not None:
+                made = os.fstat(file.fileno())
+                if (made.st_uid, made.st_gid) != (seen.status.st_uid, seen.status.st_gid):
+                    os.fchown(file.fileno(), seen.status.st_uid, seen.status.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(seen.status.st_mode))
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        _refuse_changed(seen)
+        partial.replace(seen.target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _refuse_changed(seen: Seen) -> None:
+    now = look(seen.path)
+    if (now.content, now.target) != (seen.content, seen.target):
+        raise refusal(seen.path, "was changed by somebody else meanwhile", "run the command again")
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,15 @@
+"""Which hosts can be joined?"""
+
+from __future__ import annotations
+
+from sb.install.host import Host
+from sb.install.hosts.claude_code import CLAUDE_CODE
+from sb.install.hosts.claude_desktop import CLAUDE_DESKTOP
+from sb.install.hosts.codex import CODEX
+from sb.install.hosts.cursor import CURSOR
+from sb.install.hosts.gemini_cli import GEMINI_CLI
+from sb.install.hosts.vscode import VSCODE
+
+HOSTS: dict[str, Host] = {
+    host.name: host for host in (CLAUDE_CODE, CLAUDE_DESKTOP, CODEX, CURSOR, GEMINI_CLI, VSCODE)
+}
