@@ -41,7 +41,7 @@ class Format(Protocol):
     def remove(self, text: str, path: Path) -> str: ...
 
     def as_in(self, text: str, path: Path, source: str) -> str:
-        """Write an empty container as `source` wrote it at the same place."""
+        """Give an empty container the white space that `source` has at the same place, if that is all that differs."""
         ...
 
 

@@ -115,7 +115,16 @@ def stripped(text: str, form: Format, layout: Layout, base: str | None) -> str:
     Raises:
         Malformed: the text cannot be read.
     """
-    return _without(text, form, layout, base=base)
+    text = _without(text, form, layout, base=base)
+    if base is None:
+        return text
+    rest = find(form.load(text), (layout.root,))
+    if rest and rest != find(form.load(base), (layout.root,)):
+        return text  # somebody's entries came since, and may need the extras
+    for key, value in layout.extras:
+        if find(form.load(base), (key,)) is None and find(form.load(text), (key,)) == value:
+            text = form.remove(text, (key,))
+    return text if form.load(text) or form.load(base) else form.as_in(text, (), base)
 
 
 def _renewed(text: str, form: Format, layout: Layout, entry: Entry) -> str:
@@ -156,13 +165,14 @@ def _wanted(data: Any, path: Path, layout: Layout) -> bool:
 
 def _pruned(text: str, form: Format, path: Path, before: Any, base: str | None) -> str:
     """Remove the container that stands there and those above it, as far as they are empty and were not there before."""
-    while path:
-        value = find(form.load(text), path)
+    while not (value := find(form.load(text), path)):
         former = find(before, path) if before is not None else None
-        if value or former:
+        if former:
             break
         if former is not None and base is not None:
             return form.as_in(text, path, base)
+        if not path:
+            break
         if path[-1] == "hooks" and len(path) > 1:
             path = path[:-1]  # a group with nothing left to run
         if value is not None:

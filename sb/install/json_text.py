@@ -46,7 +46,10 @@ class JsonText:
     def as_in(self, text: str, path: Path, source: str) -> str:
         theirs, ours = _Edit(source, self.relaxed), _Edit(text, self.relaxed)
         wanted, node = theirs.at(path), ours.at(path)
-        return ours.text[: node.start] + theirs.text[wanted.start : wanted.end] + ours.text[node.end :]
+        written, now = theirs.text[wanted.start : wanted.end], ours.text[node.start : node.end]
+        if "".join(written.split()) != "".join(now.split()):  # somebody's comment is in it
+            return text
+        return ours.text[: node.start] + written + ours.text[node.end :]
 
 
 def _nested(path: Path, value: Any) -> Any:
@@ -171,7 +174,7 @@ class _Edit:
         start = len(self.text[: child.start].rstrip(" \t"))
         if self._own_line(child.start):
             start -= 2 if self.text[start - 2] == "\r" else 1
-        if start in self._comment_ends and not re.match(r"[ \t]*\r?\n", self.text[child.end :]):
+        if start in self._comment_ends and not re.match(r"[ \t]*,?[ \t]*\r?\n", self.text[child.end :]):
             start = child.start  # or what follows would become part of the comment
         edits = [(start, child.end, "")]
         if child.comma is not None:

@@ -38,7 +38,7 @@ class TomlText:
         for key in reversed(path[depth + 1 :]):
             nested = [nested] if isinstance(key, int) else {key: nested}
         _put(parent, step, copy.deepcopy(nested))
-        return self._edited(text, expected, lambda whole: _put(_at(whole, path[:depth]), step, _item(nested)))
+        return self._edited(text, expected, lambda whole: _add(_at(whole, path[:depth]), step, nested))
 
     def replace(self, text: str, path: Path, value: Any) -> str:
         expected = self.load(text)
@@ -80,6 +80,12 @@ def _put(container: Any, step: str | int, value: Any) -> None:
         container.append(value)
     else:
         container[step] = value
+
+
+def _add(container: Any, step: str | int, value: Any) -> None:
+    from tomlkit.items import Array
+
+    _put(container, step, value if isinstance(container, Array) else _item(value))
 
 
 def _fill(table: Any, value: Any) -> None:

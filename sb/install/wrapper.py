@@ -35,7 +35,7 @@ if [ -x "$python" ]; then
     fi
 fi
 
-PATH=/usr/bin:/bin
+PATH=${{PATH-}}:/usr/bin:/bin
 if [ "${{2-}}" = --fail-closed ]; then
     echo "SecondBrain is not there any more: sb uninstall $1, or install it again" >&2
     exit 2
