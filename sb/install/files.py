@@ -66,13 +66,15 @@ def look(path: Path) -> Seen:
     except OSError as error:
         special = error.errno in (errno.ENXIO, errno.ENODEV)  # a socket
         raise refusal(path, "is not a file" if special else f"cannot be read: {error.strerror}") from None
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        raise refusal(path, "is a folder" if stat.S_ISDIR(status.st_mode) else "is not a regular file")
     with open(handle, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise refusal(path, "is a folder" if stat.S_ISDIR(status.st_mode) else "is not a regular file")
-        if status.st_size > _LARGEST:
-            raise refusal(path, "is larger than any configuration")
-        return Seen(path, Path(os.path.realpath(path)), file.read(), status)
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise refusal(path, "is larger than any configuration")
+    return Seen(path, Path(os.path.realpath(path)), content, status)
 
 
 def refuse_unwritable(seen: Seen) -> None:

@@ -64,7 +64,14 @@ def _sights(file: Path, places: Places) -> Iterator[Sight]:
     states = states if isinstance(states, dict) else {}
     names = {f"{name}:" for name in (str(file), str(file.resolve()))}
     known = {key: state for key, state in states.items() if key.startswith(tuple(names))}
-    events = {_plain(key.split(":")[-3]) for key, state in known.items() if find(state, ("trusted_hash",))}
+    off = [key for key, state in known.items() if find(state, ("enabled",)) is False]
+    if off:
+        yield (
+            True,
+            f"switched off in config.toml: {', '.join(off)}",
+            "run codex, type /hooks, and switch them on",
+        )
+    events = {_plain(key.rsplit(":", 2)[0].rsplit(":", 1)[-1]) for key, state in known.items() if find(state, ("trusted_hash",))}
     untrusted = [event for event in _EVENTS if _plain(event) not in events]
     if untrusted:
         yield True, f"not trusted yet: {', '.join(untrusted)}", "run codex, type /hooks, and trust them"

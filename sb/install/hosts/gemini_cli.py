@@ -43,7 +43,8 @@ def _sights(file: Path, places: Places) -> Iterator[Sight]:
         switches = find(peek(RELAXED, settings), ("hooksConfig",))
         if find(switches, ("enabled",)) is False:
             yield True, f"hooks are switched off by hooksConfig.enabled in {settings}", "/hooks enable-all"
-        if _NAME in (find(switches, ("disabled",)) or ()):
+        disabled = find(switches, ("disabled",))
+        if isinstance(disabled, list) and _NAME in disabled:
             yield (
                 True,
                 f"{_NAME} is switched off by hooksConfig.disabled in {settings}",

@@ -1,0 +1,175 @@
+"""What hosts run: it reaches `sb`, and where `sb` is gone it answers as if nobody had been asked."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sb.config.home import Home
+from sb.install.host import Wanted
+from sb.install.hosts import HOSTS
+from sb.install.wrapper import amiss, write_wrapper
+
+RECORDER = """\
+import json, os, sys
+print(json.dumps({"argv": sys.argv[1:], "home": os.environ["SB_HOME"], "stdin": sys.stdin.read(), "path": sys.path}))
+"""
+
+
+@pytest.fixture
+def wrapper(tmp_path: Path) -> Path:
+    """A wrapper in a home whose name a shell would take apart."""
+    home = Home(tmp_path / "o'neil & co" / ".sb")
+    home.create()
+    return write_wrapper(home)
+
+
+def run(
+    command: list[str], payload: str = "{}", cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        input=payload,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **(env or {})},
+        timeout=60,
+        check=False,
+    )
+
+
+def point(wrapper: Path, **places: str) -> None:
+    lines = wrapper.read_text("utf-8").splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        name = line.partition("=")[0]
+        if name in places:
+            lines[number] = f"{name}={shlex.quote(places[name])}\n"
+    wrapper.write_text("".join(lines), "utf-8")
+
+
+@pytest.fixture
+def recorder(wrapper: Path, tmp_path: Path) -> Path:
+    """The wrapper with an `sb` that tells how it was called."""
+    package = tmp_path / "site" / "sb"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(RECORDER, "utf-8")
+    start = tmp_path / "site" / "python"
+    start.write_text(
+        f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "
+        + shlex.quote(
+            f"import sys; sys.path.insert(0, {str(package.parent)!r}); import runpy; "
+            "n = sys.argv.index('-m'); del sys.argv[1 : n + 1]; sys.argv[:] = sys.argv[1:]; "
+            "runpy.run_module('sb', run_name='__main__')"
+        )
+        + ' x "$@"\n',
+        "utf-8",
+    )
+    start.chmod(0o755)
+    point(wrapper, python=str(start), package=str(package))
+    return wrapper
+
+
+@pytest.mark.parametrize(
+    ("given", "reached"),
+    [
+        (["codex"], ["hook", "codex"]),
+        ([], ["hook", "claude-code"]),
+        (["cursor", "--fail-closed"], ["hook", "cursor"]),
+        (["serve"], ["serve"]),
+    ],
+)
+def test_it_hands_on_the_payload_and_says_which_home(
+    given: list[str], reached: list[str], recorder: Path
+) -> None:
+    told = json.loads(run([str(recorder), *given], '{"a": "é"}').stdout)
+    assert told["argv"] == reached
+    assert told["home"] == str(recorder.parents[1])
+    assert told["stdin"] == '{"a": "é"}'
+
+
+def test_it_reaches_the_sb_that_wrote_it_and_none_of_the_projects_code(wrapper: Path, tmp_path: Path) -> None:
+    for name in ("sb.py", "typing.py", "json.py"):
+        (tmp_path / name).write_text("raise SystemExit('code of the project')\n", "utf-8")
+    done = run([str(wrapper), "--no-such-host"], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+    assert "code of the project" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("host", [name for name, host in HOSTS.items() if host.hooks])
+@pytest.mark.parametrize("gone", ["python", "package", "wrapper"])
+def test_every_registered_command_lets_a_call_run_when_something_is_gone(
+    host: str, gone: str, wrapper: Path, tmp_path: Path
+) -> None:
+    empty = tmp_path / "python"
+    empty.write_text("#!/bin/sh\nexit 1\n", "utf-8")  # an interpreter without sb
+    empty.chmod(0o755)
+    if gone == "wrapper":
+        wrapper.unlink()
+    else:
+        point(wrapper, python=str(empty) if gone == "package" else "/nonexistent", package="/nonexistent")
+    entry = HOSTS[host].entries(Wanted(wrapper))[0].value
+    handler = entry.get("hooks", [entry])[0]
+    if "args" in handler:
+        assert gone == "wrapper" or run([handler["command"], *handler["args"]]).returncode == 0
+        return
+    done = run(["/bin/sh", "-c", handler["command"]])
+    lets_run = {"codex": (0, 127), "cursor": (0, 127), "gemini-cli": (0,)}[host]  # as each host documents
+    assert done.returncode in lets_run
+    assert done.stdout == ""
+    if gone != "wrapper":
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("event", "answer"),
+    [
+        ("beforeShellExecution", {"permission": "ask"}),
+        ("beforeMCPExecution", {"permission": "ask"}),
+        ("preToolUse", {"permission": "allow"}),
+        ("beforeReadFile", {"permission": "allow"}),
+        ("subagentStart", {"permission": "allow"}),
+        ("beforeSubmitPrompt", {"continue": True}),
+        ("stop", {}),
+    ],
+)
+@pytest.mark.parametrize("name", ["cursor", "claude-code"])
+def test_cursor_gets_an_object_even_from_entries_that_were_meant_for_another(
+    event: str, answer: dict[str, object], name: str, wrapper: Path
+) -> None:
+    point(wrapper, python="/nonexistent")
+    for indent in (None, 1):
+        payload = json.dumps(
+            {"cursor_version": "3", "hook_event_name": event, "command": "ls\n"}, indent=indent
+        )
+        done = run([str(wrapper), name], payload)
+        assert (done.returncode, json.loads(done.stdout)) == (0, answer)
+    quoted = json.dumps({"hook_event_name": event, "prompt": 'say "cursor_version"'})
+    assert run([str(wrapper), name], quoted).stdout == ""
+
+
+def test_who_asked_for_it_is_refused_when_sb_is_gone(wrapper: Path) -> None:
+    point(wrapper, python="/nonexistent")
+    done = run([str(wrapper), "cursor", "--fail-closed"])
+    assert done.returncode == 2
+    assert "SecondBrain" in done.stderr
+
+
+def test_it_is_the_owners_alone_and_what_is_wrong_with_it_can_be_told(wrapper: Path) -> None:
+    home = Home(wrapper.parents[1])
+    assert wrapper.stat().st_mode & 0o777 == 0o700
+    assert amiss(home) == ""
+    point(wrapper, package="/nonexistent")
+    assert "sb is gone" in amiss(home)
+    point(wrapper, python="/nonexistent")
+    assert "interpreter" in amiss(home)
+    wrapper.chmod(0o600)
+    assert "cannot be run" in amiss(home)
+    wrapper.unlink()
+    assert "missing" in amiss(home)
