@@ -174,13 +174,16 @@ class Installer:
 
     def purge(self, host: Host) -> list[Path]:
         """Remove a host's backups, and the wrapper when no host is left that calls it; returns what was removed."""
+        if not self._home.folder.is_dir():
+            return []
         with self.records.alone():
             gone = self.records.backups(host.name)
             if not self.records.all():
                 gone += [path for path in (wrapper_path(self._home),) if path.exists()]
             for path in gone:
                 path.unlink()
-            _remove_empty([str(wrapper_path(self._home).parent)])
+        for folder in (wrapper_path(self._home).parent, self.records.folder):
+            _remove_empty([str(folder)])
         return gone
 
     def _file(self, host: Host, scope: str) -> Path:

@@ -52,14 +52,14 @@ class Records:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._folder = home.folder / "install"
+        self.folder = home.folder / "install"
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Hold off every other installation into this home."""
         self._home.create()
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        handle = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
@@ -72,7 +72,7 @@ class Records:
         Raises:
             ConfigError: one is damaged.
         """
-        return [self._read(path) for path in sorted(self._folder.glob("*.json"))]
+        return [self._read(path) for path in sorted(self.folder.glob("*.json"))]
 
     def of(self, host: str) -> list[Record]:
         return [record for record in self.all() if record.host == host]
@@ -89,7 +89,7 @@ class Records:
 
     def keep(self, host: str, file: Path, content: bytes) -> Path:
         """Keep a content, open to the owner only, under a name that a person can find it by."""
-        path = self._folder / f"{host}.{file.name}.{digest(content)[:16]}.backup"
+        path = self.folder / f"{host}.{file.name}.{digest(content)[:16]}.backup"
         seen = look(path)
         if seen.content != content:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -108,10 +108,10 @@ class Records:
         return None
 
     def backups(self, host: str) -> list[Path]:
-        return sorted(self._folder.glob(f"{host}.*.backup"))
+        return sorted(self.folder.glob(f"{host}.*.backup"))
 
     def _path(self, file: str) -> Path:
-        return self._folder / f"{digest(os.fsencode(file))[:16]}.json"
+        return self.folder / f"{digest(os.fsencode(file))[:16]}.json"
 
     def _read(self, path: Path) -> Record:
         try:
