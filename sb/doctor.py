@@ -40,7 +40,7 @@ _COUNTED = ("events", "intents", "steps", "memory")
 def examine(config: Config) -> list[Finding]:
     """Every finding; nothing is written or repaired, and one check that fails does not stop the others."""
     findings = [*_driver(), *_configuration(config), *enforcement(config), *_tools(config)]
-    findings += _guarded("hooks", lambda: installed(config.home, Places(os.environ, Path.cwd())))
+    findings += _guarded("hooks", lambda: installed(config, Places(os.environ, Path.cwd())))
     if not config.database.is_file():
         missing = Finding(
             "database", Status.FAIL, f"no database at {config.database}", "make one with `sb init`"

@@ -18,6 +18,7 @@ from sb.install.json_text import JsonText
 
 STRICT = JsonText(relaxed=False)
 RELAXED = JsonText(relaxed=True)
+WAITS_S = 30  # how long a host waits for an answer, before it lets the call run; sb's own deadline is shorter
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sb.install.documents import find
 from sb.install.entries import Entry
-from sb.install.host import STRICT, Host, Places, Sight, Wanted, peek
+from sb.install.host import STRICT, WAITS_S, Host, Places, Sight, Wanted, peek
 
 _EVENTS = (
     "PreToolUse",
@@ -29,7 +29,6 @@ _EVENTS = (
     "PreCompact",
     "ConfigChange",
 )
-_SECONDS = 30
 
 
 def _entries(wanted: Wanted) -> list[Entry]:
@@ -40,7 +39,7 @@ def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
     gate = event == "PreToolUse"
     args = wanted.args("claude-code", gate)
     closed = {"onFailure": "block"} if len(args) > 1 else {}
-    return {"type": "command", "command": str(wanted.wrapper), "args": args, "timeout": _SECONDS, **closed}
+    return {"type": "command", "command": str(wanted.wrapper), "args": args, "timeout": WAITS_S, **closed}
 
 
 def _file(places: Places) -> Path:

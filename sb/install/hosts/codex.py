@@ -14,7 +14,7 @@ from pathlib import Path
 from sb.install.documents import Malformed, find
 from sb.install.entries import Entry
 from sb.install.files import look, refusal
-from sb.install.host import Host, Places, Sight, Wanted, peek
+from sb.install.host import WAITS_S, Host, Places, Sight, Wanted, peek
 from sb.install.toml_text import TomlText
 
 _EVENTS = (
@@ -28,12 +28,11 @@ _EVENTS = (
     "SubagentStop",
     "PreCompact",
 )
-_SECONDS = 30
 
 
 def _entries(wanted: Wanted) -> list[Entry]:
     command = f"{shlex.quote(str(wanted.wrapper))} codex"
-    handler = {"type": "command", "command": command, "timeout": _SECONDS}
+    handler = {"type": "command", "command": command, "timeout": WAITS_S}
     return [Entry(("hooks", event), {"hooks": [handler]}) for event in _EVENTS]
 
 
@@ -71,7 +70,11 @@ def _sights(file: Path, places: Places) -> Iterator[Sight]:
             f"switched off in config.toml: {', '.join(off)}",
             "run codex, type /hooks, and switch them on",
         )
-    events = {_plain(key.rsplit(":", 2)[0].rsplit(":", 1)[-1]) for key, state in known.items() if find(state, ("trusted_hash",))}
+    events = {
+        _plain(key.rsplit(":", 2)[0].rsplit(":", 1)[-1])
+        for key, state in known.items()
+        if find(state, ("trusted_hash",))
+    }
     untrusted = [event for event in _EVENTS if _plain(event) not in events]
     if untrusted:
         yield True, f"not trusted yet: {', '.join(untrusted)}", "run codex, type /hooks, and trust them"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sb.install.entries import Entry
-from sb.install.host import Host, Places, Wanted
+from sb.install.host import WAITS_S, Host, Places, Wanted
 
 _GATES = ("preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile")
 _EVENTS = (
@@ -30,7 +30,6 @@ _EVENTS = (
     "preCompact",
 )
 _MATCHERS = {"preToolUse": "Write|Delete", "postToolUse": "Write|Delete"}
-_SECONDS = 30
 
 
 def _entries(wanted: Wanted) -> list[Entry]:
@@ -42,7 +41,7 @@ def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
     handler: dict[str, Any] = {"command": " ".join([shlex.quote(str(wanted.wrapper)), *args])}
     if event in _MATCHERS:
         handler["matcher"] = _MATCHERS[event]
-    handler["timeout"] = _SECONDS
+    handler["timeout"] = WAITS_S
     if len(args) > 1:
         handler["failClosed"] = True
     return handler

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sb.install.documents import find
 from sb.install.entries import Entry
-from sb.install.host import RELAXED, Host, Places, Sight, Wanted, peek
+from sb.install.host import RELAXED, WAITS_S, Host, Places, Sight, Wanted, peek
 
 _EVENTS = (
     "BeforeTool",
@@ -24,13 +24,12 @@ _EVENTS = (
     "PreCompress",
 )
 _NAME = "secondbrain"
-_MILLISECONDS = 30_000
 
 
 def _entries(wanted: Wanted) -> list[Entry]:
     wrapper = shlex.quote(str(wanted.wrapper))
     command = f"[ ! -x {wrapper} ] || exec {wrapper} gemini-cli"
-    handler = {"type": "command", "name": _NAME, "command": command, "timeout": _MILLISECONDS}
+    handler = {"type": "command", "name": _NAME, "command": command, "timeout": WAITS_S * 1000}
     return [Entry(("hooks", event), {"hooks": [handler]}) for event in _EVENTS]
 
 
