@@ -179,7 +179,7 @@ class Runtime:
 
 def project_folder(folder: Path) -> str:
     """The git repository that holds a folder, or the folder itself."""
-    roots = (one for one in (folder, *folder.parents) if (one / ".git").exists())
+    roots = (one for one in (folder, *folder.parents) if os.path.lexists(one / ".git"))
     return str(next(roots, folder))
 
 

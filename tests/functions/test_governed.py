@@ -27,6 +27,7 @@ from sb.kernel import (
     ToolExecutor,
     ToolPolicy,
     ToolRegistry,
+    ToolResult,
     governed,
     register_governed,
 )
@@ -214,6 +215,16 @@ def test_a_function_that_takes_too_long_or_returns_what_it_did_not_declare_has_n
     assert late.value.code is ToolErrorCode.TIMEOUT
     assert not isinstance(late.value, ToolCallRefused)
     assert not isinstance(unusable.value, ToolCallRefused)
+
+
+def test_what_a_tool_says_of_its_own_failure_is_the_kernels_answer(runtime: Runtime) -> None:
+    @governed
+    def look():  # type: ignore[no-untyped-def]
+        return ToolResult.error("look", ToolErrorCode.NOT_FOUND, "no such shelf")
+
+    with runtime.run(), pytest.raises(ToolCallFailed, match="no such shelf") as failed:
+        look()
+    assert failed.value.code is ToolErrorCode.NOT_FOUND
 
 
 def test_ending_the_process_is_not_for_a_tool(runtime: Runtime) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sb.canonical import freeze
 from sb.errors import ContractError
-from sb.kernel import RunContext, SafetyClass, ToolArgSchema, ToolExecutor, ToolRegistry, governed
+from sb.kernel import RunContext, SafetyClass, ToolArgSchema, ToolExecutor, ToolRegistry, ToolResult, governed
 from sb.kernel.functions.governed import GovernedFunction
 from sb.kernel.functions.values import from_json, json_type, to_json
 
@@ -203,6 +203,10 @@ def plain(fn: Any) -> str:
     return ""
 
 
+def careful() -> ToolResult:
+    return ToolResult.ok("careful.tool")
+
+
 def everything(*what: str) -> None: ...
 
 
@@ -226,6 +230,7 @@ def stream() -> Any:
         (plain, {"injected": ("ctx",)}, "no parameter 'ctx'"),
         (plain, {"injected": ("fn",), "sensitive": ("fn",)}, "no parameter 'fn' that goes on record"),
         (plain, {"on_refusal": "ignore"}, "on_refusal is 'ignore'"),
+        (careful, {}, "returns a ToolResult"),
         (plain, {"timeout_ms": 5}, "timeout_ms is 5"),
         (plain, {"tool_id": "Not An Id"}, "does not match"),
     ],

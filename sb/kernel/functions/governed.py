@@ -34,7 +34,7 @@ class ToolCallFailed(SBError):
         result: what the kernel said: `error_code`, `error_message`, `call_id`.
     """
 
-    kind = "tool_call"
+    kind = "tool_call_failed"
 
     def __init__(self, result: ToolResult) -> None:
         super().__init__(_sentence(result))
@@ -53,7 +53,7 @@ class ToolCallFailed(SBError):
 class ToolCallRefused(ToolCallFailed):
     """The kernel refused the call: the function did not run."""
 
-    kind = "denied"
+    kind = "tool_call_refused"
     exit_code = ExitCode.DENIED
 
 
@@ -89,17 +89,23 @@ class _Invocation:
         if function.is_async:
             return self._awaited(bound)
         try:
-            return to_json(function.fn(*bound.args, **bound.kwargs))
+            return _recordable(function.fn(*bound.args, **bound.kwargs))
         except Exception as error:
             self.error = error
             raise
 
     async def _awaited(self, bound: inspect.BoundArguments) -> Any:
         try:
-            return to_json(await self._function.fn(*bound.args, **bound.kwargs))
+            return _recordable(await self._function.fn(*bound.args, **bound.kwargs))
         except Exception as error:
             self.error = error
             raise
+
+
+def _recordable(returned: Any) -> Any:
+    return (
+        returned if isinstance(returned, ToolResult) else to_json(returned)
+    )  # the kernel takes one apart itself
 
 
 class GovernedFunction:

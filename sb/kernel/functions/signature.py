@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sb.errors import ContractError
-from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolReturnSchema, ToolSpec
+from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolResult, ToolReturnSchema, ToolSpec
 from sb.kernel.functions.values import json_type, rebuilt, to_json
 from sb.kernel.tooling.registry import IDEMPOTENCY_KEY
 
@@ -101,6 +101,11 @@ def signature_of(fn: Callable[..., Any], injected: Collection[str] = ()) -> Func
 
 
 def _checked(fn: Callable[..., Any], name: str, annotation: Any) -> Any:
+    if annotation is ToolResult:
+        hint = "return the data, and raise ToolError to say why there is none"
+        raise ContractError(
+            f"{fn.__qualname__} returns a ToolResult, and its callers would get the data", hint
+        )
     try:
         json_type(annotation)
     except ContractError as error:
