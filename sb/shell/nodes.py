@@ -1,0 +1,60 @@
+"""What does a command line consist of?"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+
+class Unparsed(Exception):
+    """A command line that is not understood; the message says what of it."""
+
+
+class Word(NamedTuple):
+    """A word, as `sb.shell.words` marks it, and the command substitutions in it."""
+
+    text: str
+    scripts: tuple[Script, ...] = ()
+    raw: str = ""
+
+
+class Redirect:
+    """A redirection: its operator, where to, and what a here-document says, which stands further down."""
+
+    __slots__ = ("body", "operator", "target")
+
+    def __init__(self, operator: str, target: Word) -> None:
+        self.operator = operator
+        self.target = target
+        self.body: Word | None = None
+
+
+class Simple(NamedTuple):
+    """Assignments, a program with its arguments, redirections."""
+
+    assigned: tuple[tuple[str, Word], ...]
+    words: tuple[Word, ...]
+    redirects: tuple[Redirect, ...]
+
+
+class Compound(NamedTuple):
+    """A loop, a condition, a group, a function: what it may run, in the order in which it is written.
+
+    Args:
+        kind: its first word. name: of a loop's variable or a function. words: that it looks at.
+    """
+
+    kind: str
+    name: str
+    words: tuple[Word, ...]
+    bodies: tuple[Node, ...]
+    redirects: tuple[Redirect, ...]
+
+
+class Pipeline(NamedTuple):
+    """Commands of which each reads what the one before it prints."""
+
+    parts: tuple[Node, ...]
+
+
+Node: TypeAlias = Simple | Compound | Pipeline
+Script: TypeAlias = tuple[Node, ...]

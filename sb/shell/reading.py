@@ -1,0 +1,364 @@
+"""What stands in one word of a command line: quotes, escapes, expansions?"""
+
+from __future__ import annotations
+
+import re
+
+from sb.shell.nodes import Script, Simple, Unparsed, Word
+from sb.shell.words import (
+    BRACKET,
+    CLOSE,
+    COMMA,
+    END_VARIABLE,
+    OPEN,
+    OPERAND,
+    QUESTION,
+    SPLIT_VARIABLE,
+    STAR,
+    UNKNOWN,
+    VARIABLE,
+    shown,
+)
+
+_DEEPEST = 24
+ASSIGNED = re.compile(r"([A-Za-z_]\w*)(?:\[[\w@*]{1,60}\])?\+?=", re.ASCII)
+NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_ORDINARY = re.compile(r"[^ \t\n|&;<>()'\"\\$`*?\[{},]+")
+_IN_QUOTES = re.compile(r"[^\"\\$`]+")
+_IN_BODY = re.compile(r"[^\\$`]+")
+_IN_ARITHMETIC = re.compile(r"[^\"'\\$`()*?\[{},]+")
+_IN_BRACES = re.compile(r"[^\"'\\$`}]+")
+_INVISIBLE = re.compile(
+    "[\u00a0\u00ad\u034f\u115f\u1160\u1680\u180e\u2000-\u200d\u2028\u2029\u202f\u205f-\u2064\u3000\u3164\ufeff\uffa0]"
+)
+_LIKE_AN_OPTION = re.compile("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]+\\w")
+_SPECIAL = {"{": OPEN, ",": COMMA, "}": CLOSE, "*": STAR, "?": QUESTION, "[": BRACKET}
+_PARAMETERS = tuple("0123456789@*#?$!-")
+_ANSI = re.compile(r"\$'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "?": "?"}
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
+)
+_UNSEEN = "\ufffd"
+# Programs whose output is one word that is no option: what of it may follow is the same for every such word.
+_TELLS_A_NAME = frozenset(
+    (
+        "pwd",
+        "date",
+        "whoami",
+        "nproc",
+        "hostname",
+        "mktemp",
+        "uname",
+        "git rev-parse",
+        "git branch --show-current",
+    )
+)
+
+
+class WordReader:
+    """Reads from `at` on; each method leaves `at` behind what it has read."""
+
+    def __init__(self, text: str, depth: int) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = depth
+
+    def script(self, closer: str) -> Script:
+        """The commands up to `closer`, which a substitution holds."""
+        raise NotImplementedError
+
+    def value(self) -> Word:
+        """What is assigned, with the parentheses of a list."""
+        raise NotImplementedError
+
+    def nested(self, text: str) -> Script:
+        """The commands of a text of its own, such as that of backticks."""
+        raise NotImplementedError
+
+    def deeper(self) -> None:
+        """Count one more level.
+
+        Raises:
+            Unparsed: there are too many.
+        """
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise Unparsed("it is nested too deeply")
+
+    # --- words
+
+    def _word(self, *, may_be_empty: bool = False) -> Word:
+        text: list[str] = []
+        scripts: list[Script] = []
+        start = self.at
+        while self.at < len(self.text):
+            found = _ORDINARY.match(self.text, self.at)
+            if found:
+                if not found[0].isascii() and (
+                    _INVISIBLE.search(found[0]) or (not text and _LIKE_AN_OPTION.match(found[0]))
+                ):
+                    raise Unparsed("it has a character that looks like a blank or a dash, or like nothing")
+                text.append(found[0])
+                self.at = found.end()
+                continue
+            char = self.text[self.at]
+            if char in "<>" and self.text.startswith("(", self.at + 1):
+                self.at += 2
+                scripts.append(self.script(")"))
+                self._take(")")
+                text.append(UNKNOWN)
+            elif char == "(" and ASSIGNED.fullmatch(self.text, start, self.at):
+                value = self.value()
+                text.append(value.text)
+                scripts += value.scripts
+            elif char in " \t\n|&;<>()":
+                break
+            else:
+                self._piece(char, text, scripts)
+        if self.at == start and not may_be_empty:
+            raise Unparsed(f"{shown(self.text[start : start + 10]) or 'a word'!r} is not expected")
+        raw = self.text[start : self.at].replace("\\\n", "")
+        return Word("".join(text), tuple(scripts), raw)
+
+    def _piece(self, char: str, text: list[str], scripts: list[Script]) -> None:
+        """What a quote, a backslash, a dollar sign, a pattern's character or a brace begins."""
+        if char == "'":
+            text.append(self._until("'"))
+        elif char == '"':
+            self.at += 1
+            word = self.quoted('"')
+            text.append(word.text)
+            scripts += word.scripts
+        elif char == "\\":
+            following = self.text[self.at + 1 : self.at + 2]
+            if not following:
+                raise Unparsed("it ends in a backslash")
+            text.append("" if following == "\n" else following)
+            self.at += 2
+        elif char in "$`":
+            self._dollar(text, scripts, SPLIT_VARIABLE)
+        else:
+            text.append(_SPECIAL[char])
+            self.at += 1
+
+    def _until(self, quote: str) -> str:
+        end = self.text.find(quote, self.at + 1)
+        if end < 0:
+            raise Unparsed("a quote is not closed")
+        inner = self.text[self.at + 1 : end]
+        self.at = end + 1
+        return inner
+
+    def quoted(self, closer: str) -> Word:
+        """What stands between double quotes, or in a here-document (an empty closer)."""
+        text: list[str] = []
+        scripts: list[Script] = []
+        run = _IN_QUOTES if closer else _IN_BODY
+        escapable = '$`"\\' if closer else "$`\\"
+        while self.at < len(self.text):
+            found = run.match(self.text, self.at)
+            if found:
+                text.append(found[0])
+                self.at = found.end()
+                continue
+            char = self.text[self.at]
+            if char == '"':
+                self.at += 1
+                return Word("".join(text), tuple(scripts))
+            if char == "\\":
+                following = self.text[self.at + 1 : self.at + 2]
+                text.append(
+                    "" if following == "\n" else following if following in escapable else char + following
+                )
+                self.at += 2
+            else:
+                self._dollar(text, scripts, VARIABLE)
+        if closer:
+            raise Unparsed("a double quote is not closed")
+        return Word("".join(text), tuple(scripts))
+
+    def _dollar(self, text: list[str], scripts: list[Script], variable: str) -> None:
+        """An expansion: of a command, of arithmetic, of a variable; or a string with escapes."""
+        rest = self.text[self.at : self.at + 3]
+        if rest[0] == "`":
+            scripts.append(self._backticks(in_quotes=variable == VARIABLE))
+            text.append(UNKNOWN)
+        elif rest == "$((":
+            self.at += 3
+            scripts += self._arithmetic()
+            text.append(UNKNOWN)
+        elif rest.startswith("$("):
+            self.at += 2
+            scripts.append(self.script(")"))
+            self._take(")")
+            text.append(_output(scripts[-1]))
+        elif rest.startswith("${"):
+            self._parameter(text, scripts, variable)
+        elif rest.startswith(("$[", "$=", "$^")):
+            raise Unparsed(f"{rest[:2]} is not understood")
+        elif rest.startswith("$'") and variable == SPLIT_VARIABLE:
+            text.append(self._ansi())
+        elif rest.startswith('$"') and variable == SPLIT_VARIABLE:
+            self.at += 1
+        else:
+            self._variable(text, variable)
+
+    def _variable(self, text: list[str], variable: str) -> None:
+        name = NAME.match(self.text, self.at + 1)
+        if name:
+            text.append(variable + name[0] + END_VARIABLE)
+            self.at = name.end()
+        elif self.text[self.at + 1 : self.at + 2] in _PARAMETERS:
+            text.append(f"{variable}{self.text[self.at + 1]}{END_VARIABLE}")
+            self.at += 2
+        else:
+            text.append("$")
+            self.at += 1
+
+    def _parameter(self, text: list[str], scripts: list[Script], variable: str) -> None:
+        """`${…}`: a variable, or something made of one."""
+        self.deeper()
+        self.at += 2
+        name = NAME.match(self.text, self.at)
+        if name:
+            self.at = name.end()
+            if self._char() == "}":
+                text.append(variable + name[0] + END_VARIABLE)
+                self.at += 1
+                self.depth -= 1
+                return
+        elif self._char() not in _PARAMETERS:
+            raise Unparsed("${ is not understood")
+        start = self.at
+        inner: list[str] = []
+        while self._char() != "}":
+            # Whether a single quote quotes there depends on what the expansion does.
+            if variable == VARIABLE and self.text.startswith(("'", "$'"), self.at):
+                raise Unparsed("${ has a single quote between double quotes")
+            self._inside(_IN_BRACES, inner, scripts)
+        if self.text.startswith("@P", start):
+            raise Unparsed("${…@P} runs what a variable says")
+        self.at += 1
+        self.depth -= 1
+        said = "".join(inner)
+        default = said.lstrip(":")[1:] if said.lstrip(":")[:1] in ("-", "=", "+") else ""
+        text.append(f"{OPEN}{UNKNOWN}{COMMA}{default}{CLOSE}" if default else UNKNOWN)
+
+    def _inside(self, run: re.Pattern[str], text: list[str], scripts: list[Script]) -> None:
+        """A piece of what stands in `${…}` or in arithmetic."""
+        found = run.match(self.text, self.at)
+        if found:
+            text.append(found[0])
+            self.at = found.end()
+        elif not self._char():
+            raise Unparsed("'$' is not closed")
+        else:
+            self._piece(self._char(), text, scripts)
+
+    def _arithmetic(self, *, semicolons: bool = False) -> list[Script]:
+        """Up to `))`; what it calculates does not matter, the commands in it do."""
+        scripts: list[Script] = []
+        text: list[str] = []
+        open_parentheses = 0
+        self.deeper()
+        while True:
+            char = self._char()
+            if char == ")" and not open_parentheses:
+                break
+            if self.text.startswith(("'", "$'"), self.at):
+                raise Unparsed("(( has a single quote, which does not quote there")
+            if char in ("(", ")"):
+                open_parentheses += 1 if char == "(" else -1
+                self.at += 1
+            else:
+                self._inside(_IN_ARITHMETIC, text, scripts)
+        if not self.text.startswith("))", self.at):
+            raise Unparsed("(( is not closed by ))")
+        if not semicolons and (";" in "".join(text) or "\n" in "".join(text)):
+            raise Unparsed("(( holds commands")
+        self.at += 2
+        self.depth -= 1
+        return scripts
+
+    def _backticks(self, *, in_quotes: bool) -> Script:
+        at = self.at + 1
+        end = -1
+        inner: list[str] = []
+        while True:
+            end = end if end >= at else self.text.find("`", at)
+            if end < 0:
+                raise Unparsed("a backtick is not closed")
+            slash = self.text.find("\\", at, end)
+            if slash < 0:
+                inner.append(self.text[at:end])
+                break
+            following = self.text[slash + 1]
+            inner.append(self.text[at:slash])
+            inner.append(following if following in ('$`\\"' if in_quotes else "$`\\") else "\\" + following)
+            at = slash + 2
+        self.at = end + 1
+        return self.nested("".join(inner))
+
+    def _ansi(self) -> str:
+        """`$'…'`, with its escapes decoded."""
+        found = _ANSI.match(self.text, self.at)
+        if not found:
+            raise Unparsed("a quote is not closed")
+        self.at = found.end()
+        return _ESCAPE.sub(_escaped, found[1])
+
+    # --- characters
+
+    def _char(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def _take(self, char: str) -> None:
+        self._blanks()
+        if self._char() != char:
+            raise Unparsed(f"{char!r} is missing")
+        self.at += 1
+
+    def _blanks(self) -> None:
+        """Over blanks, joined lines, and a comment."""
+        text = self.text
+        while True:
+            if text.startswith((" ", "\t"), self.at):
+                self.at += 1
+            elif text.startswith("\\\n", self.at):
+                self.at += 2
+            elif text.startswith("#", self.at) and (self.at == 0 or text[self.at - 1] in " \t\n;&|()"):
+                end = text.find("\n", self.at)
+                self.at = len(text) if end < 0 else end
+            else:
+                return
+
+
+def _output(script: Script) -> str:
+    """What a command substitution becomes: mostly unknown."""
+    if len(script) != 1 or not isinstance(script[0], Simple):
+        return UNKNOWN
+    words = [word.text for word in script[0].words]
+    if words == ["cat"] and len(script[0].redirects) == 1:
+        redirect = script[0].redirects[0]
+        return redirect.body.text if redirect.operator.startswith("<<") and redirect.body else UNKNOWN
+    first = " ".join(
+        words[:3] if words[:2] == ["git", "branch"] else words[:2] if words[:1] == ["git"] else words[:1]
+    )
+    return OPERAND if first in _TELLS_A_NAME else UNKNOWN
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    number = int(code, 16) if code else int(match[4], 8) & 0xFF if match[4] else -1
+    if number == 0:
+        raise Unparsed("it has the control character U+0000")
+    if number > 0:
+        char = chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else _UNSEEN
+        return char if char in "\n\t" or not FORBIDDEN.match(char) else _UNSEEN
+    if match[5]:
+        return _UNSEEN
+    return _ESCAPES.get(match[6], _UNSEEN if match[6] in "abeEfrv" else "\\" + match[6])

@@ -1,0 +1,123 @@
+"""Which texts can a word of a command line become?
+
+A parsed word is one string in which the characters that the shell acts on are replaced by control characters (no
+command line that is parsed holds any); what was quoted stays as it was written.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+
+OPEN, COMMA, CLOSE = "\x01", "\x02", "\x03"  # of a brace expansion
+STAR, QUESTION, BRACKET = "\x04", "\x05", "\x06"  # of a pattern
+UNKNOWN = "\x07"  # what only running it would tell
+OPERAND = "\x08"  # the same, but surely no option: it begins with neither "-" nor "+"
+VARIABLE, SPLIT_VARIABLE, END_VARIABLE = (
+    "\x0e",
+    "\x0f",
+    "\x10",
+)  # around a name; the second one is split at blanks
+_BLANK = "\x11"  # where an unquoted variable's value is split
+
+_SHOWN = str.maketrans(
+    {OPEN: "{", COMMA: ",", CLOSE: "}", STAR: "*", QUESTION: "?", BRACKET: "[", UNKNOWN: "…", OPERAND: "…"}
+)
+_MARKED_VARIABLE = re.compile(f"([{VARIABLE}{SPLIT_VARIABLE}])([^{END_VARIABLE}]*){END_VARIABLE}")
+_NOT_LITERAL = re.compile(f"[{STAR}{QUESTION}{BRACKET}{UNKNOWN}{OPERAND}]")
+_UNSURE = re.compile(f"[{UNKNOWN}{OPERAND}]")
+_MOST_TEXTS = 64
+
+
+def is_literal(text: str) -> bool:
+    """Whether an expanded word is that text and nothing else."""
+    return not _NOT_LITERAL.search(text)
+
+
+def is_sure(text: str) -> bool:
+    """Whether an expanded word is known but for what a pattern in it matches."""
+    return not _UNSURE.search(text)
+
+
+def shown(text: str, most: int = 60) -> str:
+    """A word or a part of it, as a person may read it, on one line."""
+    text = _MARKED_VARIABLE.sub(r"$\2", text).translate(_SHOWN)
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def expand(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
+    """The texts that a word can become: those of its braces, times the values that its variables may have.
+
+    Args:
+        values: of each variable what it was ever given, as expanded words.
+    """
+    alternatives = _braces(text) if OPEN in text else [text]
+    found: list[str] = []
+    for alternative in alternatives:
+        alternative = alternative.translate(_INACTIVE)
+        if VARIABLE in alternative or SPLIT_VARIABLE in alternative:
+            found += _with_values(alternative, values)
+        else:
+            found.append(alternative)
+    return found if len(found) <= _MOST_TEXTS else [*found[:_MOST_TEXTS], UNKNOWN]
+
+
+_INACTIVE = str.maketrans({OPEN: "{", COMMA: ",", CLOSE: "}"})
+
+
+def _with_values(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
+    pieces: list[Sequence[str]] = []
+    end, count = 0, 1
+    for match in _MARKED_VARIABLE.finditer(text):
+        pieces.append((text[end : match.start()],))
+        end = match.end()
+        known = values.get(match[2]) or (UNKNOWN,)
+        count *= len(known)
+        split = match[1] == SPLIT_VARIABLE
+        pieces.append([_BLANK.join(value.split()) if split else value for value in known])
+    pieces.append((text[end:],))
+    if count > _MOST_TEXTS:
+        return [UNKNOWN]
+    joined = ("".join(parts) for parts in itertools.product(*pieces))
+    return [word for line in joined for word in (line.split(_BLANK) if _BLANK in line else (line,)) if word]
+
+
+def _braces(text: str) -> list[str]:
+    """Brace expansion of the first group that has alternatives, then of the rest; groups nest."""
+    done: list[str] = []
+    waiting = [text]
+    while waiting:
+        if len(done) + len(waiting) > _MOST_TEXTS:
+            return [*done, UNKNOWN]
+        word = waiting.pop()
+        group = _first_group(word)
+        if group is None:
+            done.append(word)
+        else:
+            start, commas, end = group
+            edges = [start, *commas, end]
+            inner = [word[a + 1 : b] for a, b in itertools.pairwise(edges)]
+            if not commas:  # a sequence such as {1..9}
+                inner = [OPERAND]
+            waiting += [word[:start] + choice + word[end + 1 :] for choice in reversed(inner)]
+    return done
+
+
+def _first_group(word: str) -> tuple[int, list[int], int] | None:
+    """Where the first group with a comma or ".." begins, its own commas, and where it ends."""
+    stack: list[tuple[int, list[int]]] = []
+    first: tuple[int, list[int], int] | None = None
+    for at, char in enumerate(word):
+        if char == OPEN:
+            stack.append((at, []))
+        elif char == COMMA and stack:
+            stack[-1][1].append(at)
+        elif char == CLOSE and stack:
+            start, commas = stack.pop()
+            if (commas or ".." in word[start:at]) and (first is None or start < first[0]):
+                first = (start, commas, at)
+            if not stack and first is not None:
+                return first
+    return first
