@@ -1,0 +1,69 @@
+"""What does a shell command line do, judged by parsing it?
+
+The command line is read as bash reads it. Its class is the highest of its parts; what is not understood is destructive.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sb.kernel.contracts import SafetyClass
+from sb.shell.judging import Judge
+from sb.shell.nodes import Unparsed
+from sb.shell.rules import DESTROY, Finding
+from sb.shell.syntax import parse
+
+__all__ = ["ShellVerdict", "classify"]
+
+
+@dataclass(frozen=True)
+class ShellVerdict:
+    """What a command line does, as far as that can be seen without running it.
+
+    Args:
+        reason: one line that names the part which decided the class.
+        refused: why it must not run whoever agrees, or "": an operator's command, or a path that agents leave alone.
+        programs: as they are called, for display.
+        writes: absolute paths that redirections and known programs write, as far as they are known.
+    """
+
+    safety_class: SafetyClass
+    reason: str
+    refused: str = ""
+    programs: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+
+def classify(
+    command: str,
+    *,
+    cwd: Path,
+    home: Path,
+    protected: Sequence[Path],
+    env: Mapping[str, str] | None = None,
+) -> ShellVerdict:
+    """Judge a command line; it never raises, and takes time in proportion to the line's length.
+
+    Args:
+        cwd: the folder in which it would run. home: of the user, which `~` stands for.
+        protected: files and folders that no command may name: SB_HOME, the database.
+        env: the environment that it would have; by default this process's.
+    """
+    judge = Judge(cwd, home, protected, os.environ if env is None else env)
+    try:
+        script = parse(command)
+        found = judge.script(script)
+        if judge.repeats:  # what a loop or a function sets last may be what it uses first
+            found = max(found, judge.script(script), key=lambda finding: finding.rank)
+    except Unparsed as problem:
+        found = Finding(DESTROY, f"not understood: {problem}")
+    return ShellVerdict(
+        tuple(SafetyClass)[found.rank],
+        found.reason,
+        judge.refused,
+        tuple(dict.fromkeys(judge.programs)),
+        tuple(dict.fromkeys(judge.writes)),
+    )

@@ -110,7 +110,7 @@ class WordReader:
                 self.at += 2
                 scripts.append(self.script(")"))
                 self._take(")")
-                text.append(UNKNOWN)
+                text.append(OPERAND)
             elif char == "(" and ASSIGNED.fullmatch(self.text, start, self.at):
                 value = self.value()
                 text.append(value.text)

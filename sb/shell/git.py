@@ -1,0 +1,121 @@
+"""What does a git command do, beyond what the table says of it?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sb.shell.programs import RULES, VALUED
+from sb.shell.rules import DESTROY, NETWORK, QUIET, WRITE, Finding, highest, judged, operands
+from sb.shell.words import is_literal, shown
+
+if TYPE_CHECKING:
+    from sb.shell.judging import Input, Judge
+
+# Settings whose value git runs, by the end of their name.
+_RUN_SETTINGS = (
+    "pager", "editor", "sshcommand", "fsmonitor", "hookspath", "external", "program", "helper", "textconv", "clean", "smudge",
+    "process", "cmd", "command", "gitproxy", "driver", "difffilter", "askpass", "packobjectshook", "browser",
+)  # fmt: skip
+
+
+def git(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """One git command."""
+    found = QUIET
+    rest = arguments
+    while rest and rest[0][:1] == "-":
+        if rest[0] == "-c" and len(rest) > 1:
+            key, _, value = rest[1].partition("=")
+            found = highest(found, _setting(judge, key.lower(), value))
+        elif rest[0].startswith(("--config-env", "--exec-path=")):
+            found = highest(
+                found, Finding(NETWORK, f"git {shown(rest[0], 20)}: changes which programs are used")
+            )
+        rest = rest[2:] if rest[0] in VALUED["git"].split() else rest[1:]
+    special = _SPECIAL.get(rest[0]) if rest else None
+    own = special(judge, rest[1:]) if special else None
+    if own is None:
+        own = judged("git", arguments) or found
+    if rest and f"git {rest[0]}" not in RULES and found.rank and is_literal(rest[0]):
+        return highest(found, own)
+    return highest(own, found)
+
+
+def _setting(judge: Judge, key: str, value: str) -> Finding:
+    """A setting of git, given for one command or for good."""
+    if not is_literal(key + value):
+        return Finding(DESTROY, f"git -c {shown(key, 30)}: a setting that is not known until it runs")
+    if key.startswith("alias."):
+        if value.startswith("!"):
+            return judge.line(value[1:])
+        return git(judge, "git", value.split(), judge.nothing)
+    if key.rpartition(".")[2] in _RUN_SETTINGS or key.startswith("pager."):
+        run = Finding(NETWORK, f"git {shown(key, 30)}: has git run a program")
+        return highest(run, judge.line(value.lstrip("!"))) if value else run
+    if key.startswith(("include", "url.", "protocol.", "http.proxy", "remote.")):
+        return Finding(NETWORK, f"git {shown(key, 30)}: changes where git looks")
+    return QUIET
+
+
+def _checkout(judge: Judge, arguments: Sequence[str]) -> Finding | None:
+    """A branch, or files whose changes are thrown away: of one name the folder tells."""
+    if any(word in ("-b", "--orphan", "-t", "--track", "--detach") for word in arguments):
+        return None
+    names = [arguments[at] for at in operands(arguments)]
+    if len(names) > 1:
+        return Finding(DESTROY, f"git checkout {shown(names[1], 30)}: throws away work that is not committed")
+    if names and (
+        not is_literal(names[0]) or any(os.path.lexists(place) for place in judge.paths.places(names[0]))
+    ):
+        return Finding(DESTROY, f"git checkout {shown(names[0], 30)}: throws away work that is not committed")
+    return None
+
+
+def _restore(judge: Judge, arguments: Sequence[str]) -> Finding | None:
+    if any(word in ("--staged", "-S") for word in arguments) and not any(
+        word[:1] == "-" and ("--worktree".startswith(word) or "W" in word) for word in arguments
+    ):
+        return Finding(WRITE, "git restore --staged: takes back what was staged")
+    return None
+
+
+def _config(judge: Judge, arguments: Sequence[str]) -> Finding | None:
+    names = [arguments[at] for at in operands(arguments, "-f --file --type --default --comment")]
+    names = names[1:] if names[:1] == ["set"] else names
+    if len(names) > 1 and "." in names[0]:
+        return highest(
+            Finding(WRITE, "git config: changes settings"), _setting(judge, names[0].lower(), names[1])
+        )
+    if (
+        len(names) == 1
+        and is_literal(names[0])
+        and "." in names[0]
+        and not any(word.startswith("--") for word in arguments)
+    ):
+        return QUIET
+    return None
+
+
+def _submodule(judge: Judge, arguments: Sequence[str]) -> Finding | None:
+    names = operands(arguments)
+    if names and arguments[names[0]] == "foreach":
+        return highest(
+            QUIET, judge.line(" ".join(word for word in arguments[names[0] + 1 :] if word != "--recursive"))
+        )
+    return None
+
+
+def _bisect(judge: Judge, arguments: Sequence[str]) -> Finding | None:
+    if arguments[:1] == ["run"] and arguments[1:]:
+        return highest(Finding(NETWORK, "git bisect run: runs a program"), judge.command(list(arguments[1:])))
+    return None
+
+
+_SPECIAL = {
+    "checkout": _checkout,
+    "restore": _restore,
+    "config": _config,
+    "submodule": _submodule,
+    "bisect": _bisect,
+}

@@ -1,0 +1,128 @@
+"""Which programs need more than a row of the table?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from sb.shell.git import git
+from sb.shell.interpreters import eval_, interpreter, shell, source
+from sb.shell.programs import WRAPPERS
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged, operands
+from sb.shell.scripts import awk, database, redis, sed, sqlite
+from sb.shell.words import is_literal, shown
+from sb.shell.wrapping import alias, cd, env, exec_, find, kill, trap, wrapped, xargs
+
+if TYPE_CHECKING:
+    from sb.shell.judging import Input, Judge
+
+Handler: TypeAlias = "Callable[[Judge, str, list[str], Input], Finding]"
+
+# What of `sb` only an operator does: with these subcommands, or whatever follows.
+_OPERATOR: dict[str, frozenset[str]] = {
+    "approvals": frozenset(("approve", "deny", "revoke")),
+    "operator": frozenset(),
+    "recovery": frozenset(("approve", "dismiss", "settle")),
+    "runtime-guard": frozenset(("approve-contract", "snapshot")),
+    "config": frozenset(("trust",)),
+    "audit": frozenset(("prune",)),
+    "incident": frozenset(("close",)),
+    "undo": frozenset(),
+    "install": frozenset(),
+    "uninstall": frozenset(),
+    "hook": frozenset(),
+    "console": frozenset(),
+}
+_WRITING = frozenset(("kill", "incident", "init", "backup", "migrate", "demo"))
+_RUNNING = frozenset(("run", "policy", "invalidate", "watch", "export"))
+
+
+def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """SecondBrain itself: agents may look, and stop; what an operator decides is refused."""
+    words = [arguments[at] for at in operands(arguments, "--db")]
+    if len(judge.values["HOME"]) > 1:
+        judge.refuse("HOME=…: has sb use another home than the one that governs")
+    unknown = next((word for word in arguments if not is_literal(word)), "")
+    if unknown:
+        judge.refuse(f"sb {shown(unknown)}: what it asks for is not known until it runs")
+        return Finding(NETWORK, f"sb {shown(unknown)}: what it asks for is not known until it runs")
+    if not words:
+        return Finding(READ, "sb: only says how it is used")
+    group = words[0]
+    if group in _OPERATOR and (not _OPERATOR[group] or _OPERATOR[group] & set(words[1:])):
+        return _operators(judge, " ".join(words[:2]) if _OPERATOR[group] else group)
+    if group == "kill" and any(
+        len(word) > 2 and "--lift".startswith(word.partition("=")[0]) for word in arguments
+    ):
+        return _operators(judge, "kill --lift")
+    if group in _WRITING and not {"list", "show"} & set(words[1:]):
+        return Finding(WRITE, f"sb {group}: changes what SecondBrain keeps")
+    if group in ("kernel", "recovery", "audit", "harness") and (
+        _RUNNING & set(words[1:]) or group == "harness"
+    ):
+        return Finding(NETWORK, f"sb {' '.join(words[:2])}: runs tools, or writes files")
+    if group in _OPERATOR or group in ("doctor", "kernel", *_WRITING):
+        return Finding(READ, f"sb {group}: only reads")
+    return Finding(NETWORK, f"sb {shown(group)}: is not known")
+
+
+def _operators(judge: Judge, what: str) -> Finding:
+    judge.refuse(f"sb {what}: only an operator does that, never an agent")
+    return Finding(NETWORK, f"sb {what}: an operator's command")
+
+
+def crontab(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Listing is harmless, the rest changes what runs later."""
+    return QUIET if arguments == ["-l"] else judged(name, arguments) or QUIET
+
+
+def curl(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """A transfer; it may write files."""
+    found = judged(name, arguments) or QUIET
+    for at, word in enumerate(arguments[:-1]):
+        if word in (
+            "-o",
+            "--output",
+            "-O",
+            "--output-document",
+            "-D",
+            "--dump-header",
+            "-c",
+            "--cookie-jar",
+        ) and is_literal(arguments[at + 1]):
+            if name == "curl" and word == "-O":
+                continue
+            written = judge.write(arguments[at + 1], f"{name} {word}")
+            found = highest(found, written if written.rank == DESTROY else found)
+    return found
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys((key.partition(" ")[0] for key in WRAPPERS), wrapped),
+    **dict.fromkeys("sh bash zsh dash ksh ash mksh fish rbash csh tcsh".split(), shell),
+    **dict.fromkeys(
+        "python node bun deno ruby perl php lua julia r rscript osascript tclsh groovy scala swift elixir erl ghc java".split(),
+        interpreter,
+    ),
+    **dict.fromkeys("awk gawk mawk nawk".split(), awk),
+    **dict.fromkeys("sed gsed".split(), sed),
+    **dict.fromkeys("find fd fdfind".split(), find),
+    **dict.fromkeys(
+        "psql mysql mariadb mongosh mongo clickhouse-client duckdb cockroach sqlcmd".split(), database
+    ),
+    **dict.fromkeys("sqlite3 sqlite".split(), sqlite),
+    **dict.fromkeys("redis-cli valkey-cli".split(), redis),
+    **dict.fromkeys("source .".split(), source),
+    **dict.fromkeys("sb secondbrain-sb".split(), sb),
+    **dict.fromkeys("curl wget".split(), curl),
+    **dict.fromkeys("cd pushd popd chdir".split(), cd),
+    "eval": eval_,
+    "env": env,
+    "exec": exec_,
+    "xargs": xargs,
+    "trap": trap,
+    "alias": alias,
+    "kill": kill,
+    "git": git,
+    "crontab": crontab,
+}

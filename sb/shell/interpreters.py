@@ -1,0 +1,149 @@
+"""What do interpreters run: a text of the line, a file, or what another program prints?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, Finding, highest, judged
+from sb.shell.words import OPERAND, UNKNOWN, is_literal, shown
+
+if TYPE_CHECKING:
+    from sb.shell.judging import Input, Judge
+
+# Options that hold code, and options with another value.
+_CODE: dict[str, tuple[str, str]] = {
+    "python": ("-c", "-W -X -m --check-hash-based-pycs"),
+    "node": ("-e --eval -p --print -pe", "-r --require --import --loader -C --conditions"),
+    "bun": ("-e --eval -p --print", "-r --preload"),
+    "deno": ("", ""),
+    "ruby": ("-e", "-r -I -C"),
+    "perl": ("-e -E", "-I -M"),
+    "php": ("-r -B -E -R", "-d -c -z"),
+    "lua": ("-e", "-l"),
+    "julia": ("-e -E --eval --print", "-L -p -t"),
+    "r": ("-e", ""),
+    "rscript": ("-e", ""),
+    "osascript": ("-e", "-l -s"),
+    "tclsh": ("", ""),
+    "groovy": ("-e", "-cp"),
+    "scala": ("-e", "-cp"),
+    "swift": ("-e", ""),
+    "elixir": ("-e", "-r -S"),
+    "erl": ("-eval", "-s -sname -name"),
+    "ghc": ("-e", ""),
+    "java": ("", "-cp -classpath --class-path -jar"),
+}
+# Modules that are programs of their own when python -m runs them.
+_MODULES = frozenset(
+    "pip twine uv black isort ruff build pytest pre_commit mypy coverage venv virtualenv poetry hatch flit pdm pipx tox nox awscli".split()
+)
+_OURS_IN_CODE = ("sb.cli", "sb.__main__", "sb.commands", "sb.kernel.approvals", "sb.kernel.authority")
+
+
+def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """`sh`, `bash` and their like."""
+    at = 0
+    text = reads = False
+    while at < len(arguments) and arguments[at][:1] in ("-", "+") and arguments[at] not in ("-", "--"):
+        word = arguments[at]
+        if word in ("--version", "--help"):
+            return QUIET
+        if word in ("-n", "-no-exec"):
+            return Finding(READ, f"{name} -n: only checks")
+        short = word[1:] if word[1:2] != "-" else ""
+        text = text or "c" in short
+        reads = reads or "s" in short
+        if short[-1:] in ("o", "O") or word in ("--rcfile", "--init-file"):
+            at += 1
+        at += 1
+    if arguments[at : at + 1] in (["-"], ["--"]):
+        at += 1
+    rest = arguments[at:]
+    if text:
+        return judge.line(rest[0], stdin) if rest else Finding(READ, f"{name} -c: runs nothing")
+    if rest and not reads and rest[0] not in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+        if rest[0].startswith((UNKNOWN, OPERAND)):
+            return Finding(DESTROY, f"{name} {shown(rest[0])}: what it runs is not known until then")
+        return Finding(NETWORK, f"{name} {shown(rest[0], 40)}: runs a script that is not looked into")
+    if stdin.kind == "text":
+        return judge.line(stdin.text)
+    if stdin.kind == "unknown":
+        return Finding(DESTROY, f"{name}: runs what another program prints")
+    return Finding(NETWORK, f"{name}: runs what it is given")
+
+
+def eval_(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """`eval`: its arguments are one more command line."""
+    return judge.line(" ".join(arguments), stdin)
+
+
+def source(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """`source` and `.`: a file of commands."""
+    if not arguments or arguments[0].startswith((UNKNOWN, OPERAND, "/dev/")):
+        return Finding(DESTROY, f"{name}: what it runs is not known until then")
+    return Finding(NETWORK, f"{name} {shown(arguments[0], 40)}: runs commands that are not looked into")
+
+
+def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Python, Node and their like: what they run does what it does."""
+    kind = "python" if name.startswith(("python", "pypy")) else name
+    code, valued = (options.split() for options in _CODE[kind])
+    if arguments and arguments[0] in ("--version", "-V", "-v", "--help", "-h") and len(arguments) == 1:
+        return Finding(READ, f"{name}: only says how it is used")
+    at = 0
+    while at < len(arguments) and arguments[at][:1] == "-" and arguments[at] != "-":
+        word = arguments[at]
+        if kind == "python" and (
+            word == "-m" or (word[1:2] != "-" and word.endswith("m") and len(word) <= 4)
+        ):
+            return _module(judge, name, arguments[at + 1 :], stdin)
+        if word in code or (
+            word[1:2] != "-" and any(word.startswith(option) or word.endswith(option[1:]) for option in code)
+        ):
+            text = "\n".join(arguments[at:])
+            return highest(
+                _seen(judge, text),
+                Finding(NETWORK, f"{name} {shown(word, 10)}: runs code that is not looked into"),
+            )
+        at += 2 if word in valued else 1
+    rest = arguments[at:]
+    if rest and rest[0] != "-":
+        if rest[0].rpartition("/")[2] == "sb":
+            return judge.command(["sb", *rest[1:]], stdin)
+        if rest[0].startswith((UNKNOWN, OPERAND)):
+            return Finding(DESTROY, f"{name} {shown(rest[0])}: what it runs is not known until then")
+        for word in rest:
+            _seen(judge, word)
+        return Finding(NETWORK, f"{name} {shown(rest[0], 40)}: runs a program that is not looked into")
+    if stdin.kind == "text":
+        return highest(
+            _seen(judge, stdin.text), Finding(NETWORK, f"{name}: runs code that is not looked into")
+        )
+    if stdin.kind == "unknown":
+        return Finding(DESTROY, f"{name}: runs what another program prints")
+    return Finding(NETWORK, f"{name}: runs what it is given")
+
+
+def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    module = arguments[0] if arguments else ""
+    if not is_literal(module):
+        return Finding(DESTROY, f"{name} -m {shown(module)}: what it runs is not known until then")
+    if module.partition(".")[0] == "sb":
+        return judge.command(["sb", *arguments[1:]], stdin)
+    if module in _MODULES:
+        found = judged(module, arguments[1:])
+        if found:
+            return found
+    if module == "json.tool":
+        return QUIET
+    return Finding(NETWORK, f"{name} -m {shown(module, 30)}: runs a module that is not looked into")
+
+
+def _seen(judge: Judge, code: str) -> Finding:
+    """What can be said of code without running it: that it names what agents leave alone."""
+    own = judge.paths.mentions(code)
+    if own:
+        judge.refuse(f"the code names {own}, which belongs to SecondBrain")
+    if any(name in code for name in _OURS_IN_CODE):
+        judge.refuse("the code uses what only an operator may use")
+    return QUIET

@@ -1,0 +1,320 @@
+"""What does a command line do: the worst of its parts, and what it names that agents leave alone?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sb.shell.handlers import HANDLERS
+from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
+from sb.shell.paths import Paths
+from sb.shell.programs import COMMAND_VARIABLES, LOADER_VARIABLES, WHOLE_FOLDERS, WRITES
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged, operands
+from sb.shell.syntax import parse
+from sb.shell.words import (
+    OPERAND,
+    SPLIT_VARIABLE,
+    UNKNOWN,
+    VARIABLE,
+    expand,
+    is_literal,
+    is_sure,
+    shown,
+)
+
+_MOST_STEPS = 20_000
+_TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
+_DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
+_ASSIGN = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
+# Commands that name a host's settings and leave them as they are.
+_LEAVE_SETTINGS = (["git", "add"], ["git", "commit"], ["git", "diff"], ["git", "log"])
+
+
+class Input(NamedTuple):
+    """What a command reads: nothing it is given, a text, a file, or what is not known.
+
+    Args:
+        kind: "none", "text", "file" or "unknown".
+    """
+
+    kind: str = "none"
+    text: str = ""
+
+
+_NOTHING = Input()
+_NOT_KNOWN = Input("unknown")
+
+
+class Judge:
+    """Goes through one command line in the order in which it is written.
+
+    What may have happened is remembered, never forgotten: folders it may be in, values its variables may have.
+    """
+
+    def __init__(self, cwd: Path, home: Path, protected: Sequence[Path], env: Mapping[str, str]) -> None:
+        self.paths = Paths(cwd, home, protected)
+        self.values: dict[str, list[str]] = {
+            name: [value] for name, value in env.items() if value.isprintable()
+        }
+        self.values |= {"HOME": [str(home)], "PWD": self.paths.folders, "OLDPWD": [UNKNOWN]}
+        self.values |= {
+            name: [OPERAND] for name in ("?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "PPID")
+        }
+        self.functions: set[str] = set()
+        self.aliases: set[str] = set()
+        self.programs: list[str] = []
+        self.writes: list[str] = []
+        self.refused = ""
+        self.nothing = _NOTHING
+        self.not_known = _NOT_KNOWN
+        self.repeats = False
+        self._depth = 0
+        self._steps = 0
+
+    # --- command lines
+
+    def line(self, text: str, stdin: Input = _NOTHING) -> Finding:
+        """A command line inside of this one, such as that of `sh -c`.
+
+        Raises:
+            Unparsed: it, or one inside of it, is not understood.
+        """
+        if not is_literal(text):
+            return Finding(DESTROY, f"{shown(text, 40)}: the commands are not known until they run")
+        self._depth += 1
+        found = self.script(parse(text, self._depth), stdin)
+        self._depth -= 1
+        return found
+
+    def script(self, script: Script, stdin: Input = _NOTHING) -> Finding:
+        """Commands one after the other."""
+        return highest(*(self._node(node, stdin) for node in script))
+
+    def _scripts(self, words: Sequence[Word]) -> Finding:
+        return highest(*(self.script(script) for word in words for script in word.scripts))
+
+    def _node(self, node: Node, stdin: Input) -> Finding:
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise Unparsed("it has more commands than are looked at")
+        if isinstance(node, Pipeline):
+            found = QUIET
+            for part in node.parts:
+                found = highest(found, self._node(part, stdin))
+                stdin = self._printed(part)
+            return found
+        if isinstance(node, Compound):
+            return self._compound(node, stdin)
+        return self._simple(node, stdin)
+
+    def _printed(self, node: Node) -> Input:
+        """What the next command of a pipeline reads from this one."""
+        if not isinstance(node, Simple) or not node.words:
+            return _NOT_KNOWN
+        words = [text for word in node.words for text in expand(word.text, self.values)]
+        if not all(is_literal(word) and "\\" not in word for word in words) or len(words) > 64:
+            return _NOT_KNOWN
+        documents = [redirect.body for redirect in node.redirects if redirect.body]
+        if words == ["cat"] and len(documents) == 1 and is_literal(documents[0].text):
+            return Input("text", documents[0].text)
+        if words[0] == "echo" or (words[0] == "printf" and len(words) == 2 and "%" not in words[1]):
+            return Input("text", " ".join(words[1:]))
+        return _NOT_KNOWN
+
+    def _compound(self, node: Compound, stdin: Input) -> Finding:
+        if node.kind == "function":
+            self.functions.add(node.name)
+            self.repeats = True
+        elif node.kind in ("for", "while"):
+            self.repeats = True
+        found = self._scripts(node.words)
+        if node.kind == "for" and node.words:
+            texts = [text for word in node.words for text in expand(word.text, self.values)]
+            for text in texts:
+                self._look(text)
+            if node.name:
+                self.values.setdefault(node.name, []).extend(texts[:64])
+        for redirect in node.redirects:
+            found = highest(found, self._redirect(redirect))
+            stdin = self._given(redirect, stdin)
+        return highest(*(self._node(body, stdin) for body in node.bodies), found)
+
+    # --- simple commands
+
+    def _simple(self, node: Simple, stdin: Input) -> Finding:
+        found = self._scripts([word for _, word in node.assigned])
+        for name, word in node.assigned:
+            found = highest(found, self.assign(name, word.text))
+        found = highest(found, self._scripts(node.words))
+        for redirect in node.redirects:
+            found = highest(found, self._redirect(redirect))
+            stdin = self._given(redirect, stdin)
+        if not node.words:
+            return found
+        first = expand(node.words[0].text, self.values)
+        rest = [text for word in node.words[1:] for text in expand(word.text, self.values)]
+        if not first and not rest:
+            return found
+        choices = (
+            range(len(first))
+            if VARIABLE in node.words[0].text or SPLIT_VARIABLE in node.words[0].text
+            else (0,)
+        )
+        if not first:
+            choices = (0,)
+        return highest(*(self.command([*first[at:], *rest], stdin) for at in choices), found)
+
+    def assign(self, name: str, text: str) -> Finding:
+        """A variable gets a value."""
+        values = expand(text, self.values) or [""]
+        for value in values:
+            self._look(value)
+        known = self.values.setdefault(name, [])
+        if known is not self.paths.folders:
+            known.extend(value for value in values if value not in known)
+            del known[64:]
+        if name in ("SB_HOME", "SB_DB"):
+            self.refuse(f"{name}=…: has programs use another home than the one that governs")
+        if name in COMMAND_VARIABLES:
+            return highest(*(self._as_command(name, value) for value in values))
+        if name in LOADER_VARIABLES or name.startswith(("DYLD_", "LD_", "GIT_CONFIG_", "BASH_FUNC_")):
+            return Finding(NETWORK, f"{name}=: changes which programs or settings are used")
+        return QUIET
+
+    def _as_command(self, name: str, value: str) -> Finding:
+        if not value:
+            return QUIET
+        if not is_literal(value):
+            return Finding(DESTROY, f"{name}=: a program runs what is not known until it runs")
+        return self.line(value)
+
+    def _given(self, redirect: Redirect, stdin: Input) -> Input:
+        if redirect.body is not None:
+            return Input("text", redirect.body.text) if is_literal(redirect.body.text) else _NOT_KNOWN
+        if redirect.operator == "<<<":
+            text = redirect.target.text
+            return Input("text", text) if is_literal(text) else _NOT_KNOWN
+        if redirect.operator in ("<", "<>"):
+            return _NOT_KNOWN if redirect.target.scripts else Input("file")
+        return stdin
+
+    def _redirect(self, redirect: Redirect) -> Finding:
+        found = self._scripts([redirect.target, *([redirect.body] if redirect.body else [])])
+        if redirect.operator in ("<<", "<<-", "<<<"):
+            return found
+        for target in expand(redirect.target.text, self.values):
+            self._look(target)
+            if target.startswith(("/dev/tcp/", "/dev/udp/")):
+                found = highest(
+                    found, Finding(NETWORK, f"{redirect.operator} {shown(target)}: talks to the network")
+                )
+            elif redirect.operator in (">&", "<&") and (
+                target.isdigit() or target.rstrip("-").isdigit() or target == "-"
+            ):
+                continue
+            elif redirect.operator not in ("<", "<&") and not redirect.target.scripts:
+                found = highest(found, self.write(target, redirect.operator))
+        return found
+
+    def write(self, target: str, by: str) -> Finding:
+        """A path that is written."""
+        if is_literal(target):
+            if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
+                return QUIET
+            self.writes.append(self.paths.places(target)[0])
+        if settings := self.paths.settings(target):
+            self.refuse(f"{shown(target)}: {settings} decides about agents, and they do not change it")
+        if why := self.paths.sensitive(target):
+            return Finding(DESTROY, f"{by} {shown(target)}: {why}")
+        return Finding(WRITE, f"{by} {shown(target)}: writes a file")
+
+    def refuse(self, why: str) -> None:
+        """The whole line is refused; the first reason stays."""
+        self.refused = self.refused or why
+
+    def _look(self, word: str) -> None:
+        own = self.paths.protects(word)
+        if own:
+            self.refuse(f"{shown(word)}: {own} belongs to SecondBrain: agents neither read nor change it")
+
+    def command(self, argv: Sequence[str], stdin: Input = _NOTHING) -> Finding:
+        """A program with its arguments, as expanded words."""
+        self._depth += 1
+        self._steps += 1
+        if self._depth > 40 or self._steps > _MOST_STEPS:
+            raise Unparsed("it is nested too deeply")
+        name = argv[0]
+        self.programs.append(shown(name))
+        if "dotglob" in argv:
+            self.paths.dotglob = True
+        for at, word in enumerate(argv):
+            if at and word in ("-C", "--directory", "--chdir", "--cwd") and at + 1 < len(argv):
+                self.paths.enter(argv[at + 1])
+        for word in argv:
+            self._look(word)
+        found = self._program(name, list(argv[1:]), stdin)
+        self._depth -= 1
+        return highest(found, self._consequences(list(argv), found))
+
+    def _program(self, name: str, arguments: list[str], stdin: Input) -> Finding:
+        if name == "\x06":
+            name = "["
+        if not is_literal(name) or name.startswith("="):
+            return Finding(DESTROY, f"{shown(name)}: the program is not known until it runs")
+        if not name.isascii():
+            return Finding(DESTROY, f"{shown(name)}: the program's name has letters that look like others")
+        folder, _, base = name.rpartition("/")
+        if not folder and "/" not in name:
+            if base in self.aliases:
+                return Finding(DESTROY, f"{base}: an alias, whose meaning is not followed")
+            if base in self.functions:
+                return Finding(READ, f"{base}: a function of this line")
+        floor = QUIET
+        if "/" in name and folder not in _TRUSTED_FOLDERS:
+            floor = Finding(NETWORK, f"{shown(name)}: runs a program from a folder that may hold anything")
+        if base != base.lower():
+            floor = Finding(NETWORK, f"{base}: runs a program that is not known")
+        base = base.lower()
+        if base in _DECLARE or base in _ASSIGN or base == "printf":
+            floor = highest(floor, self._variables(base, arguments))
+        handler = HANDLERS.get(base) or (HANDLERS["python"] if base.startswith(("python", "pypy")) else None)
+        found = handler(self, base, arguments, stdin) if handler else judged(base, arguments)
+        if found is None and base.startswith("mkfs"):
+            found = judged("mkfs", arguments)
+        return highest(
+            found or Finding(NETWORK, f"{shown(name, 40)}: runs a program that is not known"), floor
+        )
+
+    def _variables(self, builtin: str, arguments: Sequence[str]) -> Finding:
+        """What a builtin assigns."""
+        if builtin in _DECLARE:
+            if any(word[:1] == "-" and "n" in word for word in arguments):
+                return Finding(DESTROY, f"{builtin} -n: what its variable stands for is not followed")
+            pairs = [word.partition("=") for word in arguments if "=" in word]
+            return highest(*(self.assign(name.rstrip("+"), value) for name, _, value in pairs))
+        if builtin == "printf":
+            arguments = arguments[1:2] if arguments[:1] == ["-v"] else ()
+        for name in arguments:
+            if name not in ("PWD", "HOME"):
+                self.values.setdefault(name.partition("=")[0], []).append(UNKNOWN)
+        return QUIET
+
+    def _consequences(self, argv: list[str], found: Finding) -> Finding:
+        """What a command writes, and whether it reaches what agents leave alone."""
+        base = argv[0].rpartition("/")[2]
+        worst = QUIET
+        if which := WRITES.get(base):
+            files = [argv[1 + at] for at in operands(argv[1:])]
+            for target in files[-1:] if which == "last" else files:
+                if ":" not in target:
+                    worst = highest(worst, self.write(target, base))
+        if found.rank > READ and argv[:2] not in _LEAVE_SETTINGS:
+            for word in argv[1:]:
+                if settings := self.paths.settings(word):
+                    self.refuse(f"{shown(word)}: {settings} decides about agents, and they do not change it")
+        if base in WHOLE_FOLDERS and (found.rank == DESTROY or base == "mv"):
+            for word in argv[1:]:
+                if word[:1] != "-" and is_sure(word) and (own := self.paths.holds(word)):
+                    self.refuse(f"{shown(word)}: holds {own}, which agents leave alone")
+        return worst if worst.rank == DESTROY else QUIET

@@ -1,0 +1,233 @@
+"""Which paths does a command line name, and which of them are nobody's but SecondBrain's or a host's?"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from sb.shell.nodes import Unparsed
+from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, is_literal, is_sure
+
+# Where hosts keep what decides about their agents: below a home or a project, as components of a path.
+_HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
+    (".claude", "settings*.json"),
+    (".claude", "hooks"),
+    (".claude.json",),
+    (".mcp.json",),
+    (".codex",),
+    (".gemini", "settings.json"),
+    (".gemini", "trusted_hooks.json"),
+    (".cursor", "hooks.json"),
+    (".cursor", "mcp.json"),
+    (".github", "hooks"),
+    (".github", "copilot"),
+    (".copilot",),
+    (".config", "opencode"),
+    (".opencode",),
+    (".windsurf", "hooks.json"),
+    ("claude-code", "managed-settings.json"),
+)
+_HARMLESS_DEVICES = (
+    "/dev/null",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/dev/tty",
+    "/dev/fd/",
+    "/dev/shm/",
+    "/dev/full",
+    "/dev/zero",
+)
+_OF_THE_SYSTEM = (
+    "/etc/",
+    "/usr/",
+    "/bin/",
+    "/sbin/",
+    "/lib/",
+    "/lib64/",
+    "/boot/",
+    "/dev/",
+    "/sys/",
+    "/proc/",
+    "/System/",
+    "/Library/",
+)
+_OF_A_LOGIN = (
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+    ".ssh", ".gnupg", ".aws", ".gitconfig", ".config/git", ".config/autostart", ".config/systemd", ".config/fish", ".netrc", ".pypirc",
+    ".npmrc", ".kube", ".docker", "Library/LaunchAgents", ".local/share/systemd",
+)  # fmt: skip
+_OF_A_REPOSITORY = (".git/hooks", ".git/config", ".git/info/attributes")
+_MOST_FOLDERS = 16
+_MOST_LOOKS = 5000
+_LONGEST_PATH = 4096
+_PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
+
+
+def _folded(path: str) -> tuple[str, ...]:
+    """The components of an absolute path, as a file system that ignores case compares them."""
+    if not path.isascii():
+        path = unicodedata.normalize("NFC", path)
+    return tuple(part for part in path.casefold().split("/") if part)
+
+
+def _tail(components: tuple[str, ...]) -> tuple[str, ...]:
+    """What of a protected path tells it from others where the folder is not known: from its hidden part on."""
+    hidden = [at for at, part in enumerate(components) if part.startswith(".")]
+    return components[hidden[-1] :] if hidden else components[-2:]
+
+
+class Paths:
+    """What the words of one command line name, given the folders in which it may run.
+
+    Args:
+        cwd: where it starts. home: of the user. protected: files and folders that agents leave alone.
+    """
+
+    def __init__(self, cwd: Path, home: Path, protected: Sequence[Path]) -> None:
+        self.home = str(home)
+        self.folders = [os.path.abspath(cwd)]
+        self.anywhere = False
+        self.dotglob = False
+        both = {name for own in protected for name in (os.path.abspath(own), os.path.realpath(own))}
+        self._protected = {name: _folded(name) for name in sorted(both)}
+        self._tails = {name: _tail(parts) for name, parts in self._protected.items()}
+        self._seen: dict[tuple[str, int], list[str]] = {}
+        self._looks = 0
+
+    def enter(self, word: str) -> None:
+        """From here on the line may also run in that folder."""
+        if not is_literal(word) or word == "-" or len(self.folders) >= _MOST_FOLDERS:
+            self.anywhere = True
+            return
+        for folder in self.places(word):
+            if folder not in self.folders:
+                self.folders.append(folder)
+
+    def places(self, word: str) -> list[str]:
+        """The absolute paths that a word may name, by its spelling and with links followed."""
+        key = (word, len(self.folders))
+        if key not in self._seen:
+            self._looks += len(self.folders)
+            if self._looks > _MOST_LOOKS:
+                raise Unparsed("it names more paths than are looked at")
+            self._seen[key] = list(dict.fromkeys(self._places(word)))
+        return self._seen[key]
+
+    def _places(self, word: str) -> Iterator[str]:
+        if word.startswith("~"):
+            name, _, rest = word.partition("/")
+            if name == "~-":
+                return
+            word = f"{self.home if name != '~+' else self.folders[-1]}/{rest}"
+        for folder in self.folders:
+            path = os.path.join(folder, word)
+            if is_literal(path):
+                yield os.path.normpath(path)
+                yield os.path.realpath(path)
+            else:
+                yield _with_links_followed(path)
+
+    def protects(self, word: str) -> str:
+        """The protected path that a word names or looks into, or ""."""
+        for piece in _pieces(word):
+            if len(piece) > _LONGEST_PATH:
+                continue
+            if is_sure(piece):
+                for place in self.places(piece):
+                    parts = _folded(place)
+                    for name, own in self._protected.items():
+                        if len(parts) >= len(own) and self._match(parts, own):
+                            return name
+            rest = piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2]
+            if self.anywhere or rest != piece:
+                parts = _folded(rest)
+                for name, tail in self._tails.items():
+                    if any(self._match(parts[at:], tail) for at in range(len(parts) - len(tail) + 1)):
+                        return name
+        return ""
+
+    def holds(self, word: str) -> str:
+        """The protected path, or a host's settings, that lies in the folder that a word names, or ""."""
+        if not is_sure(word) or len(word) > _LONGEST_PATH:
+            return ""
+        for place in self.places(word):
+            parts = _folded(place)
+            for name, own in self._protected.items():
+                if len(parts) < len(own) and self._match(parts, own[: len(parts)]):
+                    return name
+            if parts and any(self._match(parts[-1:], setting[:1]) for setting in _HOST_SETTINGS):
+                return place
+        return ""
+
+    def settings(self, word: str) -> str:
+        """The settings of a host that a word names, or ""."""
+        for piece in _pieces(word):
+            parts = _folded(piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2])
+            places = [_folded(place) for place in self.places(piece)] if is_sure(piece) else [parts]
+            for parts in places:
+                for setting in _HOST_SETTINGS:
+                    for at in range(len(parts) - len(setting) + 1):
+                        if all(fnmatchcase(p, s) for p, s in zip(parts[at:], setting, strict=False)):
+                            return "/".join(setting)
+        return ""
+
+    def mentions(self, code: str) -> str:
+        """The protected path that a program's text names as it is written, or ""."""
+        code = code.casefold()
+        for name in self._protected:
+            short = "~" + name[len(self.home) :] if name.startswith(self.home + "/") else name
+            for text in (name, short, short.replace("~", "$home", 1), short.replace("~", "${home}", 1)):
+                if text.casefold() in code:
+                    return name
+        return ""
+
+    def sensitive(self, word: str) -> str:
+        """Why writing there is no ordinary work, or ""."""
+        for place in self.places(word) if is_sure(word) else ():
+            if place.startswith(_HARMLESS_DEVICES):
+                continue
+            if (place + "/").startswith(_OF_THE_SYSTEM):
+                return "changes a device" if place.startswith("/dev/") else "changes the system"
+            if any(_below(place, f"{self.home}/{name}") for name in _OF_A_LOGIN):
+                return "changes what a login or another program relies on"
+            if any(f"/{name}/" in place + "/" for name in _OF_A_REPOSITORY):
+                return "changes what git runs"
+        return ""
+
+    def _match(self, parts: Sequence[str], own: Sequence[str]) -> bool:
+        return all(self._matches(part, name) for part, name in zip(parts, own, strict=False))
+
+    def _matches(self, part: str, name: str) -> bool:
+        if is_literal(part):
+            return part == name
+        if part[0] in (STAR, QUESTION, BRACKET) and name.startswith(".") and not self.dotglob:
+            return False
+        if BRACKET in part and ":" in part:
+            return True
+        return fnmatchcase(name, part.translate(_PATTERN).replace("[^", "[!"))
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + "/")
+
+
+def _with_links_followed(path: str) -> str:
+    """A pattern's path: links are followed up to the first component that is a pattern."""
+    parts = path.split("/")
+    first = next(at for at, part in enumerate(parts) if not is_literal(part))
+    return os.path.normpath(os.path.join(os.path.realpath("/".join(parts[:first]) or "/"), *parts[first:]))
+
+
+def _pieces(word: str) -> Iterator[str]:
+    """A word, and what of it may be a path: `--db=PATH`, `@PATH`, `-CPATH`, `host:PATH`, `A:B`."""
+    if not word or "\n" in word:
+        return
+    yield word
+    if word[0] == "-" and len(word) > 2 and word[1] != "-":
+        yield word[2:]
+    if "=" in word or ":" in word or "," in word or "@" in word:
+        rest = word.replace("=", "\n").replace(":", "\n").replace(",", "\n").replace("@", "\n")
+        yield from (piece for piece in rest.split("\n")[:32] if piece and piece != word)

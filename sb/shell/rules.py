@@ -1,0 +1,147 @@
+"""Which rule of the table fits a program with its arguments?"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import NamedTuple
+
+from sb.shell.programs import CLOUDS, DESTROYING, RULES, VALUED
+from sb.shell.words import UNKNOWN, is_literal, shown
+
+READ, WRITE, NETWORK, DESTROY = range(4)
+
+
+class Finding(NamedTuple):
+    """How much harm a part of a command line can do, and why."""
+
+    rank: int
+    reason: str
+
+
+QUIET = Finding(READ, "only reads")
+
+
+def highest(*findings: Finding) -> Finding:
+    """The worst of some; of equals the first."""
+    return max(findings, key=lambda finding: finding.rank, default=QUIET)
+
+
+def operands(arguments: Sequence[str], valued: str = "") -> list[int]:
+    """Where the arguments stand that are no options.
+
+    Args:
+        valued: the options whose value is the next argument.
+    """
+    found: list[int] = []
+    takes_value = False
+    for at, argument in enumerate(arguments):
+        if takes_value:
+            takes_value = False
+        elif argument == "--":
+            return [*found, *range(at + 1, len(arguments))]
+        elif argument[:1] == "-" and argument != "-":
+            takes_value = argument in valued.split()
+        else:
+            found.append(at)
+    return found
+
+
+def subcommand(
+    program: str, arguments: Sequence[str], keys: Container[str] = RULES
+) -> tuple[str, Sequence[str]]:
+    """The longest name under which a program and its first operands are known, and the arguments behind it."""
+    positions = operands(arguments, VALUED.get(program, ""))[:3]
+    for count in range(len(positions), 0, -1):
+        key = " ".join([program, *(arguments[at] for at in positions[:count])])
+        if key in keys:
+            rest = [a for at, a in enumerate(arguments) if at not in positions[:count]]
+            return key, rest
+    if arguments and f"{program} {arguments[0]}" in keys:
+        return f"{program} {arguments[0]}", arguments[1:]
+    return program, arguments
+
+
+def judged(program: str, arguments: Sequence[str]) -> Finding | None:
+    """What the table says of a program, or None: it does not know it."""
+    key, rest = subcommand(program, arguments)
+    rule = RULES.get(key)
+    if rule is None:
+        return None
+    first = next((arguments[at] for at in operands(arguments, VALUED.get(program, ""))), "")
+    if not is_literal(first) and any(name.startswith(f"{program} ") for name in RULES):
+        return Finding(DESTROY, f"{program} {shown(first, 20)}: what it does is not known until it runs")
+    if program in CLOUDS:
+        verb = next((shown(word, 30) for word in arguments if _destroys(word)), "")
+        if verb:
+            return Finding(DESTROY, f"{program} {verb}: deletes in a cloud")
+    if "--help" in arguments or "--version" in arguments[:1]:
+        return Finding(READ, f"{program}: only says how it is used")
+    return _applied(key, rule, rest)
+
+
+def _destroys(word: str) -> bool:
+    return word.startswith(DESTROYING) and word.split("-")[0] in DESTROYING
+
+
+def _applied(key: str, rule: str, arguments: Sequence[str]) -> Finding:
+    base, *rows = rule.split(" | ")
+    found = Finding("RWND".index(base[0]), f"{key}: {base[2:]}")
+    for row in rows:
+        what, _, reason = row.rpartition(": ")
+        letters, *triggers = what.split()
+        rank = "RWND".index(letters[0])
+        if letters.endswith("!"):
+            if arguments and any(_is_first(trigger, arguments[0]) for trigger in triggers):
+                found = Finding(rank, f"{key} {arguments[0]}: {reason}")
+        elif rank > found.rank:
+            trigger = _trigger(triggers, arguments)
+            if trigger is not None:
+                name = f"{key} {trigger}".strip()
+                found = Finding(rank, f"{name}: {reason}")
+    return found
+
+
+def _is_first(trigger: str, argument: str) -> bool:
+    """Whether an argument that lowers a class stands first, where it is nothing else's value."""
+    if trigger.startswith("="):
+        return argument == trigger[1:]
+    return argument == trigger or (
+        len(trigger) == 2 and argument.startswith(trigger) and argument[1:].isalpha()
+    )
+
+
+def _trigger(triggers: Sequence[str], arguments: Sequence[str]) -> str | None:
+    """What of the arguments makes a row apply, as a person may read it."""
+    ended = False
+    for argument in arguments:
+        if argument == "--" and "=--" not in triggers:
+            ended = True
+        for trigger in triggers:
+            if _fits(trigger, argument, ended=ended):
+                if argument.startswith(UNKNOWN) and trigger != "?":
+                    return f"{shown(argument, 20)} (which may be {trigger.lstrip('^=')})"
+                return trigger if trigger[0] == "-" else shown(argument, 40)
+    return None
+
+
+def _fits(trigger: str, argument: str, *, ended: bool) -> bool:
+    kind = trigger[0]
+    if trigger == "?":
+        return not is_literal(argument)
+    if kind == "=":
+        return argument == trigger[1:]
+    if kind == "^":
+        bare = trigger == "^" and argument[:1] != "-"
+        return bare or (trigger != "^" and argument.startswith((trigger[1:], UNKNOWN)))
+    if ended:
+        return False
+    if argument.startswith(UNKNOWN):
+        return True
+    if argument[:1] != "-" or argument == "-":
+        return False
+    name = argument.partition("=")[0]
+    if trigger.startswith("--"):
+        return len(name) > 2 and trigger.startswith(name) and name.startswith("--")
+    if len(trigger) > 2:
+        return name == trigger
+    return argument[1] != "-" and trigger[1] in name[1:]

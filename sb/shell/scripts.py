@@ -1,0 +1,336 @@
+"""What do the small languages do that a command line may hold: sed, awk, SQL?"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sb.shell.nodes import Unparsed
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands
+from sb.shell.words import UNKNOWN, is_literal, shown
+
+if TYPE_CHECKING:
+    from sb.shell.judging import Input, Judge
+
+
+# --- sed
+
+
+def sed(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """A stream editor, whose scripts can write files and run commands."""
+    scripts: list[str] = []
+    files: list[str] = []
+    found = QUIET
+    in_place = False
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        at += 1
+        if word in ("-e", "--expression"):
+            scripts += arguments[at : at + 1]
+            at += 1
+        elif word.startswith(("-f", "--file")):
+            found = Finding(NETWORK, f"{name} -f: runs a script that is not looked into")
+            at += 0 if word[2:] and "--file" != word else 1
+        elif word.startswith("--expression="):
+            scripts.append(word.partition("=")[2])
+        elif word.startswith(("-i", "-I", "--in-place")):
+            in_place = True
+        elif word[:1] == "-" and len(word) > 1:
+            in_place = in_place or ("i" in word and word[1] != "-")
+            if word[1] != "-" and word.endswith("e"):
+                scripts += arguments[at : at + 1]
+                at += 1
+        else:
+            files.append(word)
+    if not scripts and found is QUIET:
+        scripts, files = files[:1], files[1:]
+    for script in scripts:
+        if script.startswith(UNKNOWN):
+            return Finding(DESTROY, f"{name}: the script is not known until it runs")
+        found = highest(found, _sed_script(judge, name, script))
+    if in_place:
+        for path in files:
+            found = highest(found, judge.write(path, f"{name} -i"))
+        found = highest(found, Finding(WRITE, f"{name} -i: changes files"))
+    return found if found.rank else Finding(READ, f"{name}: only reads")
+
+
+_SED_ADDRESS = re.compile(r"(?:\d+|[$,+~! \t\n;{}])+")
+_SED_FLAGS = re.compile(r"[gpiIm0-9]*")
+
+
+def _sed_script(judge: Judge, name: str, script: str) -> Finding:
+    found = QUIET
+    at = 0
+    unclear = Finding(NETWORK, f"{name}: a script that is not understood may run commands")
+    while at < len(script):
+        address = _SED_ADDRESS.match(script, at)
+        if address:
+            at = address.end()
+            continue
+        char = script[at]
+        at += 1
+        line_end = script.find("\n", at)
+        line_end = len(script) if line_end < 0 else line_end
+        if char in "/\\":
+            delimiter = char if char == "/" else script[at : at + 1]
+            at = _segment(script, at + (char == "\\"), delimiter)
+            at += len(script[at : at + 1]) if script[at : at + 1] in ("I", "M") else 0
+        elif char in "sy":
+            at = _segment(script, _segment(script, at + 1, script[at : at + 1]), script[at : at + 1])
+            flags = _SED_FLAGS.match(script, at) if at >= 0 else None
+            if flags:
+                at = flags.end()
+                following = script[at : at + 1]
+                if following == "w":
+                    found = highest(found, judge.write(script[at + 1 : line_end].strip(), f"{name} w"))
+                    at = max(line_end, at)
+                elif following and following not in " \t\n;}":
+                    return highest(found, unclear)
+        elif char in "wW":
+            found = highest(found, judge.write(script[at:line_end].strip(), f"{name} w"))
+            at = line_end
+        elif char == "e":
+            command = script[at:line_end].strip()
+            found = highest(found, Finding(NETWORK, f"{name} e: runs a command"))
+            found = highest(found, judge.line(command)) if command else found
+            at = line_end
+        elif char in "aicrR#:btT":
+            at = (
+                line_end
+                if char in "aicrR#"
+                else min(x for x in (script.find(";", at), line_end, len(script)) if x >= 0)
+            )
+        elif char not in "pdnNDGgHhxP=zFqQl":
+            return highest(found, unclear)
+        if at < 0:
+            return highest(found, unclear)
+    return found
+
+
+def _segment(script: str, at: int, delimiter: str) -> int:
+    """Behind the next delimiter that no backslash precedes, or -1."""
+    if at < 0 or not delimiter or delimiter in "\n\\":
+        return -1
+    while at < len(script):
+        if script[at] == "\\":
+            at += 2
+        elif script[at] == delimiter:
+            return at + 1
+        else:
+            at += 1
+    return -1
+
+
+# --- awk
+
+_AWK_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_AWK_REGEX = re.compile(r"(?:(?<=[(,{;!~&|\n])|^)\s*/(?:[^/\\\n]|\\.)+/")
+_AWK_RUNS = re.compile(r"\bsystem\s*\(|(?<!\|)\|(?!\|)|@load|@include|\|&")
+_AWK_WRITES = re.compile(r"\bprintf?\b[^;}\n]*>")
+
+
+def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """A language that can write files and run commands."""
+    positions = operands(arguments, "-v -F --assign --field-separator -f --file -i --include -l --load")
+    if any(
+        word.startswith(("-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec"))
+        for word in arguments
+    ):
+        return Finding(NETWORK, f"{name} -f: runs a program that is not looked into")
+    if not positions:
+        return QUIET
+    program = arguments[positions[0]]
+    if program.startswith(UNKNOWN):
+        return Finding(DESTROY, f"{name}: the program is not known until it runs")
+    bare = _AWK_REGEX.sub(" ", _AWK_STRING.sub('""', program))
+    found = Finding(READ, f"{name}: only reads")
+    if _AWK_WRITES.search(bare):
+        found = Finding(WRITE, f"{name}: writes files")
+    if _AWK_RUNS.search(bare):
+        found = highest(found, Finding(NETWORK, f"{name}: runs commands"))
+        for string in _AWK_STRING.findall(program)[:32]:
+            found = highest(found, _perhaps_a_command(judge, string))
+    return found
+
+
+def _perhaps_a_command(judge: Judge, text: str) -> Finding:
+    """A string of a program that runs commands: many are none."""
+    known = len(judge.programs)
+    try:
+        found = judge.line(text)
+    except Unparsed:
+        found = QUIET
+    if found.rank <= NETWORK:
+        del judge.programs[known:]
+        return QUIET
+    return found
+
+
+# --- SQL
+
+_SQL_QUIET = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\"", re.DOTALL)
+_SQL_WORD = re.compile(r"[a-z_]+")
+_SQL_DESTROYS = frozenset(("drop", "truncate", "vacuum_full", "flushall", "program", "purge"))
+_SQL_READS = frozenset(
+    ("select", "explain", "show", "describe", "desc", "pragma", "values", "with", "table", "analyze")
+)
+_SQL_CHANGES = frozenset(
+    (
+        "insert",
+        "update",
+        "delete",
+        "create",
+        "alter",
+        "replace",
+        "merge",
+        "grant",
+        "revoke",
+        "attach",
+        "copy",
+        "call",
+    )
+)
+
+
+def sql(text: str, name: str, floor: Finding) -> Finding:
+    """What statements do.
+
+    Args:
+        floor: what the client does whatever it is told.
+    """
+    if not is_literal(text) and text.startswith(UNKNOWN):
+        return Finding(DESTROY, f"{name}: the statements are not known until they run")
+    found = floor
+    for statement in _SQL_QUIET.sub(" ", text.lower()).split(";"):
+        words = _SQL_WORD.findall(statement)
+        known = set(words)
+        if hits := known & _SQL_DESTROYS:
+            return Finding(DESTROY, f"{name} {min(hits).upper()}: destroys data")
+        if known & {"delete", "update"} and "where" not in known and not known & {"create", "grant"}:
+            return Finding(DESTROY, f"{name}: changes every row")
+        if words and (
+            words[0] not in _SQL_READS or known & _SQL_CHANGES or "into" in known or "writefile" in known
+        ):
+            found = highest(found, Finding(WRITE, f"{name} {words[0].upper()}: changes data"))
+    return found
+
+
+def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """A database file of this machine."""
+    positions = operands(
+        arguments, "-cmd -init -separator -newline -nullvalue -vfs -maxsize -lookaside -mmap -pagecache"
+    )
+    texts = [arguments[at] for at in positions[1:]]
+    texts += [arguments[at + 1] for at, word in enumerate(arguments[:-1]) if word in ("-cmd", "--cmd")]
+    if not texts:
+        texts = [stdin.text] if stdin.kind == "text" else []
+    if not texts and stdin.kind != "none":
+        return Finding(NETWORK, f"{name}: runs statements that are not looked into")
+    found = Finding(READ, f"{name}: only reads")
+    for text in texts:
+        found = highest(
+            found,
+            *(_dot(judge, name, line.strip()) for line in text.split("\n") if line.strip().startswith(".")),
+        )
+        found = highest(
+            found,
+            sql(
+                "\n".join(line for line in text.split("\n") if not line.strip().startswith(".")), name, found
+            ),
+        )
+        if "load_extension" in text or "edit(" in text or "fts3_tokenizer" in text:
+            found = highest(found, Finding(NETWORK, f"{name}: loads code"))
+    return found
+
+
+def _dot(judge: Judge, name: str, line: str) -> Finding:
+    command, _, rest = line.partition(" ")
+    if (
+        ".shell".startswith(command)
+        and len(command) > 2
+        or ".system".startswith(command)
+        and len(command) > 2
+    ):
+        return highest(Finding(NETWORK, f"{name} {command}: runs a command"), judge.line(rest))
+    if command in (
+        ".tables",
+        ".schema",
+        ".dump",
+        ".databases",
+        ".mode",
+        ".headers",
+        ".indexes",
+        ".show",
+        ".stats",
+        ".help",
+        ".quit",
+        ".width",
+    ):
+        return QUIET
+    return Finding(
+        NETWORK, f"{name} {shown(command, 20)}: reads or writes files, or runs what is not looked into"
+    )
+
+
+_STATEMENT_OPTIONS = {
+    "psql": ("-c", "--command"),
+    "mysql": ("-e", "--execute"),
+    "mariadb": ("-e", "--execute"),
+    "mongosh": ("--eval",),
+    "mongo": ("--eval",),
+    "clickhouse-client": ("-q", "--query"),
+    "duckdb": ("-c", "-s"),
+    "cockroach": ("-e", "--execute"),
+    "sqlcmd": ("-Q", "-q"),
+    "bq": (),
+}
+_MONGO_DESTROYS = re.compile(
+    r"\b(dropDatabase|drop|deleteMany|remove|deleteOne|dropIndexes|dropCollection|shutdownServer)\s*\("
+)
+
+
+def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """The client of a database server."""
+    floor = Finding(NETWORK, f"{name}: talks to a database")
+    found = floor
+    options = _STATEMENT_OPTIONS[name]
+    texts = [stdin.text] if stdin.kind == "text" else []
+    for at, word in enumerate(arguments):
+        for option in options:
+            if word == option or (
+                len(option) == 2 and word[:1] == "-" and word[1:2] != "-" and word.endswith(option[1])
+            ):
+                texts += arguments[at + 1 : at + 2]
+            elif word.startswith(option) and len(word) > len(option):
+                texts.append(word[len(option) :].removeprefix("="))
+    for text in texts:
+        if name.startswith("mongo"):
+            hit = _MONGO_DESTROYS.search(text)
+            found = highest(found, Finding(DESTROY, f"{name} {hit[1]}: destroys data") if hit else found)
+            continue
+        found = highest(found, sql(text, name, floor))
+        if "\\!" in text:
+            found = highest(found, judge.line(text.partition("\\!")[2].strip()))
+        if text.startswith(UNKNOWN):
+            found = highest(found, Finding(DESTROY, f"{name}: the statements are not known until they run"))
+    return found
+
+
+_REDIS_DESTROYS = frozenset(
+    "flushall flushdb del unlink shutdown debug script eval rename restore migrate swapdb config slaveof replicaof failover xtrim ltrim "
+    "getdel hdel srem zrem spop lrem xdel function acl".split()
+)
+
+
+def redis(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """A client of redis: its operands are one command."""
+    positions = operands(arguments, "-h -p -a -n -u -s -r -i --user --pass")
+    words = [arguments[at].lower() for at in positions]
+    if not words and stdin.kind == "unknown":
+        return Finding(DESTROY, f"{name}: runs commands that are not known until then")
+    first = words[0] if words else (stdin.text.split() or [""])[0].lower()
+    if first in _REDIS_DESTROYS or not is_literal(first):
+        return Finding(DESTROY, f"{name} {shown(first, 20)}: destroys data")
+    return Finding(NETWORK, f"{name}: talks to a database")

@@ -1,0 +1,227 @@
+"""What do programs do that run another one: `sudo`, `env`, `xargs`, `find -exec`, `docker run`?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sb.shell.programs import VALUED, WRAPPERS
+from sb.shell.rules import (
+    DESTROY,
+    NETWORK,
+    QUIET,
+    READ,
+    WRITE,
+    Finding,
+    highest,
+    judged,
+    operands,
+    subcommand,
+)
+from sb.shell.words import OPERAND, UNKNOWN, shown
+
+if TYPE_CHECKING:
+    from sb.shell.judging import Input, Judge
+
+_FLOORS = {
+    "R": "runs another program",
+    "W": "writes a file, and runs another program",
+    "N": "runs a program that may be fetched, or elsewhere",
+    "D": "runs a program with other rights",
+}
+_RUN_BY_A_SHELL = frozenset(("ssh", "watch", "su", "parallel", "git submodule foreach"))
+_COMMAND_OPTIONS = ("-c", "--command", "--call")
+
+
+def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """A program that WRAPPERS knows, perhaps by its subcommand; without a command what the table says of it."""
+    key, rest = subcommand(name, arguments, WRAPPERS)
+    if key not in WRAPPERS:
+        return judged(name, arguments) or Finding(NETWORK, f"{name}: runs a program that is not known")
+    letter, before, valued = WRAPPERS[key]
+    floor = Finding("RWND".index(letter), f"{key}: {_FLOORS[letter]}")
+    own = judged(name, arguments) or floor
+    if name == "command" and arguments[:1] in (["-v"], ["-V"]):
+        return QUIET
+    doubtful, commands, at = _options(rest, valued)
+    found = highest(floor, own if own.rank == DESTROY else floor)
+    for text in commands:
+        found = highest(found, judge.line(text, stdin))
+    if "-m" in rest[:at] and name in ("uv", "uvx", "python"):
+        return highest(found, judge.command(["python", *rest[rest.index("-m") :]], stdin))
+    command = _behind(rest[at:], before)
+    if not command:
+        return found if found.rank else Finding(READ, f"{key}: only reads")
+    if command[0] in _COMMAND_OPTIONS and len(command) > 1:
+        return highest(found, judge.line(command[1], stdin))
+    return highest(
+        found,
+        _run(judge, key, command, stdin),
+        *([_run(judge, key, command[1:], stdin)] if doubtful and command[1:] else []),
+    )
+
+
+def _options(arguments: Sequence[str], valued: str) -> tuple[bool, list[str], int]:
+    """Whether an option is not known to take no value, the commands that options hold, and where the options end."""
+    known = valued.split()
+    doubtful = False
+    commands: list[str] = []
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        if word == "--":
+            return doubtful, commands, at + 1
+        if word[:1] != "-" or word == "-":
+            break
+        if word in known:
+            if word in _COMMAND_OPTIONS and at + 1 < len(arguments):
+                commands.append(arguments[at + 1])
+            at += 1
+        elif "=" not in word:
+            doubtful = True
+        at += 1
+    return doubtful, commands, at
+
+
+def _behind(arguments: Sequence[str], before: int) -> list[str]:
+    rest = list(arguments[before:])
+    return rest[1:] if rest[:1] == ["--"] else rest
+
+
+def _run(judge: Judge, key: str, command: list[str], stdin: Input) -> Finding:
+    if key in _RUN_BY_A_SHELL or " " in command[0]:
+        return judge.line(" ".join(command), stdin)
+    return judge.command(command, stdin)
+
+
+def env(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """`env`: assignments, then a command."""
+    found = QUIET
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        if word in ("-u", "--unset", "-C", "--chdir", "-P"):
+            at += 1
+        elif word.startswith(("-S", "--split-string")) or (
+            word[:1] == "-" and word[1:2] != "-" and "S" in word
+        ):
+            text = word.partition("=")[2] if word.startswith("--") else word.partition("S")[2]
+            return highest(found, judge.line(" ".join([text, *arguments[at + 1 :]]), stdin))
+        elif word[:1] != "-" and "=" not in word:
+            return highest(found, judge.command(arguments[at:], stdin))
+        elif word[:1] != "-":
+            variable, _, value = word.partition("=")
+            if not variable.isidentifier():
+                return Finding(
+                    DESTROY, f"env {shown(variable)}: a function from the environment is not looked into"
+                )
+            found = highest(found, judge.assign(variable, value))
+        at += 1
+    return found
+
+
+def exec_(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """`exec`: replaces the shell, or redirects its files."""
+    at = 0
+    while at < len(arguments) and arguments[at][:1] == "-":
+        at += 2 if "a" in arguments[at] else 1
+    return judge.command(arguments[at:], stdin) if arguments[at:] else QUIET
+
+
+_XARGS_VALUED = "-I -n -P -L -d -E -s -a -R -J --arg-file --delimiter --max-args --max-procs --max-lines --max-chars --replace --eof"
+
+
+def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """`xargs`: a command, with arguments that it reads."""
+    replaced = ""
+    at = 0
+    while at < len(arguments) and arguments[at][:1] == "-" and arguments[at] != "-":
+        word = arguments[at]
+        if word == "--":
+            at += 1
+            break
+        if word.startswith("-I"):
+            replaced = word[2:] or "".join(arguments[at + 1 : at + 2])
+        elif word.startswith(("-i", "--replace")):
+            replaced = word[2:] if word.startswith("-i") and word[2:] else word.partition("=")[2] or "{}"
+        if word in _XARGS_VALUED.split() and "=" not in word and word != "--replace":
+            at += 1
+        at += 1
+    command = arguments[at:]
+    if not command:
+        return QUIET
+    command = [word.replace(replaced, UNKNOWN) for word in command] if replaced else [*command, UNKNOWN]
+    return judge.command(command, judge.not_known)
+
+
+def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """`find` and `fd`: what they do with what they find."""
+    found = Finding(READ, f"{name}: only reads")
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        at += 1
+        if word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
+            end = next((i for i in range(at, len(arguments)) if arguments[i] in (";", "+")), len(arguments))
+            command = [argument.replace("{}", OPERAND) for argument in arguments[at:end]]
+            if name != "find" and OPERAND not in command:
+                command.append(OPERAND)
+            at = end
+            if command[:1] == [OPERAND]:
+                found = highest(found, Finding(NETWORK, f"{name} {word}: runs what it finds"))
+            elif command:
+                found = highest(found, judge.command(command, stdin))
+        elif word == "-delete" and name == "find":
+            found = highest(found, Finding(DESTROY, "find -delete: deletes what it finds"))
+        elif word in ("-fprint", "-fprint0", "-fprintf", "-fls") and at < len(arguments):
+            found = highest(found, judge.write(arguments[at], word))
+        elif word.startswith(UNKNOWN):
+            found = highest(
+                found, Finding(WRITE, f"{name} {shown(word)}: what it does with what it finds is not known")
+            )
+    return found
+
+
+def cd(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """`cd` and its like: what relative paths mean from here on."""
+    positions = operands(arguments)
+    judge.paths.enter(arguments[positions[-1]] if positions else "~")
+    return Finding(READ, f"{name}: changes the folder")
+
+
+def trap(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """`trap`: a command for later."""
+    positions = operands(arguments)
+    if len(positions) < 2 or arguments[positions[0]] in ("-", ""):
+        return QUIET
+    return judge.line(arguments[positions[0]])
+
+
+def alias(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """`alias`: another meaning for a name, from the next line on."""
+    found = QUIET
+    for word in arguments:
+        called, equals, value = word.partition("=")
+        if equals:
+            judge.aliases.add(called)
+            found = highest(
+                found,
+                judge.line(value),
+                Finding(NETWORK, f"alias {shown(called)}: gives a name another meaning"),
+            )
+    return found
+
+
+def kill(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """`kill`: processes by their number, or all of them."""
+    if arguments[:1] in (["-l"], ["-L"], ["--list"]):
+        return QUIET
+    rest = arguments
+    if rest and rest[0] in ("-s", "-n", "--signal"):
+        rest = rest[2:]
+    elif rest and rest[0][:1] == "-" and len(rest) > 1:
+        rest = rest[1:]
+    for word in rest:
+        if word == "0" or (word[:1] == "-" and word != "--") or word.startswith(UNKNOWN):
+            return Finding(DESTROY, f"kill {shown(word)}: ends processes that are not named one by one")
+    return Finding(WRITE, "kill: ends a process")
