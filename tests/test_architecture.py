@@ -20,7 +20,7 @@ LAYERS = (
     ("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.config"),
     ("sb.store",),
     ("sb.kernel", "sb.decisions", "sb.contracts", "sb.state"),
-    ("sb.context_packs", "sb.tools"),
+    ("sb.context_packs", "sb.shell", "sb.tools"),
     ("sb.hosted",),
     ("sb.runtime",),
     ("sb.audit", "sb.demo", "sb.demo_shop", "sb.doctor", "sb.install"),

@@ -37,6 +37,7 @@ _COMMAND = [
     _TOOL,
     ToolArgSchema("command", description="The command line, as the shell gets it."),
     ToolArgSchema("cwd", required=False, description="The folder that it is run in."),
+    ToolArgSchema("why", required=False, description="What decided its class."),
     ToolArgSchema("input", "object", required=False, description="What else the tool was given."),
 ]
 _PATHS = [
