@@ -58,28 +58,48 @@ def _grade(control: Control, probe: Probe | None, workers: Workers, deadline_s: 
         raise SBError(f"no folder for temporary files: {error.strerror}", "set TMPDIR") from None
     with folder as name, no_network() as touched:
         clean = _Cleaning(Path(name))
-        checks, trouble = clean.checks, ""
         try:
-            workers.call(lambda: clean.collect(probe(Harness(clean.folder))), deadline_s)
+            trouble = workers.call(lambda: clean.trouble_with(probe), deadline_s)
         except DeadlineExceeded:
+            clean.over = True
             trouble = f"the probe hangs: no answer within {deadline_s:g} s"
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a probe meets is its evidence
-            trouble = clean.text(f"the probe raised {type(error).__name__}: {error}")
         if touched:
             trouble = f"the network was touched: {', '.join(sorted(set(touched)))}"
-        return grade(control, list(checks), trouble)
+        return grade(control, list(clean.checks), trouble)
 
 
 class _Cleaning:
-    """Collects what a probe sees, without the folder's name, which is another one each time."""
+    """Collects what a probe sees, without the folder's name, which is another one each time.
+
+    Args:
+        over: nobody waits for it any more.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self.checks: list[Check] = []
+        self.over = False
 
-    def collect(self, checks: Iterable[Check]) -> None:
-        for check in checks:
-            self.checks.append(Check(check.name, bool(check.ok), self.text(check.observed)))
+    def trouble_with(self, probe: Probe) -> str:
+        """Why the probe did not come to its end, or "".
+
+        Told apart here, in its own thread: in the caller's, a KeyboardInterrupt is somebody who wants to stop.
+        """
+        try:
+            for check in probe(Harness(self.folder)):
+                if self.over:
+                    break
+                self.checks.append(Check(str(check.name), bool(check.ok), self.text(check.observed)))
+        except BaseException as error:  # noqa: BLE001 - whatever a probe meets is its evidence
+            return self.text(f"the probe raised {_said(error)}")
+        return ""
 
     def text(self, evidence: str) -> str:
         return shorten(plain(evidence.replace(str(self.folder), "HOME"), one_line=True), EVIDENCE_SHOWN)
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:  # noqa: BLE001 - the exception's own __str__ may raise anything
+        return type(error).__name__

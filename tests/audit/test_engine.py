@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -75,7 +76,24 @@ def test_a_control_without_a_probe_fails() -> None:
     assert (found.status, "no probe" in found.reason) == (ControlStatus.FAIL, True)
 
 
-@pytest.mark.parametrize("error", [ValueError("broken\x1b[2J"), SystemExit(0), SBError("no")], ids=str)
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("nothing to say")
+
+
+RAISED = [
+    ValueError("broken\x1b[2J"),
+    SystemExit(0),
+    SBError("no"),
+    KeyboardInterrupt(),
+    GeneratorExit(),
+    CancelledError(),
+    BaseExceptionGroup("several", [KeyboardInterrupt()]),
+    Mute(),
+]
+
+
+@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
 def test_a_probe_that_raises_fails_its_control_and_keeps_what_it_saw(error: BaseException) -> None:
     def probe(h: Harness) -> Iterator[Check]:
         yield next(iter(all_ok(h)))
@@ -98,6 +116,30 @@ def test_a_probe_that_hangs_is_left_behind() -> None:
     found = graded(probe, deadline_s=0.2)
     ever.set()
     assert (found.status, found.reason) == (ControlStatus.FAIL, "the probe hangs: no answer within 0.2 s")
+
+
+def test_what_is_left_behind_collects_no_more() -> None:
+    ever, ended, went_on = threading.Event(), threading.Event(), threading.Event()
+
+    def probe(h: Harness) -> Iterator[Check]:
+        try:
+            ever.wait()
+            yield from all_ok(h)
+            went_on.set()
+        finally:
+            ended.set()
+
+    graded(probe, deadline_s=0.2)
+    ever.set()
+    assert ended.wait(20)
+    assert not went_on.is_set()
+
+
+@pytest.mark.parametrize("answers", [(True, False), (False, True)])
+def test_an_answer_is_not_taken_back_by_another_one(answers: tuple[bool, bool]) -> None:
+    name = CONTROL.criteria[0].name
+    found = graded(lambda h: [*[Check(name, ok, str(ok)) for ok in answers], *all_ok(h)])
+    assert (found.status, found.findings[0].observed) == (ControlStatus.FAIL, "False")
 
 
 def reach(h: Harness) -> Iterator[Check]:

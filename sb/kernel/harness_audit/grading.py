@@ -127,10 +127,14 @@ def grade(control: Control, checks: Iterable[Check] | None, trouble: str = "") -
     """Join what a probe saw to what the catalogue asks.
 
     Args:
-        checks: None when the control has no probe.
+        checks: None when the control has no probe. A criterion that is answered several times is ok if each answer is.
         trouble: why the probe did not come to an end, or "".
     """
-    given = {check.name: check for check in checks or ()}
+    given: dict[str, Check] = {}
+    for check in checks or ():
+        known = given.get(check.name)
+        if known is None or known.ok:  # of several answers the first that is not ok counts
+            given[check.name] = check
     unknown = sorted(given.keys() - {one.name for one in control.criteria if not one.waits})
     if unknown:
         trouble = trouble or f"the probe answers what nobody asked: {', '.join(unknown)}"
