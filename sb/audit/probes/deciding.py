@@ -10,14 +10,15 @@ from sb.audit.probes.failures import refusal
 from sb.audit.probes.operators import enrolled
 from sb.decisions.namespace import APPROVAL_APPROVED
 from sb.kernel.authority.keys import make_key
-from sb.kernel.authority.signing import Decider
-from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
+from sb.kernel.authority.signing import Decider, Label
+from sb.kernel.contracts import ReversalClass, ReversalSpec, SafetyClass, ToolErrorCode, ToolResult
 from sb.kernel.harness_audit import Check
 from sb.runtime import Runtime
 
 DAY_S = 86_400
 PAY, WIRE = "bank.pay", "bank.wire"
 WHY = "the bill is right"
+WAY_BACK = ReversalSpec(ReversalClass.COMPENSABLE)
 
 
 class _Bank:
@@ -26,7 +27,8 @@ class _Bank:
     def __init__(self, h: Harness, runtime: Runtime) -> None:
         self.h, self.runtime = h, runtime
         self.pay, self.wire = [
-            h.tool(runtime, tool_id, lambda to: f"paid {to}", SafetyClass.DESTRUCTIVE)
+            # One that cannot be undone would need a person for that alone.
+            h.tool(runtime, tool_id, lambda to: f"paid {to}", SafetyClass.DESTRUCTIVE, reversal=WAY_BACK)
             for tool_id in (PAY, WIRE)
         ]
         self.ada = enrolled(runtime)
@@ -65,10 +67,12 @@ def human_approval(h: Harness) -> Iterator[Check]:
 
 
 def _forged(bank: _Bank) -> Check:
-    """A key that the agent made signs in the agent's name, in that of a stranger, and in that of an operator."""
+    """A key that the agent made signs in the agent's name, in that of a stranger, and in that of an operator; and
+    somebody decides without any key."""
     approval_id = bank.ask("mallory")
     _, own = make_key("clerk", None)
-    signatories = [own, replace(own, name="grace"), replace(own, name="ada", public_key=bank.ada.public_key)]
+    operator = replace(own, name="ada", public_key=bank.ada.public_key)
+    signatories: list[Decider] = [own, replace(own, name="grace"), operator, Label("ada")]
     refused = [bank.decide(approval_id, by) for by in signatories]
     result = bank.call("mallory", approval_id=approval_id)
     uncalled = {"to": "mallory"} not in bank.pay.calls
@@ -76,7 +80,7 @@ def _forged(bank: _Bank) -> Check:
     return Check("self", refused == _FORGED and not result.success and uncalled, seen)
 
 
-_FORGED = ["DeniedError", "Unauthorised", "Unauthorised"]
+_FORGED = ["DeniedError", "Unauthorised", "Unauthorised", "Unauthorised"]
 
 
 def _alone(bank: _Bank) -> Check:
@@ -89,13 +93,17 @@ def _alone(bank: _Bank) -> Check:
 
 
 def _replayed(bank: _Bank, used: str) -> Check:
-    """The same approval again, one for other arguments, and one whose time is over."""
+    """The same approval again, one for other arguments, one that only the database has, and one whose time is over."""
     fresh = bank.ask("carol")
     bank.approve(fresh, bank.ada)
     again, other = bank.call("bob", approval_id=used), bank.call("mallory", approval_id=fresh)
+    invented = bank.ask("trudy")
+    with bank.runtime.database.write() as execute:
+        execute("UPDATE approvals SET state = 'approved', decided_by = 'ada' WHERE id = ?", (invented,))
+    edited = bank.call("trudy", approval_id=invented)
     bank.h.clock.sleep(DAY_S)
     late = bank.call("carol", approval_id=fresh)
-    results = {"replayed": again, "altered": other, "expired": late}
+    results = {"replayed": again, "altered": other, "edited": edited, "expired": late}
     denied = all(one.error_code is ToolErrorCode.PERMISSION_DENIED for one in results.values())
     seen = "; ".join(f"{name} {saw(one)}" for name, one in results.items())
     return Check("replayed", denied and bank.pay.called == 1, f"{seen}; {bank.pay}")

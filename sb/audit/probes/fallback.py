@@ -65,9 +65,12 @@ def fallback_behaviour(h: Harness) -> Iterator[Check]:
         shop = _Failing(h, runtime, evidence_tool="shop.look", evidence_args={"order": "args.order"})
         yield _transient(shop)
         once = shop.handle(tool_failure(ErrorKind.EVIDENCE_STALE, "the order has changed"))
-        after = look.called, shop.tool.called
+        after = look.calls[:], shop.tool.called
         twice = shop.handle(*[tool_failure(ErrorKind.EVIDENCE_STALE, "it has changed again")] * 2)
-        right = (once.kind, once.performed) == (CompensationKind.EVIDENCE_REFRESHED, True) and after == (1, 2)
+        right = (once.kind, once.performed) == (CompensationKind.EVIDENCE_REFRESHED, True) and after == (
+            [{"order": 7}],
+            2,
+        )
         stays = twice.kind is CompensationKind.ESCALATED and (look.called, shop.tool.called) == (2, 2)
         seen = f"CompensationDispatcher.dispatch: {once.kind}, still stale {twice.kind}; {shop.tool}"
         yield Check("evidence", right and stays, seen)

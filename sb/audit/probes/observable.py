@@ -15,7 +15,7 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
 from sb.kernel.harness_audit import Check
 from sb.kernel.log_verification import verify
-from sb.kernel.run_context import RunContext
+from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
 from sb.runtime import Runtime, open_log
 from sb.state import Event
 from sb.store import driver
@@ -28,25 +28,43 @@ def observability(h: Harness) -> Iterator[Check]:
     """HA-21."""
     with h.open() as runtime:
         h.tool(runtime, "probe.write", safety_class=SafetyClass.LOCAL_WRITE)
+        h.tool(runtime, "probe.read")
         ctx = h.context()
         with runtime.executor.run(ctx):
             runtime.executor.execute(ctx, "probe.write")
+            runtime.executor.execute(ctx, "probe.read")
         told = [_phase(event) for event in runtime.log.events(run_id=ctx.run_id)]
-        held = told == ["kernel.run.started", "intent", "outcome", "kernel.run.finished"]
+        held = told == ["kernel.run.started", "intent", "outcome", "outcome", "kernel.run.finished"]
         yield Check("order", held, f"EventLog.events: {', '.join(told)}")
-
-        result = runtime.executor.execute(h.context(), "probe.missing")
-        refused = [_phase(event) for event in runtime.log.events(tool_id="probe.missing")]
-        yield Check("denied", refused == ["refused"], f"{saw(result)}; EventLog.events: {', '.join(refused)}")
-        for _ in range(4):
+        yield _denied(h, runtime)
+        for _ in range(6):
             runtime.executor.execute(h.context(), "probe.write")
         config, rows = runtime.config, runtime.log.head().seq
     whole = _problems(config)
     _tamper(str(config.database), rows)
     problems = _problems(config)
-    yield _named("edited", [f"row {rows - 6} was edited"], whole, problems)
+    edited = [f"row {rows - 6} was edited", f"the payload of row {rows - 7} was edited"]
+    edited.append(f"the payload of row {rows - 8} is missing")
+    yield _named("edited", edited, whole, problems)
     yield _named("swapped", [f"row {rows - 3} does not follow row {rows - 4}"], whole, problems)
-    yield _named("cut", [f"rows {rows} to {rows}, anchored"], whole, problems)
+    cut = [f"rows {rows - 10} to {rows - 10} are missing", f"rows {rows} to {rows}, anchored"]
+    yield _named("cut", cut, whole, problems)
+
+
+def _denied(h: Harness, runtime: Runtime) -> Check:
+    """Calls that are refused by the look-up, by the policy, and by the budget."""
+    denied = {
+        "probe.missing": h.context(),
+        "probe.write": h.context(safety_mode=SafetyMode.SAFE),
+        "probe.read": h.context(budget=RunBudget(max_tool_calls=0)),
+    }
+    seen, held = [], True
+    for tool_id, ctx in denied.items():
+        result = runtime.executor.execute(ctx, tool_id)
+        told = [_phase(event) for event in runtime.log.events(run_id=ctx.run_id, tool_id=tool_id)]
+        held = held and (result.success or told == ["refused"])  # that it is refused, other controls ask
+        seen.append(f"{saw(result)}: {', '.join(told) or 'nothing'}")
+    return Check("denied", held, f"EventLog.events: {'; '.join(seen)}")
 
 
 def _phase(event: Event) -> str:
@@ -59,7 +77,7 @@ def _problems(config: Config) -> list[str]:
 
 
 def _tamper(path: str, rows: int) -> None:
-    """Edit one row, swap two and cut the last, as somebody could who owns the file."""
+    """Edit three rows, swap two, cut one out and the last off, as somebody could who owns the file."""
     connection = driver.connect(path)
     try:
         for trigger in ("events_are_kept", "events_are_final"):
@@ -69,18 +87,20 @@ def _tamper(path: str, rows: int) -> None:
         (first,) = connection.execute("SELECT id FROM events WHERE seq = ?", (rows - 4,)).fetchone()
         for before, after in ((first, first + 1000), (first + 1, first), (first + 1000, first + 1)):
             connection.execute("UPDATE events SET id = ? WHERE id = ?", (after, before))
-        connection.execute("DELETE FROM events WHERE seq = ?", (rows,))
+        edits = (("payload = '{}'", rows - 7), ("payload = NULL, salt = NULL", rows - 8))
+        for change, row in edits:
+            connection.execute(f"UPDATE events SET {change} WHERE seq = ?", (row,))
+        connection.execute("DELETE FROM events WHERE seq IN (?, ?)", (rows - 10, rows))
     finally:
         connection.close()
 
 
 def _named(name: str, wanted: list[str], whole: list[str], problems: list[str]) -> Check:
-    """Whether the verification named what was done, having found nothing before."""
-    found = [line for line in problems if any(part in line for part in wanted)]
-    evidence = (
-        f"log_verification.verify: before {len(whole)} problems, then {'; '.join(found) or 'not named'}"
-    )
-    return Check(name, not whole and bool(found), evidence)
+    """Whether the verification named everything that was done, having found nothing before."""
+    found = [next((line for line in problems if part in line), f"not named: {part}") for part in wanted]
+    named = all(any(part in line for line in problems) for part in wanted)
+    evidence = f"log_verification.verify: before {len(whole)} problems, then {'; '.join(found)}"
+    return Check(name, not whole and named, evidence)
 
 
 def telemetry(h: Harness) -> Iterator[Check]:
@@ -100,8 +120,10 @@ def telemetry(h: Harness) -> Iterator[Check]:
         yield Check("muted", held, spans.evidence(f"{seen} spans of a tool that has none"))
 
         runtime.executor.execute(h.context(), "probe.write", {"unknown": 1})
+        runtime.executor.execute(h.context(safety_mode=SafetyMode.SAFE), "probe.write")
         statuses = [span.status.status_code.name for span in spans.of("probe.write")]
-        yield Check("failed", statuses[-1:] == ["ERROR"], spans.evidence(f"span statuses {statuses}"))
+        evidence = f"span statuses {statuses}, the last one of a call that was refused"
+        yield Check("failed", statuses == ["UNSET", "ERROR", "ERROR"], spans.evidence(evidence))
         yield _apart(h, runtime)
 
 
@@ -132,7 +154,8 @@ def _on_span(spans: Spans, ctx: RunContext, result: ToolResult) -> Check:
         "gen_ai.tool.name": result.tool_id,
     }
     found = [{name: (span.attributes or {}).get(name) for name in ids} for span in spans.of("probe.write")]
-    agree = found == [ids]
+    own = [(f"{one.trace_id:032x}", f"{one.span_id:016x}") for one in spans.places("probe.write")]
+    agree = found == [ids] and own == [(ctx.trace_id, result.span_id)]
     return Check("span", agree, spans.evidence("agrees" if agree else f"{len(found)} spans, or other ids"))
 
 

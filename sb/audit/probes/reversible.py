@@ -13,6 +13,7 @@ from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
 from sb.kernel.durable_execution import Workflow
 from sb.kernel.error_kinds import ErrorKind, tool_failure
 from sb.kernel.harness_audit import Check
+from sb.kernel.run_context import RunContext
 from sb.runtime import Runtime
 
 DAY_S = 86_400.0
@@ -39,12 +40,17 @@ def _asked_twice(h: Harness, runtime: Runtime) -> Iterator[Check]:
     numbers = count(1)
     refund = h.tool(runtime, "shop.refund", lambda order: {"refund": next(numbers)}, SafetyClass.NETWORK)
     ctx = h.context("clerk")
-    first, again = [
-        runtime.executor.execute(ctx, "shop.refund", {"order": 7}, step="refund order 7") for _ in range(2)
-    ]
+    first, again, other = [_refund(runtime, ctx, order) for order in (7, 7, 8)]
+    called, elsewhere = refund.called, _refund(runtime, h.context("clerk"), 7)
     same = again.success and (again.data, again.call_id) == (first.data, first.call_id)
-    yield Check("same", same, f"{saw(first)} {first.data}; again {saw(again)} {again.data}")
-    yield Check("once", refund.called == 1, saw(again, refund))
+    apart = not other.success and elsewhere.success and elsewhere.data != first.data
+    seen = f"{saw(first)} {first.data}; again {saw(again)} {again.data}; of another order {saw(other)}"
+    yield Check("same", same and apart, f"{seen}; in another run {saw(elsewhere)} {elsewhere.data}")
+    yield Check("once", called == 1, f"{saw(again)}; tool called {called}x")
+
+
+def _refund(runtime: Runtime, ctx: RunContext, order: int) -> ToolResult:
+    return runtime.executor.execute(ctx, "shop.refund", {"order": order}, step="refund the order")
 
 
 def _failing(
@@ -56,9 +62,12 @@ def _failing(
         raise failure
 
     tool = h.tool(runtime, tool_id, fail, SafetyClass.NETWORK, max_retries=3)
-    ctx = h.context("clerk")
-    result = runtime.executor.execute(ctx, tool_id, {"order": 7})
-    return tool, result, dispatched(runtime, ctx, result, order=7)
+    ctx, args = h.context("clerk"), {"order": 7}
+    result = runtime.executor.execute(ctx, tool_id, args, step="order 7")
+    outcome = dispatched(runtime, ctx, result, **args)
+    if outcome.kind is CompensationKind.ESCALATED:  # the agent asks for the same once more
+        runtime.executor.execute(ctx, tool_id, args, step="order 7")
+    return tool, result, outcome
 
 
 class _Killed(BaseException):

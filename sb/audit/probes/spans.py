@@ -33,6 +33,10 @@ class Spans:
         spans = self._exporter.get_finished_spans() if self.installed else ()
         return [span for span in spans if (span.attributes or {}).get("gen_ai.tool.name") == tool_id]
 
+    def places(self, tool_id: str) -> list[Any]:
+        """Trace and span of each, as OpenTelemetry knows them."""
+        return [span.get_span_context() for span in self.of(tool_id)]
+
     def evidence(self, text: str) -> str:
         if not self.installed:
             return "Telemetry.start: no spans, since opentelemetry-sdk is not installed (the extra otel)"

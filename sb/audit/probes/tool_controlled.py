@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import product
 from typing import Any
 
 from sb.audit.harness import Counted, Harness, saw
+from sb.config.kinds import AgentSettings
 from sb.config.rules import PolicyRule
 from sb.errors import ContractError
+from sb.kernel.baselines.store import RECENT_S
 from sb.kernel.contracts import (
-    AgentCapabilities,
     ReversalClass,
     ReversalSpec,
     SafetyClass,
@@ -24,11 +25,18 @@ from sb.kernel.run_context import RunBudget, SafetyMode
 from sb.runtime import Runtime
 
 DENIED = ToolErrorCode.PERMISSION_DENIED
+OUTSIDE = {"side_effect_level": "external_write"}
+
+
+AGENTS = {
+    "limited": AgentSettings(("probe.read", "probe.local_write", "probe.network"), "local_write"),
+    "capped": AgentSettings(ceiling="local_write"),
+}
 
 
 def tool_manifest(h: Harness) -> Iterator[Check]:
     """HA-11."""
-    with h.open() as runtime:
+    with h.open({"agents": AGENTS}) as runtime:
         execute, registry = runtime.executor.execute, runtime.registry
         tool = h.tool(runtime, "probe.read")
         result = execute(h.context(), "probe.read")
@@ -39,7 +47,8 @@ def tool_manifest(h: Harness) -> Iterator[Check]:
         result = execute(h.context(), "probe.reed")
         yield Check("unregistered", result.error_code == ToolErrorCode.NOT_FOUND, saw(result))
 
-        bad: list[dict[str, Any]] = [{"tool_id": "No Id!"}, {"max_retries": 6}, {"timeout_ms": 99}]
+        bad: list[dict[str, Any]] = [{"tool_id": "No Id!"}, {"tool_id": "probe.bad id"}]
+        bad += [{"max_retries": 6}, {"timeout_ms": 99}]
         accepted = [fault for fault in bad if _registers(runtime, fault)]
         yield Check("malformed", not accepted, f"ToolRegistry.register_fn: accepted {accepted or 'none'}")
 
@@ -60,23 +69,21 @@ def _registers(runtime: Runtime, fault: dict[str, Any]) -> bool:
 
 
 def _filters(h: Harness, runtime: Runtime) -> Check:
-    registry = runtime.registry
-    classes = (SafetyClass.READ_ONLY, SafetyClass.LOCAL_WRITE, SafetyClass.NETWORK)
-    own = [f"probe.{safety_class}" for safety_class in classes]
-    for tool_id, safety_class in zip([*own, "probe.foreign"], [*classes, SafetyClass.READ_ONLY], strict=True):
-        h.tool(runtime, tool_id, safety_class=safety_class)
-    registry.register_agent(AgentCapabilities("limited", tool_allowlist=own, safety_class_ceiling=classes[1]))
-    mine = {spec.tool_id for spec in registry.filter_for_agent("limited")}
-    low = {spec.tool_id for spec in registry.filter_by_safety(classes[1])}
-    ran = {
-        spec.tool_id
-        for spec in registry.list_all()
-        if spec.tool_id.startswith("probe.")
-        and runtime.executor.execute(h.context("limited"), spec.tool_id).success
-    }
-    held = ran == mine == set(own[:2]) and mine <= low
-    evidence = f"ToolRegistry.filter_for_agent: {sorted(mine)}; ToolExecutor.execute ran: {sorted(ran)}"
-    return Check("filters", held, evidence)
+    """For an agent with a list of tools, one with a ceiling alone, and one that nobody registered."""
+    for safety_class in (SafetyClass.LOCAL_WRITE, SafetyClass.NETWORK):
+        h.tool(runtime, f"probe.{safety_class}", safety_class=safety_class)
+    registry, execute = runtime.registry, runtime.executor.execute
+    low = ["probe.local_write", "probe.read"]
+    seen, held = [], True
+    for agent, allowed in {"limited": low, "capped": low, "stranger": [*low, "probe.network"]}.items():
+        listed = [spec.tool_id for spec in _probes(registry.filter_for_agent(agent))]
+        tried = _probes(registry.list_all())
+        ran = [spec.tool_id for spec in tried if execute(h.context(agent), spec.tool_id).success]
+        held = held and listed == ran == sorted(allowed)
+        seen.append(f"{agent} {', '.join(listed)}, ran {', '.join(ran)}")
+    below = [spec.tool_id for spec in _probes(registry.filter_by_safety(SafetyClass.LOCAL_WRITE))]
+    held = held and below == sorted([*low, "probe.private"])
+    return Check("filters", held, f"ToolRegistry.filter_for_agent: {'; '.join(seen)}")
 
 
 def contract_fingerprint(h: Harness) -> Iterator[Check]:
@@ -87,7 +94,9 @@ def contract_fingerprint(h: Harness) -> Iterator[Check]:
         result = execute(h.context(), "probe.write", {"count": 1})
         yield Check("unchanged", result.success and tool.called == 1, saw(result, tool))
 
-        faults = [execute(h.context(), "probe.write", args) for args in ({}, {"count": "one"})]
+        faults = [
+            execute(h.context(), "probe.write", args) for args in ({}, {"count": "one"}, {"count": True})
+        ]
         held = all(one.error_code == ToolErrorCode.VALIDATION_ERROR for one in faults) and tool.called == 1
         yield Check("arguments", held, "; ".join(saw(one, tool) for one in faults))
 
@@ -144,8 +153,9 @@ def _observed(h: Harness) -> Check:
 def _unreadable(h: Harness) -> Check:
     with h.open() as runtime:
         tool = _counting_tool(h, runtime)
+        h.tool(runtime, "probe.read")
         runtime.config.operators.file.write_text("damaged", encoding="utf-8")
-        h.tool(runtime, "probe.read", approved=False)
+        h.clock.sleep(RECENT_S)  # for so long a read goes by what was known
         write = runtime.executor.execute(h.context(), "probe.write", {"count": 1})
         read = runtime.executor.execute(h.context(), "probe.read")
     held = write.error_code == DENIED and not tool.called and read.success
@@ -161,7 +171,11 @@ def risk_class(h: Harness) -> Iterator[Check]:
     """HA-13."""
     classes = list(SafetyClass)
     named = " < ".join(sorted(classes))
-    pairs = all(low < high and not high < low for low, high in combinations(classes, 2))
+    pairs = all(
+        (one < other, one <= other, one > other, one >= other)
+        == (low < high, low <= high, low > high, low >= high)
+        for (low, one), (high, other) in product(enumerate(classes), repeat=2)
+    )
     with h.open() as runtime:
         registry = runtime.registry
         for safety_class in classes:
@@ -183,8 +197,7 @@ def risk_class(h: Harness) -> Iterator[Check]:
         ]
         yield Check("defaults", held, f"ToolSpec.resolved_reversal: {defaults}")
 
-        outside = {"side_effect_level": "external_write"}
-        tool = h.tool(runtime, "probe.outside", metadata=outside)
+        tool = h.tool(runtime, "probe.outside", metadata=OUTSIDE)
         safe = runtime.executor.execute(h.context(safety_mode=SafetyMode.SAFE), "probe.outside")
         normal = runtime.executor.execute(h.context(), "probe.outside")
         announced = any(
@@ -192,7 +205,13 @@ def risk_class(h: Harness) -> Iterator[Check]:
             for event in runtime.log.events(tool_id="probe.outside")
         )
         held = safe.error_code == DENIED and normal.success and tool.called == 1 and announced
-        evidence = f"in safe mode: {saw(safe)}; else: {saw(normal, tool)}, with intent: {announced}"
+        spec = next(spec for spec in registry.list_all() if spec.tool_id == "probe.outside")
+        held = held and spec not in registry.filter_by_safety(SafetyClass.LOCAL_WRITE)
+        way_back = spec.resolved_reversal().reversal_class
+        held = held and way_back is ReversalClass.COMPENSABLE
+        evidence = (
+            f"in safe mode: {saw(safe)}; else: {saw(normal, tool)}, with intent: {announced}, {way_back}"
+        )
         yield Check("external", held, evidence)
 
 
