@@ -90,7 +90,7 @@ def _blast_radius(h: Harness) -> Check:
         )
         # What is refused must use up nothing: neither of the blast radius nor of the run's calls.
         ctx = h.context(budget=RunBudget(max_tool_calls=4))
-        amounts = (60, 60, 60, 30, 20, 10, 1)
+        amounts = (60, 60, 60, 30, 20, 10, 0)
         codes = [runtime.executor.execute(ctx, "probe.pay", {"amount": one}).error_code for one in amounts]
     held = codes == [None, EXCEEDED, EXCEEDED, None, EXCEEDED, None, EXCEEDED] and pay.called == 3
     told = ", ".join(f"{amount}: {code or 'success'}" for amount, code in zip(amounts, codes, strict=True))

@@ -32,9 +32,10 @@ def policy_engine(h: Harness) -> Iterator[Check]:
         result = execute(safe, "probe.read")
         yield Check("read", result.success and read.called == 1, saw(result, read))
 
-        results = [execute(safe, "probe.write"), execute(safe, "probe.send")]
+        strict = h.context(safety_mode=SafetyMode.STRICT)
+        results = [execute(safe, "probe.write"), execute(safe, "probe.send"), execute(strict, "probe.write")]
         refused = all(one.error_code == DENIED for one in results) and not write.called and not send.called
-        seen = f"{saw(results[0], write)}; {saw(results[1], send)}"
+        seen = f"{saw(results[0], write)}; {saw(results[1], send)}; in strict mode {saw(results[2], write)}"
 
         result = execute(h.context(), "probe.drop")
         waiting = runtime.approvals.count(states=[ApprovalState.WAITING])
@@ -46,7 +47,14 @@ def policy_engine(h: Harness) -> Iterator[Check]:
         yield Check("blocked", held, "; ".join(saw(one, blocked) for one in results))
 
         recorded = [event.subject.tool_id for event in runtime.log.events(kind=TOOL_POLICY_BLOCKED)]
-        held = recorded == ["probe.write", "probe.send", "probe.drop", "probe.blocked", "probe.blocked"]
+        held = recorded == [
+            "probe.write",
+            "probe.send",
+            "probe.write",
+            "probe.drop",
+            "probe.blocked",
+            "probe.blocked",
+        ]
         yield Check("recorded", held, f"EventLog.events: {TOOL_POLICY_BLOCKED} of {', '.join(recorded)}")
 
         with broken(runtime.executor.policy, "evaluate"):

@@ -30,7 +30,7 @@ OUTSIDE = {"side_effect_level": "external_write"}
 
 AGENTS = {
     "limited": AgentSettings(("probe.read", "probe.local_write", "probe.network"), "local_write"),
-    "capped": AgentSettings(ceiling="local_write"),
+    "capped": AgentSettings(ceiling="local_write", permissions=("mail",)),
 }
 
 
@@ -53,8 +53,12 @@ def tool_manifest(h: Harness) -> Iterator[Check]:
         yield Check("malformed", not accepted, f"ToolRegistry.register_fn: accepted {accepted or 'none'}")
 
         private = h.tool(runtime, "probe.private", allowlisted_agents=["clerk"])
-        result = execute(h.context("stranger"), "probe.private")
-        yield Check("outsider", result.error_code == DENIED and not private.called, saw(result, private))
+        mail = h.tool(runtime, "mail.read", requires_permission=["mail"])
+        calls = (("stranger", "probe.private"), ("stranger", "mail.read"), ("capped", "mail.read"))
+        codes = [execute(h.context(agent), tool_id).error_code for agent, tool_id in calls]
+        held = codes == [DENIED, DENIED, None] and (private.called, mail.called) == (0, 1)
+        seen = f"{codes[0]}; without a permission {codes[1]}, with it {codes[2] or 'success'}; {private}"
+        yield Check("outsider", held, f"ToolExecutor.execute: {seen}")
 
         yield _filters(h, runtime)
 
@@ -90,9 +94,12 @@ def contract_fingerprint(h: Harness) -> Iterator[Check]:
     """HA-12."""
     with h.open() as runtime:
         execute = runtime.executor.execute
-        tool = _counting_tool(h, runtime)
+        tool = _counting_tool(h, runtime, approved=False)
+        new = execute(h.context(), "probe.write", {"count": 1})
+        h.approve(runtime)
         result = execute(h.context(), "probe.write", {"count": 1})
-        yield Check("unchanged", result.success and tool.called == 1, saw(result, tool))
+        held = new.error_code == DENIED and result.success and tool.called == 1
+        yield Check("unchanged", held, f"before it is approved {saw(new)}; then {saw(result, tool)}")
 
         faults = [
             execute(h.context(), "probe.write", args) for args in ({}, {"count": "one"}, {"count": True})
@@ -105,12 +112,32 @@ def contract_fingerprint(h: Harness) -> Iterator[Check]:
         same = undone.contract_fingerprint() == spec.contract_fingerprint()
         yield Check("reversal", same, f"ToolSpec.contract_fingerprint: {'equal' if same else 'another one'}")
 
-        spec.description = "Write, and mail it to somebody"
-        edited = execute(h.context(budget=RunBudget(max_tool_calls=0)), "probe.write", {"count": 1})
-        in_place = edited.error_code == DENIED and tool.called == 1
-    yield _edited_elsewhere(h, in_place, saw(edited, tool))
+        denied = [
+            field for field, value in EDITS.items() if _denied_once_edited(h, runtime, spec, field, value)
+        ]
+        in_place = denied == list(EDITS) and tool.called == 1
+    yield _edited_elsewhere(h, in_place, f"denied for {', '.join(denied)}; {tool}")
     yield _observed(h)
     yield _unreadable(h)
+
+
+# Of a contract, and what an agent's tool could turn it into.
+EDITS: dict[str, Any] = {
+    "description": "Write, and mail it to somebody",
+    "safety_class": SafetyClass.READ_ONLY,
+    "args_schema": [ToolArgSchema("count", "integer"), ToolArgSchema("to", required=False)],
+    "allowlisted_agents": ["agent", "stranger"],
+}
+
+
+def _denied_once_edited(h: Harness, runtime: Runtime, spec: ToolSpec, field: str, value: Any) -> bool:
+    """Whether a call is denied while one field of the contract is another, although it has no budget either."""
+    approved = getattr(spec, field)
+    setattr(spec, field, value)
+    ctx = h.context(budget=RunBudget(max_tool_calls=0))
+    result = runtime.executor.execute(ctx, "probe.write", {"count": 1})
+    setattr(spec, field, approved)
+    return result.error_code == DENIED
 
 
 def _counting_tool(h: Harness, runtime: Runtime, description: str = "", *, approved: bool = True) -> Counted:
