@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,7 @@ from typer import _click as click
 from typer.core import TyperGroup
 
 from sb.errors import ConfigError, ExitCode, SBError, UsageError
-from sb.text import nearest, plain
+from sb.text import human_bytes, nearest, plain, shorten
 
 if TYPE_CHECKING:
     from sb.kernel.findings import Finding
@@ -62,6 +63,7 @@ app = typer.Typer(
 Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write this report; - is stdout.")]
 STDOUT = Path("-")
 SLOWEST_SHOWN = 5
+LONGEST_REPORT = 16 << 20  # bytes; one has some 60 KB
 
 
 @app.callback()
@@ -95,10 +97,13 @@ def audit(
 
     given = {"sb.audit.sarif": sarif, "sb.audit.junit": junit, "sb.audit.markdown": markdown}
     reports = {renderer: path for renderer, path in given.items() if path is not None}
-    _check_places(reports, as_json)
+    if not 0 <= fail_under <= 1:  # typer lets "nan" pass, and every score would be high enough
+        raise UsageError(f"--fail-under is {fail_under}, must be 0 to 1")
+    _check_places(reports, diff, as_json)
     earlier = _read(diff) if diff else b""
     chosen = _chosen(load_catalogue(), only or [], outcome, explain)
-    report = running.audit(chosen, strict=strict, fail_under=fail_under)
+    with redirect_stdout(sys.stderr):  # installed tools are loaded, and some of them print
+        report = running.audit(chosen, strict=strict, fail_under=fail_under)
     for renderer, path in reports.items():
         _write(path, import_module(renderer).render(report))
     compared = _compare(earlier, diff, report)
@@ -112,26 +117,38 @@ def audit(
     raise typer.Exit(report.exit_code)
 
 
-def _check_places(reports: dict[str, Path], as_json: bool) -> None:
+def _check_places(reports: dict[str, Path], earlier: Path | None, as_json: bool) -> None:
     """Refuse before anything is run what could not be written afterwards."""
     if as_json + list(reports.values()).count(STDOUT) > 1:
         raise UsageError("only one document fits on stdout", "name a file for each report but one")
-    files = [path.resolve() for path in reports.values() if path != STDOUT]
+    files = [_file(path) for path in reports.values() if path != STDOUT]
     if len(files) != len(set(files)):
         raise UsageError("two reports in one file", "name a file for each")
-    for path in files:
-        if path.is_dir():
+    if earlier is not None and earlier.is_file() and earlier.resolve() in files:
+        raise UsageError(f"a report would overwrite {earlier}, which --diff reads", "name another file")
+
+
+def _file(path: Path) -> Path:
+    """Where a report ends up, links followed; raises UsageError for what cannot be written."""
+    try:
+        file = path.resolve()
+        if file.is_dir():
             raise UsageError(f"cannot write {path}: it is a folder")
-        if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-            reason = "may not be written" if path.parent.is_dir() else "no such folder"
+        if not os.access(file.parent, os.W_OK) or (file.exists() and not os.access(file, os.W_OK)):
+            reason = "may not be written" if file.parent.is_dir() else "no such folder"
             raise UsageError(f"cannot write {path}: {reason}")
+    except (OSError, RuntimeError) as error:  # a name that is too long, a link that leads to itself
+        reason = getattr(error, "strerror", None) or "a link that leads nowhere"
+        raise UsageError(f"cannot write {path}: {reason}") from None
+    return file
 
 
 def _chosen(catalogue: Catalogue, only: list[str], outcome: str, explain: str) -> list[Control]:
     if explain and (only or outcome):
         raise UsageError("--explain shows one control by itself", "leave --only and --outcome out")
     wanted = {
-        _known("control", name, [one.id for one in catalogue.controls]) for name in [*only, explain] if name
+        _known("control", name, [one.id for one in catalogue.controls])
+        for name in [*only, *filter(None, [explain])]
     }
     if outcome:
         numbers = {one.number: one.id for one in catalogue.outcomes}
@@ -152,7 +169,8 @@ def _known(what: str, name: str, known: list[str]) -> str:
     for one in known:
         if one.casefold() == name.casefold():
             return one
-    shown = plain(name, one_line=True)
+    shown = shorten(plain(name, one_line=True), 40)
+    name = name[:40]
     close = nearest(name.upper(), known) or nearest(name.lower(), known)
     raise UsageError(f"no {what} {shown!r}{close}", _range(known))
 
@@ -163,9 +181,13 @@ def _range(known: list[str]) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            text = file.read(LONGEST_REPORT + 1)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    if len(text) > LONGEST_REPORT:
+        raise UsageError(f"{path} is no report: it has more than {human_bytes(LONGEST_REPORT)}")
+    return text
 
 
 def _compare(earlier: bytes, path: Path | None, report: AuditReport) -> Comparison | None:

@@ -83,13 +83,14 @@ def write_file(file: Path, texts: Iterable[str]) -> int:
         if file.exists() and not file.is_file():  # a pipe or device is written to, never replaced
             with file.open("w", encoding="utf-8") as target:
                 return sum(bool(target.write(text)) for text in texts)
-        partial_file = file.with_name(f".{file.name}.{os.getpid()}")
+        target_file = file.resolve()  # a link may lead to another disk, onto which nothing can be moved
+        partial_file = target_file.with_name(f".{target_file.name}.{os.getpid()}")
         try:
             with partial_file.open("x", encoding="utf-8") as target:
                 written = sum(bool(target.write(text)) for text in texts)
-            partial_file.replace(file.resolve())
+            partial_file.replace(target_file)
         finally:
             partial_file.unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # the last one: a link that leads to itself
         raise SBError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
     return written

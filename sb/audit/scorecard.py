@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb.kernel.harness_audit import AuditReport, Comparison, ControlStatus, Grade
+from sb.text import plain
 
 MARKS = {ControlStatus.PASS: "✓", ControlStatus.PARTIAL: "~", ControlStatus.FAIL: "✗"}
 QUEUE_SHOWN = 5
@@ -106,7 +107,7 @@ def _explanation(grade: Grade) -> Iterator[str]:
 
 def changes(comparison: Comparison) -> Iterator[str]:
     """What changed since an earlier report."""
-    yield f"since {comparison.before_version} ({percent(comparison.before_score)}):"
+    yield plain(f"since {comparison.before_version} ({percent(comparison.before_score)}):", one_line=True)
     if not comparison.same_catalogue:
         yield "  the catalogue is another one since: a control may have changed its meaning"
     lines = [
@@ -114,4 +115,5 @@ def changes(comparison: Comparison) -> Iterator[str]:
         for word in ("regressed", "fixed", "removed", "added")
         for one in getattr(comparison, word)
     ]
-    yield from lines or ["  nothing changed"]
+    for line in lines or ["  nothing changed"]:
+        yield plain(line, one_line=True)  # the earlier report may come from anywhere

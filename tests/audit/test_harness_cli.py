@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.conftest import CommandLine
 
 # A control that passes, two that are partial (a P1 and a P0), one that fails (P0).
 PASSES, PARTIAL_P1, PARTIAL_P0, FAILS = "HA-12", "HA-25", "HA-02", "HA-06"
+TWICE = '{"id": "HA-12", "title": "", "status": "pass"}'
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -56,6 +58,11 @@ def test_exit_codes(sb: CommandLine, arguments: list[str], code: int) -> None:
         (["audit", "--only", PASSES, "--outcome", "reversible"], "belongs to reversible"),
         (["audit", "--explain", PASSES, "--only", PASSES], "--explain shows one control"),
         (["audit", "--fail-under", "80"], "--fail-under"),
+        (["audit", "--fail-under", "nan"], "--fail-under is nan"),
+        (["audit", "--only", ""], "no control ''"),
+        (["audit", "--only", "a" * 10_000], "no control 'aaa"),
+        (["audit", "--sarif", "a" * 300], "too long"),
+        (["audit", "--diff", "/dev/zero"], "more than 16.0 MiB"),
         (["audit", "--fail-undr", "1"], "--fail-under"),
         (["audit", "--junit", "-", "--sarif", "-"], "only one document fits on stdout"),
         (["audit", "--junit", "r", "--sarif", "r"], "two reports in one file"),
@@ -198,7 +205,13 @@ def test_diff_with_what_has_not_changed_says_so_and_leaves_out_what_was_not_chos
         (b'{"format": 2}', "a report of format 2, this version reads 1"),
         (b'{"format": 1}', "not a report"),
         (b'{"format": 1, "controls": [{"id": "HA-01", "title": "", "status": "green"}]}', "status 'green'"),
+        (b'{"format": "' + b"x" * 10_000 + b'"}', "a report of format 'xxx"),
+        (b'{"format": true, "controls": [], "version": "", "score": 1, "catalogue": 1}', "format True"),
+        (b'{"format": 1, "controls": [], "version": "", "score": NaN, "catalogue": 1}', "score nan"),
+        (b'{"format": 1, "controls": [], "version": "", "score": 1' + b"0" * 400 + b"}", "OverflowError"),
+        (b'{"format": 1, "controls": [' + ", ".join([TWICE] * 2).encode() + b"]}", "twice"),
     ],
+    ids=lambda one: one[:20],
 )
 def test_what_is_no_report_of_this_format_is_refused(
     sb: CommandLine, tmp_path: Path, text: bytes, said: str
@@ -208,6 +221,56 @@ def test_what_is_no_report_of_this_format_is_refused(
     outcome = sb("harness", "audit", "--only", PASSES, "--diff", str(file))
     assert outcome.code == 64
     assert said in outcome.err
+    assert len(outcome.err) < 500
+
+
+def test_an_earlier_report_says_nothing_in_our_name(sb: CommandLine, tmp_path: Path) -> None:
+    control = {"id": "HA-12", "title": "Gateway\n  nothing changed", "status": "pass"}
+    hostile = {"id": "X\n  fixed: HA-06", "title": "\x1b[2J", "status": "pass"}
+    before = earlier(tmp_path / "before.json", controls=[control, hostile], version="1\n  nothing changed")
+    shown = sb("harness", "audit", "--only", PASSES, "--diff", str(before)).out.splitlines()
+    assert [line for line in shown if line.startswith(("  nothing", "  fixed"))] == []
+    assert len([line for line in shown if "removed: X" in line]) == 1
+
+
+@pytest.mark.parametrize("name", ["before.json", "link.json"])
+def test_no_report_overwrites_what_is_compared_with(sb: CommandLine, tmp_path: Path, name: str) -> None:
+    before = earlier(tmp_path / "before.json")
+    (tmp_path / "link.json").symlink_to(before)
+    text = before.read_bytes()
+    outcome = sb("harness", "audit", "--diff", str(before), "--sarif", str(tmp_path / name))
+    assert (outcome.code, before.read_bytes()) == (64, text)
+    assert "would overwrite" in outcome.err
+
+
+def test_a_link_that_leads_to_itself_is_no_place_for_a_report(sb: CommandLine, tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    outcome = sb("harness", "audit", "--only", PASSES, "--sarif", str(loop))
+    assert outcome.code in (1, 64)  # since Python 3.13 it is noticed when it is written
+    assert f"cannot write {loop}" in outcome.err
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs a second file system")
+def test_a_report_goes_where_a_link_leads_also_to_another_disk(sb: CommandLine, tmp_path: Path) -> None:
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        target = Path(folder, "audit.sarif")
+        link = tmp_path / "link.sarif"
+        link.symlink_to(target)
+        assert sb("harness", "audit", "--only", PASSES, "--sarif", str(link)).code == 0
+        assert json.loads(target.read_text(encoding="utf-8"))["version"] == "2.1.0"
+    assert link.is_symlink()
+
+
+def test_installed_tools_that_print_spoil_no_document(tmp_path: Path) -> None:
+    (tmp_path / "chatty.py").write_text("def register(registry):\n    print('hello')\n", encoding="utf-8")
+    package = tmp_path / "chatty-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: chatty\nVersion: 1\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text("[sb.tools]\nchatty = chatty:register\n", encoding="utf-8")
+    found = run("--json", "--only", PASSES, PYTHONPATH=str(tmp_path))
+    assert json.loads(found.stdout)["pass"] == 1
+    assert b"hello" in found.stderr
 
 
 def test_live_looks_at_the_configured_database_and_leaves_the_score_alone(

@@ -8,6 +8,7 @@ from typing import Any
 
 from sb.errors import UsageError
 from sb.kernel.harness_audit.grading import FORMAT, AuditReport, ControlStatus
+from sb.text import shorten
 
 _RANK = {
     str(status): rank
@@ -58,11 +59,12 @@ def compare(earlier: bytes, report: AuditReport) -> Comparison:
     """
     document = _document(earlier)
     try:
-        before = {str(one["id"]): (str(one["title"]), _known(one["status"])) for one in document["controls"]}
-        version, score = str(document["version"]), float(document["score"])
+        before = _controls(document["controls"])
+        version, score = str(document["version"]), _fraction(document["score"])
         same = document["catalogue"] == report.catalogue.version
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"not a report of sb harness audit: {type(error).__name__} {error}", _HINT) from None
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        reason = shorten(f"{type(error).__name__} {error}", LONGEST_REASON)
+        raise UsageError(f"not a report of sb harness audit: {reason}", _HINT) from None
     now = {one.control.id: (one.control.title, str(one.status)) for one in report.grades}
     both = [Change(key, now[key][0], before[key][1], now[key][1]) for key in now if key in before]
     known = {control.id for control in report.catalogue.controls}
@@ -77,6 +79,7 @@ def compare(earlier: bytes, report: AuditReport) -> Comparison:
     )
 
 
+LONGEST_REASON = 100  # characters
 _HINT = "it is what sb harness audit --json prints"
 
 
@@ -86,9 +89,25 @@ def _document(earlier: bytes) -> Any:
     except (ValueError, RecursionError):
         raise UsageError("not a report of sb harness audit: not JSON", _HINT) from None
     found = document.get("format") if isinstance(document, dict) else None
-    if found != FORMAT:
-        raise UsageError(f"a report of format {found!r}, this version reads {FORMAT}", _HINT)
+    if found != FORMAT or type(found) is not int:
+        shown = shorten(repr(found), LONGEST_REASON)
+        raise UsageError(f"a report of format {shown}, this version reads {FORMAT}", _HINT)
     return document
+
+
+def _controls(given: Any) -> dict[str, tuple[str, str]]:
+    """Title and status of each control, by id."""
+    before = {str(one["id"]): (str(one["title"]), _known(one["status"])) for one in given}
+    if len(before) != len(given):
+        raise ValueError("a control is in it twice")
+    return before
+
+
+def _fraction(score: Any) -> float:
+    found = float(score)
+    if not 0 <= found <= 1:  # nor is it "nan", which JSON does not know
+        raise ValueError(f"score {found}")
+    return found
 
 
 def _known(status: Any) -> str:

@@ -186,7 +186,7 @@ class AuditReport:
         """2 when something blocks, else 1 when the score is below `fail_under`, else 0."""
         if self.blockers:
             return 2
-        return 1 if self.score < self.fail_under else 0
+        return 0 if self.score >= self.fail_under else 1
 
     @cached_property
     def queue(self) -> list[Grade]:
