@@ -104,14 +104,16 @@ def audit(
     chosen = _chosen(load_catalogue(), only or [], outcome, explain)
     with redirect_stdout(sys.stderr):  # installed tools are loaded, and some of them print
         report = running.audit(chosen, strict=strict, fail_under=fail_under)
-    for renderer, path in reports.items():
-        _write(path, import_module(renderer).render(report))
     compared = _compare(earlier, diff, report)
     standing = _live(ctx) if live else []
-    if as_json:
-        output.emit_json(_document(report, compared, standing))
-    elif STDOUT not in reports.values():
-        _print(report, compared, standing, in_full=bool(explain))
+    with output.whoever_reads():
+        for renderer, path in reports.items():
+            _write(path, import_module(renderer).render(report))
+        if as_json:
+            output.emit_json(_document(report, compared, standing))
+        elif STDOUT not in reports.values():
+            _print(report, compared, standing, in_full=bool(explain))
+        output.flush()
     if slowest:
         _say_slowest(report)
     raise typer.Exit(report.exit_code)

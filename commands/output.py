@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,15 @@ def emit_json_line(value: Any) -> None:
 def flush() -> None:
     """Hand over what was written, for commands that go on."""
     sys.stdout.flush()
+
+
+@contextmanager
+def whoever_reads() -> Iterator[None]:
+    """Go on when nobody takes the output any more, for commands whose exit code is an answer of its own."""
+    try:
+        yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains as it ends
 
 
 def line(text: str = "", *, one_line: bool = False) -> None:

@@ -262,6 +262,21 @@ def test_a_report_goes_where_a_link_leads_also_to_another_disk(sb: CommandLine, 
     assert link.is_symlink()
 
 
+@pytest.mark.parametrize("option", ["--json", "--strict"])
+def test_the_verdict_holds_when_nobody_reads_the_output(option: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "sb", "harness", "audit", "--only", FAILS, option]
+    with os.fdopen(writing, "wb") as stdout:
+        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (2, b"")
+
+
+def test_settings_of_opentelemetry_do_not_change_the_answer() -> None:
+    settings = {"OTEL_TRACES_SAMPLER": "always_off", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "2"}
+    assert run("--json", "--only", "HA-22", **settings).stdout == run("--json", "--only", "HA-22").stdout
+
+
 def test_installed_tools_that_print_spoil_no_document(tmp_path: Path) -> None:
     (tmp_path / "chatty.py").write_text("def register(registry):\n    print('hello')\n", encoding="utf-8")
     package = tmp_path / "chatty-1.dist-info"

@@ -15,13 +15,15 @@ class Spans:
     def __init__(self) -> None:
         self.provider: Any = None
         try:
-            from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace import SpanLimits, TracerProvider
             from opentelemetry.sdk.trace.export import SimpleSpanProcessor
             from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+            from opentelemetry.sdk.trace.sampling import ALWAYS_ON
         except ImportError:
             return
         self._exporter = InMemorySpanExporter()
-        self.provider = TracerProvider()
+        # Else the environment says which spans there are, and what is cut from them.
+        self.provider = TracerProvider(ALWAYS_ON, span_limits=SpanLimits(*[SpanLimits.UNSET] * 8))
         self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
 
     @property
