@@ -1,11 +1,13 @@
-"""Draw docs/demo.svg, what `sb demo` prints, and docs/console.svg, the console on what it left (`make picture`)."""
+"""Draw the pictures of the documents: what `sb demo` prints, and the console on what it and a coding agent left."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import re
+import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -13,6 +15,8 @@ from rich.text import Text
 from sb.screens.app import ConsoleApp
 from sb.screens.state.records import Records
 
+from evals.agent_session import play_session
+from sb.config import Config
 from sb.demo import SHIPPED, Demo, demo_config, play
 from sb.kernel.log_verification import verify
 from sb.kernel.narrative import log_line
@@ -37,7 +41,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         story = play(Path(folder).resolve())
         draw_story(story)
-        asyncio.run(draw_console(story))
+        asyncio.run(draw_console(demo_config(story.home), "console.svg", ("2", "down")))
+    ada = Path(tempfile.gettempdir()) / "ada"  # its name is in the pictures
+    ada.mkdir()
+    try:
+        config = play_session(ada)
+        asyncio.run(draw_console(config, "agent-session.svg", ("5", "tab")))
+        asyncio.run(draw_console(config, "agent-approval.svg", ("2", "down")))
+    finally:
+        shutil.rmtree(ada)
 
 
 def draw_story(story: Demo) -> None:
@@ -58,15 +70,15 @@ def draw_story(story: Demo) -> None:
     write("demo.svg", console.export_svg(title="sb demo"))
 
 
-async def draw_console(story: Demo) -> None:
-    """The console on what the story left waiting."""
-    records = Records(demo_config(story.home))
+async def draw_console(config: Config, name: str, keys: Sequence[str]) -> None:
+    """The console after these keys."""
+    records = Records(config)
     app = ConsoleApp(records)
     async with app.run_test(size=CONSOLE_SIZE) as pilot:
-        for key in ("2", "down"):
+        for key in keys:
             await pilot.press(key)
             await pilot.pause(1.0)
-        write("console.svg", app.export_screenshot(title="sb console"))
+        write(name, app.export_screenshot(title="sb console"))
     records.close()
 
 

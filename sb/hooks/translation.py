@@ -223,7 +223,12 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
 def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     command = str(call.args["command"])
     verdict = classify(command, cwd=around.cwd, home=around.home, protected=around.protected)
-    args: dict[str, Any] = {"tool": call.tool, "command": command, "cwd": str(around.cwd), "why": verdict.reason}
+    args: dict[str, Any] = {
+        "tool": call.tool,
+        "command": command,
+        "cwd": str(around.cwd),
+        "why": verdict.reason,
+    }
     # What the model says of its command, and how long it may take, make it no other call.
     rest = {name: value for name, value in call.args.items() if name not in _ABOUT_THE_COMMAND}
     if rest:

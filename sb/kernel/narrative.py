@@ -186,7 +186,8 @@ def _way_back(payload: dict[str, Any]) -> str:
     """How it can be undone, or what it undid."""
     if payload.get("reverses"):
         return f", undoing {payload['reverses']}"
-    return f"; sb undo {payload['mutation']}" if payload.get("mutation") else ""
+    offered = payload.get("mutation") and not payload.get("no_way_back")
+    return f"; sb undo {payload['mutation']}" if offered else ""
 
 
 def _refusal_word(event: Event, payload: dict[str, Any]) -> str:

@@ -244,7 +244,8 @@ class MutationStore:
         """
         fields, watched = done.mutation(self._mask)
         mutation_id, body = done.mutation_id, encode(fields)
-        event_id = append({"mutation": mutation_id, "mutation_digest": self._digest(body, watched)})
+        facts: dict[str, Any] = {"mutation": mutation_id, "mutation_digest": self._digest(body, watched)}
+        event_id = append(facts | ({"no_way_back": True} if "no_way_back" in fields else {}))
         row = (event_id, done.subject.call_id, body.decode())
         write.execute("INSERT INTO mutations VALUES (?, ?, 'committed', ?)", row)
         for name, until, watch in watched:
@@ -309,8 +310,9 @@ class MutationStore:
         return [self._ref(row) for row in rows]
 
     def last(self) -> MutationRef:
-        """The newest that was not undone; raises NotFoundError."""
-        sql = f"{_SELECT} WHERE m.state <> 'reversed' ORDER BY m.id DESC LIMIT 1"
+        """The newest that was not undone and has a way back; raises NotFoundError."""
+        undone = "m.state <> 'reversed' AND instr(coalesce(m.ref, ''), '\"no_way_back\":') = 0"
+        sql = f"{_SELECT} WHERE {undone} ORDER BY m.id DESC LIMIT 1"
         rows = self.log.database.query(sql)
         if not rows:
             raise NotFoundError("nothing on record could be undone", "sb undo --list shows what was done")

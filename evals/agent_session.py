@@ -1,0 +1,51 @@
+"""A session of a coding agent, told to the hooks as Claude Code tells it, for the pictures of docs/coding-agents.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sb.config import Config, load_config
+from sb.hooks import claude_code
+from sb.hooks.judging import judge
+
+
+def play_session(folder: Path) -> Config:
+    """An agent edits a shop's settings, runs its tests and wants to delete a folder; returns the home's configuration.
+
+    Args:
+        folder: empty; it becomes the home of a person called ada.
+    """
+    shop = folder / "shop"
+    (shop / ".git").mkdir(parents=True)
+    (folder / ".sb").mkdir(mode=0o700)
+    (shop / "settings.ini").write_text("[shop]\nopen = yes\n", encoding="utf-8")
+    config = load_config(env={"SB_HOME": str(folder / ".sb"), "HOME": str(folder)}, cwd=shop, flags={})
+    for payload in _events(shop):
+        common = {"session_id": "5e3c1f0a", "transcript_path": "/t", "cwd": str(shop)}
+        judge(config, claude_code, claude_code.read({**common, **payload}))
+    return config
+
+
+def _events(shop: Path) -> Iterator[dict[str, Any]]:
+    yield {"hook_event_name": "SessionStart", "source": "startup"}
+    settings = shop / "settings.ini"
+    yield from _made("Read", "1", "[shop]", file_path=str(settings))
+    edit = _call("Edit", "2", file_path=str(settings), old_string="yes", new_string="no")
+    yield {"hook_event_name": "PreToolUse", **edit}
+    settings.write_text("[shop]\nopen = no\n", encoding="utf-8")
+    yield {"hook_event_name": "PostToolUse", **edit, "tool_response": "ok"}
+    yield from _made("Bash", "3", {"stdout": "12 passed"}, command="pytest -q")
+    yield {"hook_event_name": "PreToolUse", **_call("Bash", "4", command="rm -rf build && make")}
+    yield {"hook_event_name": "PreToolUse", **_call("Bash", "5", command="sb approvals approve apr_1")}
+
+
+def _made(tool: str, use_id: str, response: Any, **given: Any) -> Iterator[dict[str, Any]]:
+    call = _call(tool, use_id, **given)
+    yield {"hook_event_name": "PreToolUse", **call}
+    yield {"hook_event_name": "PostToolUse", **call, "tool_response": response}
+
+
+def _call(tool: str, use_id: str, **given: Any) -> dict[str, Any]:
+    return {"tool_name": tool, "tool_use_id": use_id, "tool_input": given}
