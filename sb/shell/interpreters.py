@@ -35,7 +35,29 @@ _CODE: dict[str, tuple[str, str]] = {
 }
 # Modules that are programs of their own when python -m runs them.
 _MODULES = frozenset(
-    "pip twine uv black isort ruff build pytest pre_commit mypy coverage venv virtualenv poetry hatch flit pdm pipx tox nox awscli".split()
+    [
+        "pip",
+        "twine",
+        "uv",
+        "black",
+        "isort",
+        "ruff",
+        "build",
+        "pytest",
+        "pre_commit",
+        "mypy",
+        "coverage",
+        "venv",
+        "virtualenv",
+        "poetry",
+        "hatch",
+        "flit",
+        "pdm",
+        "pipx",
+        "tox",
+        "nox",
+        "awscli",
+    ]
 )
 _OURS_IN_CODE = ("sb.cli", "sb.__main__", "sb.commands", "sb.kernel.approvals", "sb.kernel.authority")
 

@@ -23,7 +23,8 @@ from sb.shell.words import (
     shown,
 )
 
-_MOST_STEPS = 20_000
+_MOST_STEPS = 5000  # commands and words
+_MOST_VALUES = 32
 _TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
 _DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _ASSIGN = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
@@ -91,13 +92,16 @@ class Judge:
         """Commands one after the other."""
         return highest(*(self._node(node, stdin) for node in script))
 
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > _MOST_STEPS:
+            raise Unparsed("it has more commands or words than are looked at")
+
     def _scripts(self, words: Sequence[Word]) -> Finding:
         return highest(*(self.script(script) for word in words for script in word.scripts))
 
     def _node(self, node: Node, stdin: Input) -> Finding:
-        self._steps += 1
-        if self._steps > _MOST_STEPS:
-            raise Unparsed("it has more commands than are looked at")
+        self._count(1)
         if isinstance(node, Pipeline):
             found = QUIET
             for part in node.parts:
@@ -131,10 +135,11 @@ class Judge:
         found = self._scripts(node.words)
         if node.kind == "for" and node.words:
             texts = [text for word in node.words for text in expand(word.text, self.values)]
+            self._count(len(texts))
             for text in texts:
                 self._look(text)
             if node.name:
-                self.values.setdefault(node.name, []).extend(texts[:64])
+                self._set(node.name, texts)
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
             stdin = self._given(redirect, stdin)
@@ -152,6 +157,7 @@ class Judge:
             stdin = self._given(redirect, stdin)
         if not node.words:
             return found
+        self._count(len(node.words))
         first = expand(node.words[0].text, self.values)
         rest = [text for word in node.words[1:] for text in expand(word.text, self.values)]
         if not first and not rest:
@@ -168,12 +174,10 @@ class Judge:
     def assign(self, name: str, text: str) -> Finding:
         """A variable gets a value."""
         values = expand(text, self.values) or [""]
+        self._count(len(values))
         for value in values:
             self._look(value)
-        known = self.values.setdefault(name, [])
-        if known is not self.paths.folders:
-            known.extend(value for value in values if value not in known)
-            del known[64:]
+        self._set(name, values)
         if name in ("SB_HOME", "SB_DB"):
             self.refuse(f"{name}=…: has programs use another home than the one that governs")
         if name in COMMAND_VARIABLES:
@@ -181,6 +185,14 @@ class Judge:
         if name in LOADER_VARIABLES or name.startswith(("DYLD_", "LD_", "GIT_CONFIG_", "BASH_FUNC_")):
             return Finding(NETWORK, f"{name}=: changes which programs or settings are used")
         return QUIET
+
+    def _set(self, name: str, values: Sequence[str]) -> None:
+        """One of the values that a variable may have from here on; of many none is sure."""
+        known = self.values.setdefault(name, [])
+        if known is not self.paths.folders:
+            known.extend(value for value in dict.fromkeys(values) if value not in known)
+            if len(known) > _MOST_VALUES:
+                known[:] = [UNKNOWN]
 
     def _as_command(self, name: str, value: str) -> Finding:
         if not value:
@@ -203,6 +215,7 @@ class Judge:
         found = self._scripts([redirect.target, *([redirect.body] if redirect.body else [])])
         if redirect.operator in ("<<", "<<-", "<<<"):
             return found
+        self._count(1)
         for target in expand(redirect.target.text, self.values):
             self._look(target)
             if target.startswith(("/dev/tcp/", "/dev/udp/")):
@@ -234,15 +247,14 @@ class Judge:
         self.refused = self.refused or why
 
     def _look(self, word: str) -> None:
-        own = self.paths.protects(word)
-        if own:
+        if own := self.paths.protects(word):
             self.refuse(f"{shown(word)}: {own} belongs to SecondBrain: agents neither read nor change it")
 
     def command(self, argv: Sequence[str], stdin: Input = _NOTHING) -> Finding:
         """A program with its arguments, as expanded words."""
         self._depth += 1
-        self._steps += 1
-        if self._depth > 40 or self._steps > _MOST_STEPS:
+        self._count(len(argv))
+        if self._depth > 40:
             raise Unparsed("it is nested too deeply")
         name = argv[0]
         self.programs.append(shown(name))

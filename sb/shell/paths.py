@@ -95,6 +95,7 @@ class Paths:
         self._protected = {name: _folded(name) for name in sorted(both)}
         self._tails = {name: _tail(parts) for name, parts in self._protected.items()}
         self._seen: dict[tuple[str, int], list[str]] = {}
+        self._protects: dict[tuple[str, int], str] = {}
         self._looks = 0
 
     def enter(self, word: str) -> None:
@@ -108,6 +109,8 @@ class Paths:
 
     def places(self, word: str) -> list[str]:
         """The absolute paths that a word may name, by its spelling and with links followed."""
+        if len(word) > _LONGEST_PATH:
+            raise Unparsed("a path in it is too long")
         key = (word, len(self.folders))
         if key not in self._seen:
             self._looks += len(self.folders)
@@ -132,9 +135,13 @@ class Paths:
 
     def protects(self, word: str) -> str:
         """The protected path that a word names or looks into, or ""."""
+        key = (word, len(self.folders) + 100 * self.anywhere)
+        if key not in self._protects:
+            self._protects[key] = self._named(word)
+        return self._protects[key]
+
+    def _named(self, word: str) -> str:
         for piece in _pieces(word):
-            if len(piece) > _LONGEST_PATH:
-                continue
             if is_sure(piece):
                 for place in self.places(piece):
                     parts = _folded(place)
@@ -223,7 +230,7 @@ def _with_links_followed(path: str) -> str:
 
 def _pieces(word: str) -> Iterator[str]:
     """A word, and what of it may be a path: `--db=PATH`, `@PATH`, `-CPATH`, `host:PATH`, `A:B`."""
-    if not word or "\n" in word:
+    if not word or "\n" in word or len(word) > _LONGEST_PATH:
         return
     yield word
     if word[0] == "-" and len(word) > 2 and word[1] != "-":

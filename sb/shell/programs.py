@@ -372,8 +372,37 @@ VALUED["oc"] = VALUED["kubectl"]
 
 # Clients of services whose subcommands tell by their verb that they destroy.
 CLOUDS = frozenset(
-    "aws gcloud az doctl fly flyctl heroku netlify wrangler supabase linode-cli oci ibmcloud firebase bq eksctl render railway cf scw hcloud gh "
-    "glab hub stripe vercel gsutil vault consul".split()
+    [
+        "aws",
+        "gcloud",
+        "az",
+        "doctl",
+        "fly",
+        "flyctl",
+        "heroku",
+        "netlify",
+        "wrangler",
+        "supabase",
+        "linode-cli",
+        "oci",
+        "ibmcloud",
+        "firebase",
+        "bq",
+        "eksctl",
+        "render",
+        "railway",
+        "cf",
+        "scw",
+        "hcloud",
+        "gh",
+        "glab",
+        "hub",
+        "stripe",
+        "vercel",
+        "gsutil",
+        "vault",
+        "consul",
+    ]
 )
 DESTROYING = (
     "delete",
@@ -402,7 +431,7 @@ WRITES: dict[str, str] = {
 }
 
 # Programs whose folders are removed or changed with all that is in them.
-WHOLE_FOLDERS = frozenset("rm mv chmod chown chgrp rsync find shred trash".split())
+WHOLE_FOLDERS = frozenset(["rm", "mv", "chmod", "chown", "chgrp", "rsync", "find", "shred", "trash"])
 
 # Programs that run the command that their arguments are: the class of that at least, the operands before it, options with a value.
 WRAPPERS: dict[str, tuple[str, int, str]] = {
@@ -484,9 +513,11 @@ WRAPPERS: dict[str, tuple[str, int, str]] = {
     "docker run": (
         "N",
         1,
-        "-v --volume -e --env -p --publish -w --workdir --name -u --user --network --net --mount --entrypoint --env-file -h --hostname -m --memory "
-        "--cpus --platform --label -l --add-host --cap-add --cap-drop --device --dns --gpus --ip --link --log-driver --log-opt --pid --ipc "
-        "--restart --security-opt --shm-size --tmpfs --ulimit --volumes-from --cidfile --runtime --pull --stop-signal --expose",
+        (
+            "-v --volume -e --env -p --publish -w --workdir --name -u --user --network --net --mount --entrypoint --env-file -h --hostname -m --memory "
+            "--cpus --platform --label -l --add-host --cap-add --cap-drop --device --dns --gpus --ip --link --log-driver --log-opt --pid --ipc "
+            "--restart --security-opt --shm-size --tmpfs --ulimit --volumes-from --cidfile --runtime --pull --stop-signal --expose"
+        ),
     ),
     "podman exec": ("N", 1, "-e --env -u --user -w --workdir"),
     "kubectl exec": ("N", 1, "-c --container -n --namespace --context --kubeconfig"),
@@ -496,12 +527,76 @@ WRAPPERS: dict[str, tuple[str, int, str]] = {
 }
 # Variables whose value is a command that a program runs, and those that change which programs or code run.
 COMMAND_VARIABLES = frozenset(
-    "GIT_SSH_COMMAND GIT_SSH GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF GIT_ASKPASS GIT_PROXY_COMMAND SSH_ASKPASS PAGER MANPAGER "
-    "EDITOR VISUAL FCEDIT LESSOPEN LESSCLOSE BROWSER PROMPT_COMMAND RSYNC_RSH FZF_DEFAULT_COMMAND GH_PAGER GH_EDITOR GH_BROWSER BAT_PAGER SUDO_ASKPASS "
-    "PS4 CARGO_BUILD_RUSTC_WRAPPER RUSTC_WRAPPER AWS_PAGER PSQL_PAGER".split()
+    [
+        "GIT_SSH_COMMAND",
+        "GIT_SSH",
+        "GIT_PAGER",
+        "GIT_EDITOR",
+        "GIT_SEQUENCE_EDITOR",
+        "GIT_EXTERNAL_DIFF",
+        "GIT_ASKPASS",
+        "GIT_PROXY_COMMAND",
+        "SSH_ASKPASS",
+        "PAGER",
+        "MANPAGER",
+        "EDITOR",
+        "VISUAL",
+        "FCEDIT",
+        "LESSOPEN",
+        "LESSCLOSE",
+        "BROWSER",
+        "PROMPT_COMMAND",
+        "RSYNC_RSH",
+        "FZF_DEFAULT_COMMAND",
+        "GH_PAGER",
+        "GH_EDITOR",
+        "GH_BROWSER",
+        "BAT_PAGER",
+        "SUDO_ASKPASS",
+        "PS4",
+        "CARGO_BUILD_RUSTC_WRAPPER",
+        "RUSTC_WRAPPER",
+        "AWS_PAGER",
+        "PSQL_PAGER",
+    ]
 )
 LOADER_VARIABLES = frozenset(
-    "PATH LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH DYLD_FRAMEWORK_PATH BASH_ENV ENV ZDOTDIR PYTHONSTARTUP PYTHONPATH "
-    "PYTHONHOME NODE_OPTIONS NODE_PATH PERL5OPT PERL5LIB RUBYOPT RUBYLIB GIT_EXEC_PATH GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS "
-    "GIT_TEMPLATE_DIR JAVA_TOOL_OPTIONS _JAVA_OPTIONS GCONV_PATH IFS SHELLOPTS BASHOPTS CDPATH HOME RIPGREP_CONFIG_PATH AWKPATH AWKLIBPATH".split()
+    [
+        "PATH",
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH",
+        "LD_AUDIT",
+        "DYLD_INSERT_LIBRARIES",
+        "DYLD_LIBRARY_PATH",
+        "DYLD_FRAMEWORK_PATH",
+        "BASH_ENV",
+        "ENV",
+        "ZDOTDIR",
+        "PYTHONSTARTUP",
+        "PYTHONPATH",
+        "PYTHONHOME",
+        "NODE_OPTIONS",
+        "NODE_PATH",
+        "PERL5OPT",
+        "PERL5LIB",
+        "RUBYOPT",
+        "RUBYLIB",
+        "GIT_EXEC_PATH",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_PARAMETERS",
+        "GIT_TEMPLATE_DIR",
+        "JAVA_TOOL_OPTIONS",
+        "_JAVA_OPTIONS",
+        "GCONV_PATH",
+        "IFS",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "CDPATH",
+        "HOME",
+        "RIPGREP_CONFIG_PATH",
+        "AWKPATH",
+        "AWKLIBPATH",
+    ]
 )

@@ -21,6 +21,7 @@ from sb.shell.words import (
 )
 
 _DEEPEST = 24
+_MOST_PARTS = 10_000
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)(?:\[[\w@*]{1,60}\])?\+?=", re.ASCII)
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 FORBIDDEN = re.compile(
@@ -66,6 +67,7 @@ class WordReader:
         self.text = text
         self.at = 0
         self.depth = depth
+        self._parts = 0
 
     def script(self, closer: str) -> Script:
         """The commands up to `closer`, which a substitution holds."""
@@ -85,15 +87,27 @@ class WordReader:
         Raises:
             Unparsed: there are too many.
         """
+        self.count()
         self.depth += 1
         if self.depth > _DEEPEST:
             raise Unparsed("it is nested too deeply")
 
     # --- words
 
+    def count(self) -> None:
+        """Count one more part.
+
+        Raises:
+            Unparsed: there are too many.
+        """
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            raise Unparsed("it has more parts than are looked at")
+
     def _word(self, *, may_be_empty: bool = False) -> Word:
         text: list[str] = []
         scripts: list[Script] = []
+        self.count()
         start = self.at
         while self.at < len(self.text):
             found = _ORDINARY.match(self.text, self.at)
@@ -183,6 +197,7 @@ class WordReader:
 
     def _dollar(self, text: list[str], scripts: list[Script], variable: str) -> None:
         """An expansion: of a command, of arithmetic, of a variable; or a string with escapes."""
+        self.count()
         rest = self.text[self.at : self.at + 3]
         if rest[0] == "`":
             scripts.append(self._backticks(in_quotes=variable == VARIABLE))

@@ -80,7 +80,7 @@ def judged(program: str, arguments: Sequence[str]) -> Finding | None:
 
 
 def _destroys(word: str) -> bool:
-    return word.startswith(DESTROYING) and word.split("-")[0] in DESTROYING
+    return word.startswith(DESTROYING) and word.split("-", maxsplit=1)[0] in DESTROYING
 
 
 def _applied(key: str, rule: str, arguments: Sequence[str]) -> Finding:

@@ -31,7 +31,7 @@ def sed(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
             at += 1
         elif word.startswith(("-f", "--file")):
             found = Finding(NETWORK, f"{name} -f: runs a script that is not looked into")
-            at += 0 if word[2:] and "--file" != word else 1
+            at += 0 if word[2:] and word != "--file" else 1
         elif word.startswith("--expression="):
             scripts.append(word.partition("=")[2])
         elif word.startswith(("-i", "-I", "--in-place")):
@@ -125,10 +125,10 @@ def _segment(script: str, at: int, delimiter: str) -> int:
 
 # --- awk
 
-_AWK_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-_AWK_REGEX = re.compile(r"(?:(?<=[(,{;!~&|\n])|^)\s*/(?:[^/\\\n]|\\.)+/")
-_AWK_RUNS = re.compile(r"\bsystem\s*\(|(?<!\|)\|(?!\|)|@load|@include|\|&")
-_AWK_WRITES = re.compile(r"\bprintf?\b[^;}\n]*>")
+_AWK_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)(?:"|\\?\Z|\n)')
+_AWK_REGEX = re.compile(r"(?:(?<=[(,{;!~&|\n])|^)[ \t]*/(?:[^/\\\n]|\\.)+(?:/|\\?\Z|\n)")
+_AWK_RUNS = re.compile(r"\bsystem[ \t]*\(|(?<!\|)\|(?!\|)|@load|@include|\|&")
+_AWK_WRITES = re.compile(r"\bprintf?\b[^;}\n]{0,200}>")
 
 
 def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -170,7 +170,7 @@ def _perhaps_a_command(judge: Judge, text: str) -> Finding:
 
 # --- SQL
 
-_SQL_QUIET = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\"", re.DOTALL)
+_SQL_QUIET = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*(?:\"|\Z)", re.DOTALL)
 _SQL_WORD = re.compile(r"[a-z_]+")
 _SQL_DESTROYS = frozenset(("drop", "truncate", "vacuum_full", "flushall", "program", "purge"))
 _SQL_READS = frozenset(
@@ -247,11 +247,8 @@ def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
 
 def _dot(judge: Judge, name: str, line: str) -> Finding:
     command, _, rest = line.partition(" ")
-    if (
-        ".shell".startswith(command)
-        and len(command) > 2
-        or ".system".startswith(command)
-        and len(command) > 2
+    if (".shell".startswith(command) and len(command) > 2) or (
+        ".system".startswith(command) and len(command) > 2
     ):
         return highest(Finding(NETWORK, f"{name} {command}: runs a command"), judge.line(rest))
     if command in (
@@ -319,8 +316,35 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
 
 
 _REDIS_DESTROYS = frozenset(
-    "flushall flushdb del unlink shutdown debug script eval rename restore migrate swapdb config slaveof replicaof failover xtrim ltrim "
-    "getdel hdel srem zrem spop lrem xdel function acl".split()
+    [
+        "flushall",
+        "flushdb",
+        "del",
+        "unlink",
+        "shutdown",
+        "debug",
+        "script",
+        "eval",
+        "rename",
+        "restore",
+        "migrate",
+        "swapdb",
+        "config",
+        "slaveof",
+        "replicaof",
+        "failover",
+        "xtrim",
+        "ltrim",
+        "getdel",
+        "hdel",
+        "srem",
+        "zrem",
+        "spop",
+        "lrem",
+        "xdel",
+        "function",
+        "acl",
+    ]
 )
 
 

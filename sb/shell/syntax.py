@@ -111,7 +111,9 @@ class Parser(WordReader):
         word = self._peek()
         if word in ("!", "time"):
             self._expect(word)
-            self._blanks()
+            self.count()
+            if self._peek() in ("!", "time"):
+                raise Unparsed(f"{word} stands before {self._peek()}")
             if word == "time" and self._peek() == "-p":
                 self._expect("-p")
             return (
@@ -155,12 +157,14 @@ class Parser(WordReader):
         """What is assigned: a word, nothing, or a list in parentheses."""
         if self._char() != "(":
             return self._word(may_be_empty=True)
+        self.deeper()
         self.at += 1
         scripts: list[Node] = []
         while True:
             self._lines()
             if self._char() == ")":
                 self.at += 1
+                self.depth -= 1
                 return Word(UNKNOWN, (tuple(scripts),) if scripts else ())
             for script in self._word().scripts:
                 scripts += script

@@ -86,6 +86,8 @@ def _with_values(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _braces(text: str) -> list[str]:
     """Brace expansion of the first group that has alternatives, then of the rest; groups nest."""
+    if text.count(OPEN) > _MOST_TEXTS:
+        return [UNKNOWN]
     done: list[str] = []
     waiting = [text]
     while waiting:
