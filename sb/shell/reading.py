@@ -17,6 +17,7 @@ from sb.shell.words import (
     STAR,
     UNKNOWN,
     VARIABLE,
+    compiled,
     shown,
 )
 
@@ -24,25 +25,19 @@ _DEEPEST = 24
 _MOST_PARTS = 10_000
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)(?:\[[\w@*]{1,60}\])?\+?=", re.ASCII)
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-FORBIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
+_FORBIDDEN = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _ORDINARY = re.compile(r"[^ \t\n|&;<>()'\"\\$`*?\[{},]+")
-_IN_QUOTES = re.compile(r"[^\"\\$`]+")
-_IN_BODY = re.compile(r"[^\\$`]+")
-_IN_ARITHMETIC = re.compile(r"[^\"'\\$`()*?\[{},]+")
-_IN_BRACES = re.compile(r"[^\"'\\$`}]+")
-_INVISIBLE = re.compile(
-    "[\u00a0\u00ad\u034f\u115f\u1160\u1680\u180e\u2000-\u200d\u2028\u2029\u202f\u205f-\u2064\u3000\u3164\ufeff\uffa0]"
-)
-_LIKE_AN_OPTION = re.compile("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]+\\w")
+_IN_QUOTES = r"[^\"\\$`]+"
+_IN_BODY = r"[^\\$`]+"
+_IN_ARITHMETIC = r"[^\"'\\$`()*?\[{},]+"
+_IN_BRACES = r"[^\"'\\$`}]+"
+_INVISIBLE = "[\u00a0\u00ad\u034f\u115f\u1160\u1680\u180e\u2000-\u200d\u2028\u2029\u202f\u205f-\u2064\u3000\u3164\ufeff\uffa0]"
+_LIKE_AN_OPTION = "[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]+\\w"
 _SPECIAL = {"{": OPEN, ",": COMMA, "}": CLOSE, "*": STAR, "?": QUESTION, "[": BRACKET}
 _PARAMETERS = tuple("0123456789@*#?$!-")
-_ANSI = re.compile(r"\$'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL)
+_ANSI = r"\$'([^'\\]*(?:\\.[^'\\]*)*)'"
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "?": "?"}
-_ESCAPE = re.compile(
-    r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
-)
+_ESCAPE = r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))"
 _UNSEEN = "\ufffd"
 # Programs whose output is one word that is no option: what of it may follow is the same for every such word.
 _TELLS_A_NAME = frozenset(
@@ -58,6 +53,14 @@ _TELLS_A_NAME = frozenset(
         "git branch --show-current",
     )
 )
+
+
+def forbidden(text: str) -> str:
+    """The first character of a text that no command line has a use for: a control, a direction, half a character."""
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return ""
+    found = compiled(_FORBIDDEN).search(text)
+    return found[0] if found else ""
 
 
 class WordReader:
@@ -113,7 +116,8 @@ class WordReader:
             found = _ORDINARY.match(self.text, self.at)
             if found:
                 if not found[0].isascii() and (
-                    _INVISIBLE.search(found[0]) or (not text and _LIKE_AN_OPTION.match(found[0]))
+                    compiled(_INVISIBLE).search(found[0])
+                    or (not text and compiled(_LIKE_AN_OPTION).match(found[0]))
                 ):
                     raise Unparsed("it has a character that looks like a blank or a dash, or like nothing")
                 text.append(found[0])
@@ -171,7 +175,7 @@ class WordReader:
         """What stands between double quotes, or in a here-document (an empty closer)."""
         text: list[str] = []
         scripts: list[Script] = []
-        run = _IN_QUOTES if closer else _IN_BODY
+        run = compiled(_IN_QUOTES if closer else _IN_BODY)
         escapable = '$`"\\' if closer else "$`\\"
         while self.at < len(self.text):
             found = run.match(self.text, self.at)
@@ -263,9 +267,9 @@ class WordReader:
         default = said.lstrip(":")[1:] if said.lstrip(":")[:1] in ("-", "=", "+") else ""
         text.append(f"{OPEN}{UNKNOWN}{COMMA}{default}{CLOSE}" if default else UNKNOWN)
 
-    def _inside(self, run: re.Pattern[str], text: list[str], scripts: list[Script]) -> None:
+    def _inside(self, pattern: str, text: list[str], scripts: list[Script]) -> None:
         """A piece of what stands in `${…}` or in arithmetic."""
-        found = run.match(self.text, self.at)
+        found = compiled(pattern).match(self.text, self.at)
         if found:
             text.append(found[0])
             self.at = found.end()
@@ -320,11 +324,11 @@ class WordReader:
 
     def _ansi(self) -> str:
         """`$'…'`, with its escapes decoded."""
-        found = _ANSI.match(self.text, self.at)
+        found = compiled(_ANSI, re.DOTALL).match(self.text, self.at)
         if not found:
             raise Unparsed("a quote is not closed")
         self.at = found.end()
-        return _ESCAPE.sub(_escaped, found[1])
+        return compiled(_ESCAPE, re.DOTALL).sub(_escaped, found[1])
 
     # --- characters
 
@@ -373,7 +377,7 @@ def _escaped(match: re.Match[str]) -> str:
         raise Unparsed("it has the control character U+0000")
     if number > 0:
         char = chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else _UNSEEN
-        return char if char in "\n\t" or not FORBIDDEN.match(char) else _UNSEEN
+        return char if char in "\n\t" or not forbidden(char) else _UNSEEN
     if match[5]:
         return _UNSEEN
     return _ESCAPES.get(match[6], _UNSEEN if match[6] in "abeEfrv" else "\\" + match[6])

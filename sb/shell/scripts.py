@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands
-from sb.shell.words import UNKNOWN, is_literal, shown
+from sb.shell.words import UNKNOWN, compiled, is_literal, shown
 
 if TYPE_CHECKING:
     from sb.shell.judging import Input, Judge
@@ -56,8 +56,8 @@ def sed(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     return found if found.rank else Finding(READ, f"{name}: only reads")
 
 
-_SED_ADDRESS = re.compile(r"(?:\d+|[$,+~! \t\n;{}])+")
-_SED_FLAGS = re.compile(r"[gpiIm0-9]*")
+_SED_ADDRESS = r"(?:\d+|[$,+~! \t\n;{}])+"
+_SED_FLAGS = r"[gpiIm0-9]*"
 
 
 def _sed_script(judge: Judge, name: str, script: str) -> Finding:
@@ -65,7 +65,7 @@ def _sed_script(judge: Judge, name: str, script: str) -> Finding:
     at = 0
     unclear = Finding(NETWORK, f"{name}: a script that is not understood may run commands")
     while at < len(script):
-        address = _SED_ADDRESS.match(script, at)
+        address = compiled(_SED_ADDRESS).match(script, at)
         if address:
             at = address.end()
             continue
@@ -79,7 +79,7 @@ def _sed_script(judge: Judge, name: str, script: str) -> Finding:
             at += len(script[at : at + 1]) if script[at : at + 1] in ("I", "M") else 0
         elif char in "sy":
             at = _segment(script, _segment(script, at + 1, script[at : at + 1]), script[at : at + 1])
-            flags = _SED_FLAGS.match(script, at) if at >= 0 else None
+            flags = compiled(_SED_FLAGS).match(script, at) if at >= 0 else None
             if flags:
                 at = flags.end()
                 following = script[at : at + 1]
@@ -125,10 +125,10 @@ def _segment(script: str, at: int, delimiter: str) -> int:
 
 # --- awk
 
-_AWK_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)(?:"|\\?\Z|\n)')
-_AWK_REGEX = re.compile(r"(?:(?<=[(,{;!~&|\n])|^)[ \t]*/(?:[^/\\\n]|\\.)+(?:/|\\?\Z|\n)")
-_AWK_RUNS = re.compile(r"\bsystem[ \t]*\(|(?<!\|)\|(?!\|)|@load|@include|\|&")
-_AWK_WRITES = re.compile(r"\bprintf?\b[^;}\n]{0,200}>")
+_AWK_STRING = r'"((?:[^"\\\n]|\\.)*)(?:"|\\?\Z|\n)'
+_AWK_REGEX = r"(?:(?<=[(,{;!~&|\n])|^)[ \t]*/(?:[^/\\\n]|\\.)+(?:/|\\?\Z|\n)"
+_AWK_RUNS = r"\bsystem[ \t]*\(|(?<!\|)\|(?!\|)|@load|@include|\|&"
+_AWK_WRITES = r"\bprintf?\b[^;}\n]{0,200}>"
 
 
 def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -144,13 +144,13 @@ def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     program = arguments[positions[0]]
     if program.startswith(UNKNOWN):
         return Finding(DESTROY, f"{name}: the program is not known until it runs")
-    bare = _AWK_REGEX.sub(" ", _AWK_STRING.sub('""', program))
+    bare = compiled(_AWK_REGEX).sub(" ", compiled(_AWK_STRING).sub('""', program))
     found = Finding(READ, f"{name}: only reads")
-    if _AWK_WRITES.search(bare):
+    if compiled(_AWK_WRITES).search(bare):
         found = Finding(WRITE, f"{name}: writes files")
-    if _AWK_RUNS.search(bare):
+    if compiled(_AWK_RUNS).search(bare):
         found = highest(found, Finding(NETWORK, f"{name}: runs commands"))
-        for string in _AWK_STRING.findall(program)[:32]:
+        for string in compiled(_AWK_STRING).findall(program)[:32]:
             found = highest(found, _perhaps_a_command(judge, string))
     return found
 
@@ -170,8 +170,8 @@ def _perhaps_a_command(judge: Judge, text: str) -> Finding:
 
 # --- SQL
 
-_SQL_QUIET = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*(?:\"|\Z)", re.DOTALL)
-_SQL_WORD = re.compile(r"[a-z_]+")
+_SQL_QUIET = r"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*(?:\"|\Z)"
+_SQL_WORD = r"[a-z_]+"
 _SQL_DESTROYS = frozenset(("drop", "truncate", "vacuum_full", "flushall", "program", "purge"))
 _SQL_READS = frozenset(
     ("select", "explain", "show", "describe", "desc", "pragma", "values", "with", "table", "analyze")
@@ -203,8 +203,8 @@ def sql(text: str, name: str, floor: Finding) -> Finding:
     if not is_literal(text) and text.startswith(UNKNOWN):
         return Finding(DESTROY, f"{name}: the statements are not known until they run")
     found = floor
-    for statement in _SQL_QUIET.sub(" ", text.lower()).split(";"):
-        words = _SQL_WORD.findall(statement)
+    for statement in compiled(_SQL_QUIET, re.DOTALL).sub(" ", text.lower()).split(";"):
+        words = compiled(_SQL_WORD).findall(statement)
         known = set(words)
         if hits := known & _SQL_DESTROYS:
             return Finding(DESTROY, f"{name} {min(hits).upper()}: destroys data")
@@ -283,7 +283,7 @@ _STATEMENT_OPTIONS = {
     "sqlcmd": ("-Q", "-q"),
     "bq": (),
 }
-_MONGO_DESTROYS = re.compile(
+_MONGO_DESTROYS = (
     r"\b(dropDatabase|drop|deleteMany|remove|deleteOne|dropIndexes|dropCollection|shutdownServer)\s*\("
 )
 
@@ -304,7 +304,7 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
                 texts.append(word[len(option) :].removeprefix("="))
     for text in texts:
         if name.startswith("mongo"):
-            hit = _MONGO_DESTROYS.search(text)
+            hit = compiled(_MONGO_DESTROYS).search(text)
             found = highest(found, Finding(DESTROY, f"{name} {hit[1]}: destroys data") if hit else found)
             continue
         found = highest(found, sql(text, name, floor))

@@ -9,13 +9,13 @@ import re
 from typing import NamedTuple
 
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
-from sb.shell.reading import ASSIGNED, FORBIDDEN, NAME, WordReader
-from sb.shell.words import BRACKET, CLOSE, COMMA, OPEN, QUESTION, STAR, UNKNOWN, shown
+from sb.shell.reading import ASSIGNED, NAME, WordReader, forbidden
+from sb.shell.words import BRACKET, CLOSE, COMMA, OPEN, QUESTION, STAR, UNKNOWN, compiled, shown
 
 # What bash -c takes on Linux in one argument; what is longer could not be run.
 LONGEST = 128 * 1024
 _REDIRECT = re.compile(r"(?:\d+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|&>>|&>", re.ASCII)
-_COPROCESS = re.compile(r"([A-Za-z_]\w*)[ \t]+[{(]", re.ASCII)
+_COPROCESS = r"([A-Za-z_]\w*)[ \t]+[{(]"
 _CLOSERS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}"))
 _RESERVED = re.compile(r"(?:[a-z!{}\[\]-]|\\\n){1,64}(?![^ \t\n|&;<>()])")
 _RAW = str.maketrans({OPEN: "{", COMMA: ",", CLOSE: "}", STAR: "*", QUESTION: "?", BRACKET: "["})
@@ -32,9 +32,8 @@ def parse(text: str, depth: int = 0) -> Script:
     """
     if len(text) > LONGEST:
         raise Unparsed(f"it is longer than {LONGEST // 1024} KiB")
-    forbidden = FORBIDDEN.search(text)
-    if forbidden:
-        raise Unparsed(f"it has the control character U+{ord(forbidden[0]):04X}")
+    if char := forbidden(text):
+        raise Unparsed(f"it has the control character U+{ord(char):04X}")
     parser = Parser(text, depth)
     script = parser.script("")
     if parser.at < len(text):
@@ -314,7 +313,7 @@ class Parser(WordReader):
     def _coprocess(self, word: str) -> Node:
         self._expect("coproc")
         self._blanks()
-        name = _COPROCESS.match(self.text, self.at)
+        name = compiled(_COPROCESS, re.ASCII).match(self.text, self.at)
         if name:
             self.at = name.end(1)
         return Compound("coproc", "", (), (self._command(),), ())

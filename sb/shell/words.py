@@ -6,6 +6,7 @@ command line that is parsed holds any); what was quoted stays as it was written.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Mapping, Sequence
@@ -24,25 +25,31 @@ _BLANK = "\x11"  # where an unquoted variable's value is split
 _SHOWN = str.maketrans(
     {OPEN: "{", COMMA: ",", CLOSE: "}", STAR: "*", QUESTION: "?", BRACKET: "[", UNKNOWN: "…", OPERAND: "…"}
 )
-_MARKED_VARIABLE = re.compile(f"([{VARIABLE}{SPLIT_VARIABLE}])([^{END_VARIABLE}]*){END_VARIABLE}")
-_NOT_LITERAL = re.compile(f"[{STAR}{QUESTION}{BRACKET}{UNKNOWN}{OPERAND}{VARIABLE}{SPLIT_VARIABLE}]")
-_UNSURE = re.compile(f"[{UNKNOWN}{OPERAND}{VARIABLE}{SPLIT_VARIABLE}]")
+_MARKED_VARIABLE = f"([{VARIABLE}{SPLIT_VARIABLE}])([^{END_VARIABLE}]*){END_VARIABLE}"
 _MOST_TEXTS = 64
+
+
+@functools.cache
+def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """A pattern, compiled when it is first used: most lines need few of them, and each costs a part of a millisecond."""
+    return re.compile(pattern, flags)
 
 
 def is_literal(text: str) -> bool:
     """Whether an expanded word is that text and nothing else."""
-    return not _NOT_LITERAL.search(text)
+    return is_sure(text) and STAR not in text and QUESTION not in text and BRACKET not in text
 
 
 def is_sure(text: str) -> bool:
     """Whether an expanded word is known but for what a pattern in it matches."""
-    return not _UNSURE.search(text)
+    return UNKNOWN not in text and OPERAND not in text and VARIABLE not in text and SPLIT_VARIABLE not in text
 
 
 def shown(text: str, most: int = 60) -> str:
     """A word or a part of it, as a person may read it, on one line."""
-    text = _MARKED_VARIABLE.sub(r"$\2", text).translate(_SHOWN)
+    if VARIABLE in text or SPLIT_VARIABLE in text:
+        text = compiled(_MARKED_VARIABLE).sub(r"$\2", text)
+    text = text.translate(_SHOWN)
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
@@ -70,7 +77,7 @@ _INACTIVE = str.maketrans({OPEN: "{", COMMA: ",", CLOSE: "}"})
 def _with_values(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
     pieces: list[Sequence[str]] = []
     end, count = 0, 1
-    for match in _MARKED_VARIABLE.finditer(text):
+    for match in compiled(_MARKED_VARIABLE).finditer(text):
         pieces.append((text[end : match.start()],))
         end = match.end()
         known = values.get(match[2]) or (UNKNOWN,)
