@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.programs import RULES, VALUED
+from sb.shell.arguments import VALUED
+from sb.shell.programs import RULES
 from sb.shell.rules import DESTROY, NETWORK, QUIET, WRITE, Finding, highest, judged, operands
 from sb.shell.words import is_literal, shown
 

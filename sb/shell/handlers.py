@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from sb.shell.arguments import WRAPPERS
 from sb.shell.git import git
 from sb.shell.interpreters import eval_, interpreter, shell, source
-from sb.shell.programs import WRAPPERS
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged, operands
 from sb.shell.scripts import awk, database, redis, sed, sqlite
 from sb.shell.words import is_literal, shown

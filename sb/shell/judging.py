@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from sb.shell.arguments import COMMAND_VARIABLES, LOADER_VARIABLES, WHOLE_FOLDERS, WRITES
 from sb.shell.handlers import HANDLERS
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.paths import Paths
-from sb.shell.programs import COMMAND_VARIABLES, LOADER_VARIABLES, WHOLE_FOLDERS, WRITES
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged, operands
 from sb.shell.syntax import parse
 from sb.shell.words import (

@@ -6,6 +6,7 @@ applies when one of its words does:
 
 - `-f`: that letter in a group of short options; `--force`: that option or a beginning of it; `-delete`: that option, of one dash
 - `^+`: an argument that begins with what follows; `=/x`: an argument that is what follows
+- `#2`: at least so many arguments that are no options
 - `?`: an argument that is not known until the line runs, or is a pattern
 
 A key of several words is a program with its subcommand; the longest one that fits is taken.
@@ -14,7 +15,8 @@ A key of several words is a program with its subcommand; the longest one that fi
 from __future__ import annotations
 
 
-def _each(rule: str, names: str) -> dict[str, str]:
+def each(rule: str, names: str) -> dict[str, str]:
+    """One rule for several names; a dot joins a program and its subcommand."""
     return {name.replace(".", " "): rule for name in names.split()}
 
 
@@ -27,24 +29,29 @@ _REWRITES = "D rewrites commits"
 
 RULES: dict[str, str] = {
     # --- only reading
-    **_each(
+    **each(
         "R only reads",
-        "ls dir vdir cat tac head tail nl od hexdump strings wc cut paste join comm cmp diff diff3 sdiff colordiff grep egrep "
-        "fgrep zgrep zcat bzcat xzcat look tr rev fold fmt column expand unexpand pr tsort seq factor expr echo printf true "
-        "false : pwd dirname basename realpath readlink stat du df ps pgrep pidof uptime free vmstat iostat lscpu lsblk lsusb "
-        "lspci lsof uname arch nproc id groups whoami who w users last tty locale getconf getent which whereis type hash help "
-        "cal jq md5sum sha1sum sha224sum sha256sum sha384sum sha512sum shasum md5 cksum sum b2sum test [ sleep wait jobs "
-        "tree bat exa eza lsd cloc tokei scc ag ack sw_vers vm_stat printenv times ulimit umask shift return break continue "
-        "exit logout let getopts readarray mapfile read local declare typeset export readonly unset set shopt dirs hostname "
-        "infocmp tput clear nm objdump readelf size ldd otool xxd base64 base32 uuencode yes top htop compgen suspend disown fg bg "
-        "tomlq yq xmllint numfmt shuf pathchk sysctl mount findmnt namei lsattr getfacl bind caller rg fd fdfind date "
-        "file uniq sort less more tldr ipcs nvidia-smi enable history fc complete compopt cd pushd popd chdir journalctl dmesg "
-        "",
+        "ls dir vdir cat tac head tail nl od hexdump strings wc cut paste join comm cmp diff "
+        "diff3 sdiff colordiff grep egrep fgrep zgrep zcat bzcat xzcat look tr rev fold fmt "
+        "column expand unexpand pr tsort seq factor expr echo printf true false : pwd dirname "
+        "basename realpath readlink stat du df ps pgrep pidof uptime free vmstat iostat lscpu "
+        "lsblk lsusb lspci lsof uname arch nproc id groups whoami who w users last tty locale "
+        "getconf getent which whereis type hash help cal jq md5sum sha1sum sha224sum sha256sum "
+        "sha384sum sha512sum shasum md5 cksum sum b2sum test [ sleep wait jobs tree bat exa eza "
+        "lsd cloc tokei scc ag ack sw_vers vm_stat printenv times ulimit umask shift return "
+        "break continue exit logout let getopts readarray mapfile read local declare typeset "
+        "export readonly unset set shopt dirs hostname infocmp tput clear nm objdump readelf "
+        "size ldd otool xxd base64 base32 uuencode yes top htop compgen suspend disown fg bg "
+        "tomlq yq xmllint numfmt shuf pathchk sysctl mount findmnt namei lsattr getfacl bind "
+        "caller rg fd fdfind date file uniq sort less more tldr ipcs nvidia-smi enable history "
+        "fc complete compopt cd pushd popd chdir journalctl dmesg ",
     ),
     "sort": "R only reads | W -o --output: writes a file | N --compress-program: runs a program",
     "tree": "R only reads | W -o: writes a file",
+    "shuf": "R only reads | W -o --output: writes a file",
+    "uniq": "R only reads | W #2: writes a file",
     "file": "R only reads | W -C --compile: writes a file",
-    "xxd": "R only reads | W -r: writes a file",
+    "xxd": "R only reads | W -r #2: writes a file",
     "yq": "R only reads | W -i --inplace: changes a file",
     "xmllint": "R only reads | W --output: writes a file",
     "date": "R only reads | D -s --set: sets the clock",
@@ -65,27 +72,36 @@ RULES: dict[str, str] = {
     "complete": "R only reads | N -C -F: runs a program",
     "bind": "R only reads | N -x -f: runs a program",
     # --- changing files here
-    **_each("W makes files or folders", "mkdir touch mktemp mkfifo install ln link split csplit"),
-    **_each("W copies or moves files, over what is there", "cp mv rename mmv ditto"),
-    **_each(
+    **each("W makes files or folders", "mkdir touch mktemp mkfifo install ln link split csplit"),
+    **each("W copies or moves files, over what is there", "cp mv rename mmv ditto"),
+    **each(
         "W changes files",
-        "patch truncate gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress uncompress zip unzip 7z cpio ar ranlib strip "
-        "dos2unix unix2dos iconv indent black isort gofmt rustfmt clang-format shfmt autopep8 yapf taplo stylua "
-        "convert magick ffmpeg pandoc optipng jpegoptim xdg-mime ctags etags setfattr chattr setfacl pigz jar "
-        "chmod chgrp chown xattr sponge ssh-keygen openssl gpg",
+        "patch truncate gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress uncompress "
+        "zip unzip 7z cpio ar ranlib strip dos2unix unix2dos iconv indent black isort gofmt "
+        "rustfmt clang-format shfmt autopep8 yapf taplo stylua convert magick ffmpeg pandoc "
+        "optipng jpegoptim xdg-mime ctags etags setfattr chattr setfacl pigz jar chmod chgrp "
+        "chown xattr sponge ssh-keygen openssl gpg",
     ),
     "tee": "W writes what it reads to files",
-    "rm": "W removes files | D -r -R -d --recursive --dir: deletes a folder and what is in it "
-    "| D --no-preserve-root: deletes everything | D ?: deletes what is not known until it runs",
+    "rm": (
+        "W removes files | D -r -R -d --recursive --dir: deletes a folder and what is in it | D "
+        "--no-preserve-root: deletes everything | D ?: deletes what is not known until it runs"
+    ),
     "rmdir": "W removes an empty folder",
     "unlink": "W removes a file | D ?: deletes what is not known until it runs",
     "trash": "W moves files into the trash",
-    "tar": "W packs or unpacks files | R! -t --list =tf =tvf =tzf =tzvf =tjf =tJf =tvzf: lists what is packed | N --to-command --checkpoint-action --use-compress-program -I --rsh-command --info-script "
-    "--new-volume-script -F: runs a program | D --remove-files --recursive-unlink --unlink-first: deletes files",
+    "tar": (
+        "W packs or unpacks files | R! -t --list =tf =tvf =tzf =tzvf =tjf =tJf =tvzf: lists what "
+        "is packed | N --to-command --checkpoint-action --use-compress-program -I --rsh-command "
+        "--info-script --new-volume-script -F: runs a program | D --remove-files "
+        "--recursive-unlink --unlink-first: deletes files"
+    ),
     "unzip": "W unpacks files | R! -l -v -t -Z: lists what is packed",
     "zip": "W packs files | D -m --move: deletes what it has packed | N -T -TT: runs a program",
-    "chmod": "W changes who may do what with files | D -R --recursive: changes the rights of a whole folder "
-    "| D --reference=: changes rights",
+    "chmod": (
+        "W changes who may do what with files | D -R --recursive: changes the rights of a whole "
+        "folder | D --reference=: changes rights"
+    ),
     "chown": "W changes whose files they are | D -R --recursive: changes the owner of a whole folder",
     "chgrp": "W changes whose files they are | D -R --recursive: changes the group of a whole folder",
     "mv": "W moves files, over what is there",
@@ -93,7 +109,10 @@ RULES: dict[str, str] = {
     "ruff format": "W formats files",
     "prettier": "W formats files",
     "openssl": "N computes, or talks to a server",
-    "gpg": "N runs a program that keeps keys | D --delete-keys --delete-secret-keys --delete-secret-and-public-key: deletes keys",
+    "gpg": (
+        "N runs a program that keeps keys | D --delete-keys --delete-secret-keys "
+        "--delete-secret-and-public-key: deletes keys"
+    ),
     "ssh-keygen": "W makes keys | D -R -f: changes or overwrites keys",
     "kill": "W ends processes | D -1 =0 =-1: ends processes that are not named one by one",
     "alias": "N gives a name another meaning",
@@ -103,15 +122,16 @@ RULES: dict[str, str] = {
     "shred": "D destroys what files hold",
     "srm": "D destroys what files hold",
     "wipefs": "D erases a file system",
-    **_each(
+    **each(
         "D makes or changes file systems and disks",
-        "mkfs mke2fs mkswap fdisk sfdisk gdisk parted cfdisk diskutil hdiutil lvremove "
-        "vgremove pvremove cryptsetup zpool zfs btrfs tune2fs resize2fs fsck losetup umount swapoff swapon debugfs xfs_repair mdadm",
+        "mkfs mke2fs mkswap fdisk sfdisk gdisk parted cfdisk diskutil hdiutil lvremove vgremove "
+        "pvremove cryptsetup zpool zfs btrfs tune2fs resize2fs fsck losetup umount swapoff "
+        "swapon debugfs xfs_repair mdadm",
     ),
-    **_each("D deletes folders and what is in them", "rimraf del-cli trash-empty"),
-    **_each("D ends every process of that name", "killall pkill xkill killall5"),
-    **_each("D stops the machine", "shutdown reboot halt poweroff init telinit"),
-    **_each(
+    **each("D deletes folders and what is in them", "rimraf del-cli trash-empty"),
+    **each("D ends every process of that name", "killall pkill xkill killall5"),
+    **each("D stops the machine", "shutdown reboot halt poweroff init telinit"),
+    **each(
         "D changes services of the machine", "systemctl service launchctl rc-service chkconfig initctl sv"
     ),
     "systemctl status": "R only reads",
@@ -121,15 +141,15 @@ RULES: dict[str, str] = {
     "systemctl cat": "R only reads",
     "launchctl list": "R only reads",
     "service --status-all": "R only reads",
-    **_each(
+    **each(
         "D changes users or their rights",
-        "useradd userdel usermod groupadd groupdel groupmod passwd chpasswd adduser deluser visudo vipw "
-        "chsh chfn dscl gpasswd newgrp sg",
+        "useradd userdel usermod groupadd groupdel groupmod passwd chpasswd adduser deluser "
+        "visudo vipw chsh chfn dscl gpasswd newgrp sg",
     ),
-    **_each(
+    **each(
         "D changes the machine's network or kernel",
-        "iptables ip6tables nft ufw firewall-cmd modprobe insmod rmmod route ifconfig "
-        "pfctl setenforce kexec grub-install update-grub bcdedit networksetup scutil nvram csrutil",
+        "iptables ip6tables nft ufw firewall-cmd modprobe insmod rmmod route ifconfig pfctl "
+        "setenforce kexec grub-install update-grub bcdedit networksetup scutil nvram csrutil",
     ),
     "ifconfig": "R only reads | D =up =down =add =delete: changes the network",
     "ip": "R only reads | D =add =del =delete =flush =set =change =replace: changes the network",
@@ -138,13 +158,15 @@ RULES: dict[str, str] = {
     "batch": "D has a command run later",
     # --- git
     "git": "N runs a git command that is not known: an alias or a program",
-    **_each(
+    **each(
         "R only reads",
-        "git.status git.log git.show git.diff git.blame git.annotate git.shortlog git.describe git.rev-parse git.rev-list git.ls-files "
-        "git.ls-tree git.cat-file git.grep git.whatchanged git.name-rev git.merge-base git.for-each-ref git.show-ref git.version "
-        "git.help git.count-objects git.var git.check-ignore git.check-attr git.check-ref-format git.diff-tree git.diff-index "
-        "git.diff-files git.cherry git.range-diff git.verify-commit git.verify-tag git.fsck git.archive "
-        "git.merge-tree git.patch-id git.show-branch git.stripspace git.get-tar-commit-id git.column git.hash-object git.bugreport",
+        "git.status git.log git.show git.diff git.blame git.annotate git.shortlog git.describe "
+        "git.rev-parse git.rev-list git.ls-files git.ls-tree git.cat-file git.grep "
+        "git.whatchanged git.name-rev git.merge-base git.for-each-ref git.show-ref git.version "
+        "git.help git.count-objects git.var git.check-ignore git.check-attr git.check-ref-format "
+        "git.diff-tree git.diff-index git.diff-files git.cherry git.range-diff git.verify-commit "
+        "git.verify-tag git.fsck git.archive git.merge-tree git.patch-id git.show-branch "
+        "git.stripspace git.get-tar-commit-id git.column git.hash-object git.bugreport",
     ),
     "git log": "R only reads | W --output: writes a file",
     "git show": "R only reads | W --output: writes a file",
@@ -153,31 +175,57 @@ RULES: dict[str, str] = {
     "git grep": "R only reads | N -O --open-files-in-pager: runs a program",
     "git hash-object": "R only reads | W -w: writes an object",
     "git ls-remote": "N asks another host",
-    **_each(
+    **each(
         "W changes the repository",
-        "git.add git.commit git.init git.mv git.merge git.cherry-pick git.revert git.apply git.am git.stage git.notes git.bundle "
-        "git.format-patch git.sparse-checkout git.pack-refs git.repack git.update-index git.read-tree git.write-tree git.commit-tree "
-        "git.commit-graph git.mktag git.rerere git.maintenance git.mailinfo git.interpret-trailers git.request-pull git.replace",
+        "git.add git.commit git.init git.mv git.merge git.cherry-pick git.revert git.apply "
+        "git.am git.stage git.notes git.bundle git.format-patch git.sparse-checkout "
+        "git.pack-refs git.repack git.update-index git.read-tree git.write-tree git.commit-tree "
+        "git.commit-graph git.mktag git.rerere git.maintenance git.mailinfo "
+        "git.interpret-trailers git.request-pull git.replace",
     ),
     "git add": "W stages changes",
     "git commit": "W makes a commit",
-    "git branch": "R lists branches | W ^ -m -c --move --copy -u --set-upstream-to --unset-upstream -d --delete: changes branches "
-    "| D -D -f -M -C --force: deletes or moves a branch whatever it holds",
-    "git tag": "R lists tags | W ^ -a -s -m -u --annotate: makes a tag | D -d -f --delete --force: deletes or moves a tag",
-    "git remote": "R lists other repositories | W =add =remove =rm =rename =set-url =set-head =set-branches =prune: changes the list of other "
-    "repositories | N =update =show: asks another host",
-    "git config": "W changes settings | R! --get --get-all --get-regexp --list -l =get =list: reads settings | W --global --system: changes settings of all projects",
-    "git checkout": "W changes to another branch | D -f -B --force --ours --theirs -p --patch --pathspec-from-file =--: throws away work that is not committed",
-    "git switch": "W changes to another branch | D -f -C --force --discard-changes --force-create: throws away work that is not committed",
+    "git branch": (
+        "R lists branches | W ^ -m -c --move --copy -u --set-upstream-to --unset-upstream -d "
+        "--delete: changes branches | D -D -f -M -C --force: deletes or moves a branch whatever "
+        "it holds"
+    ),
+    "git tag": (
+        "R lists tags | W ^ -a -s -m -u --annotate: makes a tag | D -d -f --delete --force: "
+        "deletes or moves a tag"
+    ),
+    "git remote": (
+        "R lists other repositories | W =add =remove =rm =rename =set-url =set-head "
+        "=set-branches =prune: changes the list of other repositories | N =update =show: asks "
+        "another host"
+    ),
+    "git config": (
+        "W changes settings | R! --get --get-all --get-regexp --list -l =get =list: reads "
+        "settings | W --global --system: changes settings of all projects"
+    ),
+    "git checkout": (
+        "W changes to another branch | D -f -B --force --ours --theirs -p --patch "
+        "--pathspec-from-file =--: throws away work that is not committed"
+    ),
+    "git switch": (
+        "W changes to another branch | D -f -C --force --discard-changes --force-create: throws "
+        "away work that is not committed"
+    ),
     "git restore": _UNDOES,
-    "git reset": "W moves the branch, and leaves the files | D --hard --merge --keep ?: throws away work that is not committed",
+    "git reset": (
+        "W moves the branch, and leaves the files | D --hard --merge --keep ?: throws away work "
+        "that is not committed"
+    ),
     "git clean": "D deletes files that git does not know | R! -n --dry-run: says what it would delete",
     "git stash": "W puts changes aside",
     "git stash list": "R only reads",
     "git stash show": "R only reads",
     "git stash drop": "D throws away changes that were put aside",
     "git stash clear": "D throws away changes that were put aside",
-    "git rm": "W removes files that are committed | D -f -r --force: deletes files, committed or not | W! --cached: leaves the files",
+    "git rm": (
+        "W removes files that are committed | D -f -r --force: deletes files, committed or not | "
+        "W! --cached: leaves the files"
+    ),
     "git rebase": _REWRITES + " | W! --continue --quit --show-current-patch --edit-todo: goes on",
     "git filter-branch": _REWRITES,
     "git filter-repo": _REWRITES,
@@ -191,150 +239,185 @@ RULES: dict[str, str] = {
     "git symbolic-ref": "R only reads | W ^refs -d --delete: changes what a name stands for",
     "git worktree": "W adds a working folder",
     "git worktree list": "R only reads",
-    "git worktree remove": "W removes a working folder without changes | D -f --force: deletes a working folder and its changes",
+    "git worktree remove": (
+        "W removes a working folder without changes | D -f --force: deletes a working folder and its changes"
+    ),
     "git submodule": "N fetches other repositories",
     "git submodule status": "R only reads",
     "git submodule deinit": "D deletes a submodule's files",
-    "git push": "N sends commits | D -f --force --force-with-lease --force-if-includes --mirror --prune -d --delete ^+ ^: : overwrites or deletes "
-    "what others have",
-    **_each(
+    "git push": (
+        "N sends commits | D -f --force --force-with-lease --force-if-includes --mirror --prune "
+        "-d --delete ^+ ^: : overwrites or deletes what others have"
+    ),
+    **each(
         "N talks to another repository",
-        "git.fetch git.pull git.clone git.remote-https git.svn git.p4 git.lfs git.send-email git.daemon "
-        "git.send-pack git.fetch-pack git.imap-send git.difftool git.mergetool git.bisect git.instaweb git.gui git.citool git.hook",
+        "git.fetch git.pull git.clone git.remote-https git.svn git.p4 git.lfs git.send-email "
+        "git.daemon git.send-pack git.fetch-pack git.imap-send git.difftool git.mergetool "
+        "git.bisect git.instaweb git.gui git.citool git.hook",
     ),
     "git pull": "N fetches and merges | D -f --force: overwrites what is here",
     "git bisect": "N goes through commits",
     # --- packages
-    **_each(
+    **each(
         _INSTALLS,
-        "pip pip3 pipx uv uvx npm npx yarn pnpm pnpx bun bunx corepack poetry pdm hatch pipenv rye conda mamba micromamba gem "
-        "bundle bundler cargo rustup go brew port nix nix-env nix-shell apt apt-get aptitude dpkg dnf yum rpm zypper pacman apk snap flatpak composer "
-        "mix hex cabal stack opam luarocks cpan cpanm nuget dotnet mvn gradle sbt lein deno nvm pyenv rbenv asdf mise volta choco winget "
-        "scoop pkg easy_install tox nox virtualenv",
+        "pip pip3 pipx uv uvx npm npx yarn pnpm pnpx bun bunx corepack poetry pdm hatch pipenv "
+        "rye conda mamba micromamba gem bundle bundler cargo rustup go brew port nix nix-env "
+        "nix-shell apt apt-get aptitude dpkg dnf yum rpm zypper pacman apk snap flatpak composer "
+        "mix hex cabal stack opam luarocks cpan cpanm nuget dotnet mvn gradle sbt lein deno nvm "
+        "pyenv rbenv asdf mise volta choco winget scoop pkg easy_install tox nox virtualenv",
     ),
-    **_each(
+    **each(
         "R only reads",
-        "pip.list pip.show pip.freeze pip.check pip.--version pip.-V pip.help pip3.list pip3.show pip3.freeze pip3.check "
-        "pip3.--version uv.pip.list uv.pip.show uv.pip.freeze uv.tree uv.--version uv.version npm.ls npm.list npm.--version npm.-v npm.root npm.prefix npm.bin "
-        "yarn.list yarn.--version yarn.-v yarn.why pnpm.ls pnpm.list pnpm.--version pnpm.why cargo.--version cargo.-V cargo.version "
-        "go.version go.env go.doc go.help rustup.show gem.list gem.--version brew.list brew.--version brew.--prefix "
-        "conda.list conda.--version conda.info apt.list apt.show apt-cache.search dpkg.-l dpkg.-L dpkg.-s rpm.-q rpm.-qa pacman.-Q "
-        "poetry.show poetry.--version dotnet.--version pipx.list conda.env.list npm.config.list npm.config.get npm.why npm.help",
+        "pip.list pip.show pip.freeze pip.check pip.--version pip.-V pip.help pip3.list "
+        "pip3.show pip3.freeze pip3.check pip3.--version uv.pip.list uv.pip.show uv.pip.freeze "
+        "uv.tree uv.--version uv.version npm.ls npm.list npm.--version npm.-v npm.root "
+        "npm.prefix npm.bin yarn.list yarn.--version yarn.-v yarn.why pnpm.ls pnpm.list "
+        "pnpm.--version pnpm.why cargo.--version cargo.-V cargo.version go.version go.env go.doc "
+        "go.help rustup.show gem.list gem.--version brew.list brew.--version brew.--prefix "
+        "conda.list conda.--version conda.info apt.list apt.show apt-cache.search dpkg.-l "
+        "dpkg.-L dpkg.-s rpm.-q rpm.-qa pacman.-Q poetry.show poetry.--version dotnet.--version "
+        "pipx.list conda.env.list npm.config.list npm.config.get npm.why npm.help",
     ),
     "apt-cache": "R only reads",
     "dpkg-query": "R only reads",
     "go env": "R only reads | W -w -u: changes Go's settings",
-    **_each(
+    **each(
         "W changes files",
-        "go.fmt cargo.fmt npm.uninstall brew.uninstall pip.uninstall pip3.uninstall uv.pip.uninstall uv.venv uv.init cargo.init cargo.new "
-        "go.mod.init go.mod.edit cargo.clean go.clean uv.cache.clean pip.cache.purge",
+        "go.fmt cargo.fmt npm.uninstall brew.uninstall pip.uninstall pip3.uninstall "
+        "uv.pip.uninstall uv.venv uv.init cargo.init cargo.new go.mod.init go.mod.edit "
+        "cargo.clean go.clean uv.cache.clean pip.cache.purge",
     ),
     "virtualenv": "W makes an environment",
-    **_each(
+    **each(
         _PUBLISHES,
-        "npm.publish npm.unpublish npm.deprecate npm.dist-tag npm.owner npm.access yarn.publish yarn.npm.publish pnpm.publish bun.publish "
-        "cargo.publish cargo.yank cargo.owner uv.publish poetry.publish pdm.publish hatch.publish flit.publish rye.publish gem.push gem.yank twine "
-        "twine.upload docker.push podman.push mix.hex.publish dotnet.nuget.push nuget.push conda.build.upload anaconda.upload "
-        "vsce.publish ovsx.publish deno.publish jsr.publish wrangler.deploy wrangler.publish firebase.deploy fly.deploy flyctl.deploy netlify.deploy "
-        "vercel.deploy gh.release.create gh.release.upload gh.gist.create lerna.publish changeset.publish semantic-release "
-        "np release-it goreleaser surge gh-pages ",
+        "npm.publish npm.unpublish npm.deprecate npm.dist-tag npm.owner npm.access yarn.publish "
+        "yarn.npm.publish pnpm.publish bun.publish cargo.publish cargo.yank cargo.owner "
+        "uv.publish poetry.publish pdm.publish hatch.publish flit.publish rye.publish gem.push "
+        "gem.yank twine twine.upload docker.push podman.push mix.hex.publish dotnet.nuget.push "
+        "nuget.push conda.build.upload anaconda.upload vsce.publish ovsx.publish deno.publish "
+        "jsr.publish wrangler.deploy wrangler.publish firebase.deploy fly.deploy flyctl.deploy "
+        "netlify.deploy vercel.deploy gh.release.create gh.release.upload gh.gist.create "
+        "lerna.publish changeset.publish semantic-release np release-it goreleaser surge "
+        "gh-pages ",
     ),
     "twine check": "R only reads",
     "vercel": "N talks to a service | D --prod: publishes",
     "mvn": _PROJECT_CODE + " | D =deploy ^release: =release:perform: publishes",
     "gradle": _PROJECT_CODE + " | D ^publish =uploadArchives: publishes",
-    **_each(
+    **each(
         _DELETES,
-        "conda.env.remove mamba.env.remove conda.remove apt.remove apt.purge apt.autoremove apt-get.remove apt-get.purge apt-get.autoremove "
-        "dpkg.-r dpkg.-P dpkg.--purge dpkg.--remove yum.remove dnf.remove rpm.-e pacman.-R pacman.-Rns apk.del snap.remove nix-collect-garbage "
-        "rustup.self.uninstall brew.autoremove brew.cleanup",
+        "conda.env.remove mamba.env.remove conda.remove apt.remove apt.purge apt.autoremove "
+        "apt-get.remove apt-get.purge apt-get.autoremove dpkg.-r dpkg.-P dpkg.--purge "
+        "dpkg.--remove yum.remove dnf.remove rpm.-e pacman.-R pacman.-Rns apk.del snap.remove "
+        "nix-collect-garbage rustup.self.uninstall brew.autoremove brew.cleanup",
     ),
     # --- running what the line does not show
-    **_each(
+    **each(
         _PROJECT_CODE,
-        "make gmake cmake ninja meson bazel buck pants just task rake grunt gulp webpack vite rollup esbuild tsc jest vitest mocha "
-        "pytest unittest tox nox coverage mypy pyright eslint pylint flake8 pre-commit ant scons tsx ts-node nodemon playwright cypress "
-        "phpunit rspec rails django-admin flask uvicorn gunicorn celery alembic jupyter ipython sphinx-build mkdocs next nuxt astro ng expo storybook",
+        "make gmake cmake ninja meson bazel buck pants just task rake grunt gulp webpack vite "
+        "rollup esbuild tsc jest vitest mocha pytest unittest tox nox coverage mypy pyright "
+        "eslint pylint flake8 pre-commit ant scons tsx ts-node nodemon playwright cypress "
+        "phpunit rspec rails django-admin flask uvicorn gunicorn celery alembic jupyter ipython "
+        "sphinx-build mkdocs next nuxt astro ng expo storybook",
     ),
     "pre-commit": _PROJECT_CODE,
     "mypy": "N runs the project's plugins",
-    **_each(
+    **each(
         "N opens a program that may run others",
-        "vi vim nvim nano emacs ed ex man info tmux screen dialog fzf open xdg-open start code cursor osascript "
-        "expect gdb lldb ",
+        "vi vim nvim nano emacs ed ex man info tmux screen dialog fzf open xdg-open start code "
+        "cursor osascript expect gdb lldb ",
     ),
     "ed": "N runs a script that is not looked into",
     # --- the network
-    **_each(
+    **each(
         "N talks to the network",
-        "curl wget aria2c http https httpie xh nc ncat netcat socat telnet ftp sftp scp rcp rsync rclone lftp ping ping6 "
-        "traceroute tracepath mtr dig host nslookup whois nmap tcpdump ss netstat arp mail mailx sendmail mutt yt-dlp youtube-dl git-lfs "
-        "ngrok cloudflared wscat websocat grpcurl ab wrk hey k6 iperf iperf3 ssh-copy-id ssh-add ssh-agent gsutil s3cmd mc "
-        "sshfs mosh rsh autossh",
+        "curl wget aria2c http https httpie xh nc ncat netcat socat telnet ftp sftp scp rcp "
+        "rsync rclone lftp ping ping6 traceroute tracepath mtr dig host nslookup whois nmap "
+        "tcpdump ss netstat arp mail mailx sendmail mutt yt-dlp youtube-dl git-lfs ngrok "
+        "cloudflared wscat websocat grpcurl ab wrk hey k6 iperf iperf3 ssh-copy-id ssh-add "
+        "ssh-agent gsutil s3cmd mc sshfs mosh rsh autossh",
     ),
     "curl": "N talks to the network | D =DELETE =-XDELETE =--request=DELETE: deletes at another host",
     "wget": "N talks to the network | D =--method=DELETE: deletes at another host",
     "http": "N talks to the network | D =DELETE: deletes at another host",
     "xh": "N talks to the network | D =DELETE =delete: deletes at another host",
-    "rsync": "N copies files between folders or hosts | D --delete --del --delete-before --delete-during --delete-delay --delete-after "
-    "--delete-excluded --delete-missing-args --remove-source-files --force: deletes files",
-    "rclone": "N copies files between hosts | D =delete =deletefile =purge =sync =move =moveto =rmdir =rmdirs =cleanup =dedupe: deletes files",
+    "rsync": (
+        "N copies files between folders or hosts | D --delete --del --delete-before "
+        "--delete-during --delete-delay --delete-after --delete-excluded --delete-missing-args "
+        "--remove-source-files --force: deletes files"
+    ),
+    "rclone": (
+        "N copies files between hosts | D =delete =deletefile =purge =sync =move =moveto =rmdir "
+        "=rmdirs =cleanup =dedupe: deletes files"
+    ),
     "gsutil": "N talks to a cloud | D =rm =rb =-d: deletes in a cloud",
     "s3cmd": "N talks to a cloud | D =del =rm =rb --delete-removed: deletes in a cloud",
     "mc": "N talks to a cloud | D =rm =rb --remove: deletes in a cloud",
     # --- containers, clouds, services
-    **_each(
+    **each(
         "N runs containers",
         "docker podman nerdctl docker-compose podman-compose colima lima minikube kind k3d vagrant",
     ),
-    **_each(
+    **each(
         "R only reads",
-        "docker.ps docker.images docker.inspect docker.logs docker.version docker.--version docker.info docker.image.ls "
-        "docker.container.ls docker.volume.ls docker.network.ls docker.top docker.stats docker.diff docker.history docker.compose.ps "
-        "podman.ps podman.images podman.inspect podman.logs",
+        "docker.ps docker.images docker.inspect docker.logs docker.version docker.--version "
+        "docker.info docker.image.ls docker.container.ls docker.volume.ls docker.network.ls "
+        "docker.top docker.stats docker.diff docker.history docker.compose.ps podman.ps "
+        "podman.images podman.inspect podman.logs",
     ),
-    **_each(
+    **each(
         _DELETES,
-        "docker.rm docker.rmi docker.system.prune docker.volume.rm docker.volume.prune docker.image.prune docker.image.rm "
-        "docker.container.prune docker.container.rm docker.network.rm docker.network.prune docker.builder.prune docker.kill docker.compose.rm "
-        "podman.rm podman.rmi podman.system.prune podman.system.reset podman.volume.rm podman.volume.prune podman.kill vagrant.destroy "
-        "minikube.delete kind.delete k3d.delete docker.swarm docker.stack.rm docker.service.rm docker.secret.rm docker.context.rm",
+        "docker.rm docker.rmi docker.system.prune docker.volume.rm docker.volume.prune "
+        "docker.image.prune docker.image.rm docker.container.prune docker.container.rm "
+        "docker.network.rm docker.network.prune docker.builder.prune docker.kill "
+        "docker.compose.rm podman.rm podman.rmi podman.system.prune podman.system.reset "
+        "podman.volume.rm podman.volume.prune podman.kill vagrant.destroy minikube.delete "
+        "kind.delete k3d.delete docker.swarm docker.stack.rm docker.service.rm docker.secret.rm "
+        "docker.context.rm",
     ),
     "docker run": "N runs a container | D --privileged --pid: takes the rights of the machine",
     "docker compose down": "N stops containers | D -v --volumes --rmi: deletes what they keep",
     "docker-compose": "N runs containers | D -v --volumes --rmi: deletes what they keep",
-    **_each("N talks to a cluster", "kubectl helm oc k9s argocd flux istioctl kustomize"),
-    **_each(
+    **each("N talks to a cluster", "kubectl helm oc k9s argocd flux istioctl kustomize"),
+    **each(
         _DELETES,
-        "kubectl.delete kubectl.drain oc.delete helm.uninstall helm.delete helm.del helm.rollback argocd.app.delete flux.delete flux.uninstall",
+        "kubectl.delete kubectl.drain oc.delete helm.uninstall helm.delete helm.del "
+        "helm.rollback argocd.app.delete flux.delete flux.uninstall",
     ),
     "kubectl apply": "N changes a cluster | D --prune --force: deletes in a cluster",
     "kubectl replace": "N changes a cluster | D --force: deletes in a cluster",
     "kubectl scale": "N changes a cluster | D =--replicas=0: stops everything of a kind",
-    **_each(
+    **each(
         "N plans what a cloud should have",
-        "terraform tofu pulumi terragrunt cdk cdktf serverless sls sam ansible ansible-playbook packer nomad vault consul",
+        "terraform tofu pulumi terragrunt cdk cdktf serverless sls sam ansible ansible-playbook "
+        "packer nomad vault consul",
     ),
-    **_each(
+    **each(
         "D changes or deletes what a cloud has",
-        "terraform.apply terraform.destroy terraform.import terraform.taint terraform.untaint terraform.state.rm terraform.state.mv "
-        "terraform.state.push terraform.force-unlock terraform.workspace.delete tofu.apply tofu.destroy tofu.state.rm tofu.workspace.delete pulumi.up pulumi.destroy pulumi.update "
-        "pulumi.stack.rm terragrunt.apply terragrunt.destroy terragrunt.run-all cdk.deploy cdk.destroy serverless.deploy serverless.remove sls.deploy sls.remove sam.deploy "
-        "sam.delete cdktf.deploy cdktf.destroy vault.delete nomad.stop ansible ansible-playbook",
+        "terraform.apply terraform.destroy terraform.import terraform.taint terraform.untaint "
+        "terraform.state.rm terraform.state.mv terraform.state.push terraform.force-unlock "
+        "terraform.workspace.delete tofu.apply tofu.destroy tofu.state.rm tofu.workspace.delete "
+        "pulumi.up pulumi.destroy pulumi.update pulumi.stack.rm terragrunt.apply "
+        "terragrunt.destroy terragrunt.run-all cdk.deploy cdk.destroy serverless.deploy "
+        "serverless.remove sls.deploy sls.remove sam.deploy sam.delete cdktf.deploy "
+        "cdktf.destroy vault.delete nomad.stop ansible ansible-playbook",
     ),
-    **_each(
+    **each(
         "N talks to a cloud",
-        "aws gcloud az doctl fly flyctl heroku netlify wrangler supabase linode-cli oci ibmcloud firebase bq eksctl render railway "
-        "cf scw hcloud gh glab hub stripe shopify sentry-cli",
+        "aws gcloud az doctl fly flyctl heroku netlify wrangler supabase linode-cli oci ibmcloud "
+        "firebase bq eksctl render railway cf scw hcloud gh glab hub stripe shopify sentry-cli",
     ),
-    "gh": "N talks to a code host | D --delete-branch =DELETE =-XDELETE =--method=DELETE =--visibility: deletes or publishes at a code host",
+    "gh": (
+        "N talks to a code host | D --delete-branch =DELETE =-XDELETE =--method=DELETE "
+        "=--visibility: deletes or publishes at a code host"
+    ),
     "aws s3 sync": "N copies files to or from a cloud | D --delete: deletes in a cloud",
     # --- databases
-    **_each(_DELETES, "dropdb dropuser"),
-    **_each(
+    **each(_DELETES, "dropdb dropuser"),
+    **each(
         "N talks to a database",
-        "createdb createuser pg_dump pg_dumpall pg_restore mysqldump mysqladmin mongodump mongorestore pgbench initdb pg_ctl flyway liquibase prisma "
-        "knex sequelize dbmate",
+        "createdb createuser pg_dump pg_dumpall pg_restore mysqldump mysqladmin mongodump "
+        "mongorestore pgbench initdb pg_ctl flyway liquibase prisma knex sequelize dbmate",
     ),
     "pg_restore": "N writes a database | D -c --clean --create: drops what is there",
     "mongorestore": "N writes a database | D --drop: drops what is there",
@@ -346,257 +429,3 @@ RULES: dict[str, str] = {
     "trap": "R says what happens on a signal",
     "ulimit": "R limits the shell",
 }
-
-# Options of a program itself, before its subcommand, that take a value.
-VALUED: dict[str, str] = {
-    "git": "-C -c --git-dir --work-tree --namespace --config-env --exec-path --super-prefix --attr-source",
-    "docker": "-H --host --context -c --config -l --log-level --tlscacert --tlscert --tlskey -f --file -p --project-name --profile --env-file --project-directory",
-    "kubectl": "-n --namespace --context --cluster --user --kubeconfig -s --server --token --as --as-group --request-timeout -v --profile",
-    "helm": "-n --namespace --kube-context --kubeconfig --registry-config --repository-cache --repository-config",
-    "aws": "--profile --region --output --endpoint-url --query --color --ca-bundle --cli-read-timeout --cli-connect-timeout",
-    "gcloud": "--project --account --configuration --format --verbosity --impersonate-service-account --billing-project",
-    "npm": "--prefix -C -w --workspace --registry --userconfig --loglevel --cache",
-    "pnpm": "-C --dir -F --filter -r --registry",
-    "yarn": "--cwd",
-    "cargo": "--color --config -Z -C --manifest-path",
-    "uv": "--directory --project --cache-dir --config-file --color --python -p",
-    "go": "-C",
-    "pip": "--python --log --proxy --timeout --cert --cache-dir --retries --index-url -i",
-    "gh": "-R --repo --hostname",
-    "terraform": "",
-    "systemctl": "-H --host -M --machine -t --type -n",
-}
-VALUED["podman"] = VALUED["nerdctl"] = VALUED["docker"]
-VALUED["pip3"] = VALUED["pip"]
-VALUED["oc"] = VALUED["kubectl"]
-
-# Clients of services whose subcommands tell by their verb that they destroy.
-CLOUDS = frozenset(
-    [
-        "aws",
-        "gcloud",
-        "az",
-        "doctl",
-        "fly",
-        "flyctl",
-        "heroku",
-        "netlify",
-        "wrangler",
-        "supabase",
-        "linode-cli",
-        "oci",
-        "ibmcloud",
-        "firebase",
-        "bq",
-        "eksctl",
-        "render",
-        "railway",
-        "cf",
-        "scw",
-        "hcloud",
-        "gh",
-        "glab",
-        "hub",
-        "stripe",
-        "vercel",
-        "gsutil",
-        "vault",
-        "consul",
-    ]
-)
-DESTROYING = (
-    "delete",
-    "destroy",
-    "terminate",
-    "remove",
-    "rm",
-    "rb",
-    "purge",
-    "drop",
-    "wipe",
-    "unpublish",
-    "nuke",
-    "deregister",
-    "revoke",
-    "release-address",
-)
-
-# Which arguments of a program are files that it writes.
-WRITES: dict[str, str] = {
-    **_each("last", "cp mv ln install rsync scp ditto link"),
-    **_each(
-        "all",
-        "touch mkdir rm rmdir unlink tee truncate gzip gunzip dos2unix unix2dos shred chmod chown black isort mkfifo",
-    ),
-}
-
-# Programs whose folders are removed or changed with all that is in them.
-WHOLE_FOLDERS = frozenset(["rm", "mv", "chmod", "chown", "chgrp", "rsync", "find", "shred", "trash"])
-
-# Programs that run the command that their arguments are: the class of that at least, the operands before it, options with a value.
-WRAPPERS: dict[str, tuple[str, int, str]] = {
-    "nohup": ("R", 0, ""),
-    "command": ("R", 0, ""),
-    "builtin": ("R", 0, ""),
-    "time": ("R", 0, "-f -o --format --output"),
-    "nice": ("R", 0, "-n --adjustment"),
-    "ionice": ("R", 0, "-c -n -p --class --classdata"),
-    "chrt": ("R", 1, ""),
-    "taskset": ("R", 1, ""),
-    "timeout": ("R", 1, "-s -k --signal --kill-after"),
-    "gtimeout": ("R", 1, "-s -k --signal --kill-after"),
-    "stdbuf": ("R", 0, "-i -o -e --input --output --error"),
-    "setsid": ("R", 0, ""),
-    "caffeinate": ("R", 0, "-t -w"),
-    "unbuffer": ("R", 0, ""),
-    "noglob": ("R", 0, ""),
-    "nocorrect": ("R", 0, ""),
-    "repeat": ("R", 1, ""),
-    "-": ("R", 0, ""),
-    "busybox": ("R", 0, ""),
-    "toybox": ("R", 0, ""),
-    "watch": ("R", 0, "-n --interval"),
-    "strace": ("R", 0, "-e -o -p -s -u -E -a -O -S -P -b -I"),
-    "ltrace": ("R", 0, "-e -o -p -s -u -n"),
-    "perf": ("R", 1, "-e -o -p"),
-    "valgrind": ("R", 0, ""),
-    "flock": ("W", 1, "-w -E --timeout --conflict-exit-code -c --command"),
-    "parallel": (
-        "N",
-        0,
-        "-j --jobs -a --arg-file -I --colsep --joblog -N -n --max-args --results --timeout -S --retries",
-    ),
-    "entr": ("N", 0, ""),
-    "chroot": ("D", 1, "--userspec --groups"),
-    "unshare": ("D", 0, ""),
-    "nsenter": ("D", 0, "-t --target"),
-    "sudo": ("D", 0, "-u -g -h -p -C -r -t -T -U -R -D --user --group --host --prompt --chdir"),
-    "doas": ("D", 0, "-u -C"),
-    "su": ("D", 0, "-c --command -s --shell -g -G"),
-    "pkexec": ("D", 0, "--user"),
-    "runuser": ("D", 0, "-u -g -c"),
-    "gosu": ("D", 1, ""),
-    "systemd-run": ("D", 0, "-u -p --unit --property -E -t"),
-    "uvx": ("N", 0, "--from --with -p --python --index-url --refresh-package"),
-    "npx": ("N", 0, "-p --package -w --workspace -c --call"),
-    "bunx": ("N", 0, "-p --package"),
-    "pnpx": ("N", 0, ""),
-    "dotenv": ("N", 0, "-e -f --file"),
-    "direnv": ("N", 2, ""),
-    "foreman": ("N", 1, "-e -f"),
-    "uv run": (
-        "N",
-        0,
-        "--with --python -p --extra --group --env-file --project --directory --package --with-requirements --index-url --index",
-    ),
-    "uv tool run": ("N", 0, "--from --with -p --python"),
-    "poetry run": ("N", 0, ""),
-    "pdm run": ("N", 0, "-p"),
-    "pipenv run": ("N", 0, ""),
-    "hatch run": ("N", 0, ""),
-    "rye run": ("N", 0, ""),
-    "pipx run": ("N", 0, "--spec --python --index-url"),
-    "bundle exec": ("N", 0, ""),
-    "npm exec": ("N", 0, "-p --package -c --call -w --workspace"),
-    "pnpm exec": ("N", 0, ""),
-    "pnpm dlx": ("N", 0, "--package"),
-    "yarn dlx": ("N", 0, "-p --package"),
-    "yarn exec": ("N", 0, ""),
-    "bun x": ("N", 0, ""),
-    "conda run": ("N", 0, "-n -p --name --prefix --cwd"),
-    "mamba run": ("N", 0, "-n -p --name --prefix"),
-    "nix run": ("N", 0, ""),
-    "mise exec": ("N", 0, ""),
-    "docker exec": ("N", 1, "-e --env -u --user -w --workdir --env-file --detach-keys"),
-    "docker compose exec": ("N", 1, "-e --env -u --user -w --workdir --index -f -p"),
-    "docker compose run": ("N", 1, "-e --env -u --user -w --workdir -v --volume --name --entrypoint -p -f"),
-    "docker run": (
-        "N",
-        1,
-        (
-            "-v --volume -e --env -p --publish -w --workdir --name -u --user --network --net --mount --entrypoint --env-file -h --hostname -m --memory "
-            "--cpus --platform --label -l --add-host --cap-add --cap-drop --device --dns --gpus --ip --link --log-driver --log-opt --pid --ipc "
-            "--restart --security-opt --shm-size --tmpfs --ulimit --volumes-from --cidfile --runtime --pull --stop-signal --expose"
-        ),
-    ),
-    "podman exec": ("N", 1, "-e --env -u --user -w --workdir"),
-    "kubectl exec": ("N", 1, "-c --container -n --namespace --context --kubeconfig"),
-    "ssh": ("N", 1, "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w"),
-    "git submodule foreach": ("R", 0, ""),
-    "git bisect run": ("N", 0, ""),
-}
-# Variables whose value is a command that a program runs, and those that change which programs or code run.
-COMMAND_VARIABLES = frozenset(
-    [
-        "GIT_SSH_COMMAND",
-        "GIT_SSH",
-        "GIT_PAGER",
-        "GIT_EDITOR",
-        "GIT_SEQUENCE_EDITOR",
-        "GIT_EXTERNAL_DIFF",
-        "GIT_ASKPASS",
-        "GIT_PROXY_COMMAND",
-        "SSH_ASKPASS",
-        "PAGER",
-        "MANPAGER",
-        "EDITOR",
-        "VISUAL",
-        "FCEDIT",
-        "LESSOPEN",
-        "LESSCLOSE",
-        "BROWSER",
-        "PROMPT_COMMAND",
-        "RSYNC_RSH",
-        "FZF_DEFAULT_COMMAND",
-        "GH_PAGER",
-        "GH_EDITOR",
-        "GH_BROWSER",
-        "BAT_PAGER",
-        "SUDO_ASKPASS",
-        "PS4",
-        "CARGO_BUILD_RUSTC_WRAPPER",
-        "RUSTC_WRAPPER",
-        "AWS_PAGER",
-        "PSQL_PAGER",
-    ]
-)
-LOADER_VARIABLES = frozenset(
-    [
-        "PATH",
-        "LD_PRELOAD",
-        "LD_LIBRARY_PATH",
-        "LD_AUDIT",
-        "DYLD_INSERT_LIBRARIES",
-        "DYLD_LIBRARY_PATH",
-        "DYLD_FRAMEWORK_PATH",
-        "BASH_ENV",
-        "ENV",
-        "ZDOTDIR",
-        "PYTHONSTARTUP",
-        "PYTHONPATH",
-        "PYTHONHOME",
-        "NODE_OPTIONS",
-        "NODE_PATH",
-        "PERL5OPT",
-        "PERL5LIB",
-        "RUBYOPT",
-        "RUBYLIB",
-        "GIT_EXEC_PATH",
-        "GIT_CONFIG_GLOBAL",
-        "GIT_CONFIG_SYSTEM",
-        "GIT_CONFIG_COUNT",
-        "GIT_CONFIG_PARAMETERS",
-        "GIT_TEMPLATE_DIR",
-        "JAVA_TOOL_OPTIONS",
-        "_JAVA_OPTIONS",
-        "GCONV_PATH",
-        "IFS",
-        "SHELLOPTS",
-        "BASHOPTS",
-        "CDPATH",
-        "HOME",
-        "RIPGREP_CONFIG_PATH",
-        "AWKPATH",
-        "AWKLIBPATH",
-    ]
-)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from sb.shell.programs import CLOUDS, DESTROYING, RULES, VALUED
+from sb.shell.arguments import CLOUDS, DESTROYING, VALUED
+from sb.shell.programs import RULES
 from sb.shell.words import UNKNOWN, is_literal, shown
 
 READ, WRITE, NETWORK, DESTROY = range(4)
@@ -113,6 +114,9 @@ def _is_first(trigger: str, argument: str) -> bool:
 def _trigger(triggers: Sequence[str], arguments: Sequence[str]) -> str | None:
     """What of the arguments makes a row apply, as a person may read it."""
     ended = False
+    for trigger in triggers:
+        if trigger[0] == "#" and len(operands(arguments)) >= int(trigger[1:]):
+            return shown(arguments[-1], 40)
     for argument in arguments:
         if argument == "--" and "=--" not in triggers:
             ended = True
@@ -126,6 +130,8 @@ def _trigger(triggers: Sequence[str], arguments: Sequence[str]) -> str | None:
 
 def _fits(trigger: str, argument: str, *, ended: bool) -> bool:
     kind = trigger[0]
+    if kind == "#":
+        return False
     if trigger == "?":
         return not is_literal(argument)
     if kind == "=":

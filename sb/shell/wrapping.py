@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.programs import WRAPPERS
+from sb.shell.arguments import WRAPPERS
 from sb.shell.rules import (
     DESTROY,
     NETWORK,

@@ -1,0 +1,276 @@
+"""Which arguments of a program are values, files, or commands of their own?"""
+
+from __future__ import annotations
+
+from sb.shell.programs import each
+
+# Options of a program itself, before its subcommand, that take a value.
+VALUED: dict[str, str] = {
+    "git": ("-C -c --git-dir --work-tree --namespace --config-env --exec-path --super-prefix --attr-source"),
+    "docker": (
+        "-H --host --context -c --config -l --log-level --tlscacert --tlscert --tlskey -f --file "
+        "-p --project-name --profile --env-file --project-directory"
+    ),
+    "kubectl": (
+        "-n --namespace --context --cluster --user --kubeconfig -s --server --token --as "
+        "--as-group --request-timeout -v --profile"
+    ),
+    "helm": (
+        "-n --namespace --kube-context --kubeconfig --registry-config --repository-cache --repository-config"
+    ),
+    "aws": (
+        "--profile --region --output --endpoint-url --query --color --ca-bundle "
+        "--cli-read-timeout --cli-connect-timeout"
+    ),
+    "gcloud": (
+        "--project --account --configuration --format --verbosity --impersonate-service-account "
+        "--billing-project"
+    ),
+    "npm": "--prefix -C -w --workspace --registry --userconfig --loglevel --cache",
+    "pnpm": "-C --dir -F --filter -r --registry",
+    "yarn": "--cwd",
+    "cargo": "--color --config -Z -C --manifest-path",
+    "uv": "--directory --project --cache-dir --config-file --color --python -p",
+    "go": "-C",
+    "pip": "--python --log --proxy --timeout --cert --cache-dir --retries --index-url -i",
+    "gh": "-R --repo --hostname",
+    "terraform": "",
+    "systemctl": "-H --host -M --machine -t --type -n",
+}
+VALUED["podman"] = VALUED["nerdctl"] = VALUED["docker"]
+VALUED["pip3"] = VALUED["pip"]
+VALUED["oc"] = VALUED["kubectl"]
+
+# Clients of services whose subcommands tell by their verb that they destroy.
+CLOUDS = frozenset(
+    [
+        "aws",
+        "gcloud",
+        "az",
+        "doctl",
+        "fly",
+        "flyctl",
+        "heroku",
+        "netlify",
+        "wrangler",
+        "supabase",
+        "linode-cli",
+        "oci",
+        "ibmcloud",
+        "firebase",
+        "bq",
+        "eksctl",
+        "render",
+        "railway",
+        "cf",
+        "scw",
+        "hcloud",
+        "gh",
+        "glab",
+        "hub",
+        "stripe",
+        "vercel",
+        "gsutil",
+        "vault",
+        "consul",
+    ]
+)
+DESTROYING = (
+    "delete",
+    "destroy",
+    "terminate",
+    "remove",
+    "rm",
+    "rb",
+    "purge",
+    "drop",
+    "wipe",
+    "unpublish",
+    "nuke",
+    "deregister",
+    "revoke",
+    "release-address",
+)
+
+# Which arguments of a program are files that it writes.
+WRITES: dict[str, str] = {
+    **each("last", "cp mv ln install rsync scp ditto link"),
+    **each(
+        "all",
+        "touch mkdir rm rmdir unlink tee truncate gzip gunzip dos2unix unix2dos shred chmod "
+        "chown black isort mkfifo",
+    ),
+}
+
+# Programs whose folders are removed or changed with all that is in them.
+WHOLE_FOLDERS = frozenset(["rm", "mv", "chmod", "chown", "chgrp", "rsync", "find", "shred", "trash"])
+
+# Programs that run the command that their arguments are: the class of that at least, the operands before it, options with a value.
+WRAPPERS: dict[str, tuple[str, int, str]] = {
+    "nohup": ("R", 0, ""),
+    "command": ("R", 0, ""),
+    "builtin": ("R", 0, ""),
+    "time": ("R", 0, "-f -o --format --output"),
+    "nice": ("R", 0, "-n --adjustment"),
+    "ionice": ("R", 0, "-c -n -p --class --classdata"),
+    "chrt": ("R", 1, ""),
+    "taskset": ("R", 1, ""),
+    "timeout": ("R", 1, "-s -k --signal --kill-after"),
+    "gtimeout": ("R", 1, "-s -k --signal --kill-after"),
+    "stdbuf": ("R", 0, "-i -o -e --input --output --error"),
+    "setsid": ("R", 0, ""),
+    "caffeinate": ("R", 0, "-t -w"),
+    "unbuffer": ("R", 0, ""),
+    "noglob": ("R", 0, ""),
+    "nocorrect": ("R", 0, ""),
+    "repeat": ("R", 1, ""),
+    "-": ("R", 0, ""),
+    "busybox": ("R", 0, ""),
+    "toybox": ("R", 0, ""),
+    "watch": ("R", 0, "-n --interval"),
+    "strace": ("R", 0, "-e -o -p -s -u -E -a -O -S -P -b -I"),
+    "ltrace": ("R", 0, "-e -o -p -s -u -n"),
+    "perf": ("R", 1, "-e -o -p"),
+    "valgrind": ("R", 0, ""),
+    "flock": ("W", 1, "-w -E --timeout --conflict-exit-code -c --command"),
+    "parallel": (
+        "N",
+        0,
+        "-j --jobs -a --arg-file -I --colsep --joblog -N -n --max-args --results --timeout -S --retries",
+    ),
+    "entr": ("N", 0, ""),
+    "chroot": ("D", 1, "--userspec --groups"),
+    "unshare": ("D", 0, ""),
+    "nsenter": ("D", 0, "-t --target"),
+    "sudo": ("D", 0, "-u -g -h -p -C -r -t -T -U -R -D --user --group --host --prompt --chdir"),
+    "doas": ("D", 0, "-u -C"),
+    "su": ("D", 0, "-c --command -s --shell -g -G"),
+    "pkexec": ("D", 0, "--user"),
+    "runuser": ("D", 0, "-u -g -c"),
+    "gosu": ("D", 1, ""),
+    "systemd-run": ("D", 0, "-u -p --unit --property -E -t"),
+    "uvx": ("N", 0, "--from --with -p --python --index-url --refresh-package"),
+    "npx": ("N", 0, "-p --package -w --workspace -c --call"),
+    "bunx": ("N", 0, "-p --package"),
+    "pnpx": ("N", 0, ""),
+    "dotenv": ("N", 0, "-e -f --file"),
+    "direnv": ("N", 2, ""),
+    "foreman": ("N", 1, "-e -f"),
+    "uv run": (
+        "N",
+        0,
+        "--with --python -p --extra --group --env-file --project --directory --package --index-url --index",
+    ),
+    "uv tool run": ("N", 0, "--from --with -p --python"),
+    "poetry run": ("N", 0, ""),
+    "pdm run": ("N", 0, "-p"),
+    "pipenv run": ("N", 0, ""),
+    "hatch run": ("N", 0, ""),
+    "rye run": ("N", 0, ""),
+    "pipx run": ("N", 0, "--spec --python --index-url"),
+    "bundle exec": ("N", 0, ""),
+    "npm exec": ("N", 0, "-p --package -c --call -w --workspace"),
+    "pnpm exec": ("N", 0, ""),
+    "pnpm dlx": ("N", 0, "--package"),
+    "yarn dlx": ("N", 0, "-p --package"),
+    "yarn exec": ("N", 0, ""),
+    "bun x": ("N", 0, ""),
+    "conda run": ("N", 0, "-n -p --name --prefix --cwd"),
+    "mamba run": ("N", 0, "-n -p --name --prefix"),
+    "nix run": ("N", 0, ""),
+    "mise exec": ("N", 0, ""),
+    "docker exec": ("N", 1, "-e --env -u --user -w --workdir --env-file --detach-keys"),
+    "docker compose exec": ("N", 1, "-e --env -u --user -w --workdir --index -f -p"),
+    "docker compose run": ("N", 1, "-e --env -u --user -w --workdir -v --volume --name --entrypoint -p -f"),
+    "docker run": (
+        "N",
+        1,
+        (
+            "-v --volume -e --env -p --publish -w --workdir --name -u --user --network --net --mount "
+            "--entrypoint --env-file -h --hostname -m --memory --cpus --platform --label -l "
+            "--add-host --cap-add --cap-drop --device --dns --gpus --ip --link --log-driver "
+            "--log-opt --pid --ipc --restart --security-opt --shm-size --tmpfs --ulimit "
+            "--volumes-from --cidfile --runtime --pull --stop-signal --expose"
+        ),
+    ),
+    "podman exec": ("N", 1, "-e --env -u --user -w --workdir"),
+    "kubectl exec": ("N", 1, "-c --container -n --namespace --context --kubeconfig"),
+    "ssh": ("N", 1, "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w"),
+    "git submodule foreach": ("R", 0, ""),
+    "git bisect run": ("N", 0, ""),
+}
+# Variables whose value is a command that a program runs, and those that change which programs or code run.
+COMMAND_VARIABLES = frozenset(
+    [
+        "GIT_SSH_COMMAND",
+        "GIT_SSH",
+        "GIT_PAGER",
+        "GIT_EDITOR",
+        "GIT_SEQUENCE_EDITOR",
+        "GIT_EXTERNAL_DIFF",
+        "GIT_ASKPASS",
+        "GIT_PROXY_COMMAND",
+        "SSH_ASKPASS",
+        "PAGER",
+        "MANPAGER",
+        "EDITOR",
+        "VISUAL",
+        "FCEDIT",
+        "LESSOPEN",
+        "LESSCLOSE",
+        "BROWSER",
+        "PROMPT_COMMAND",
+        "RSYNC_RSH",
+        "FZF_DEFAULT_COMMAND",
+        "GH_PAGER",
+        "GH_EDITOR",
+        "GH_BROWSER",
+        "BAT_PAGER",
+        "SUDO_ASKPASS",
+        "PS4",
+        "CARGO_BUILD_RUSTC_WRAPPER",
+        "RUSTC_WRAPPER",
+        "AWS_PAGER",
+        "PSQL_PAGER",
+    ]
+)
+LOADER_VARIABLES = frozenset(
+    [
+        "PATH",
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH",
+        "LD_AUDIT",
+        "DYLD_INSERT_LIBRARIES",
+        "DYLD_LIBRARY_PATH",
+        "DYLD_FRAMEWORK_PATH",
+        "BASH_ENV",
+        "ENV",
+        "ZDOTDIR",
+        "PYTHONSTARTUP",
+        "PYTHONPATH",
+        "PYTHONHOME",
+        "NODE_OPTIONS",
+        "NODE_PATH",
+        "PERL5OPT",
+        "PERL5LIB",
+        "RUBYOPT",
+        "RUBYLIB",
+        "GIT_EXEC_PATH",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_PARAMETERS",
+        "GIT_TEMPLATE_DIR",
+        "JAVA_TOOL_OPTIONS",
+        "_JAVA_OPTIONS",
+        "GCONV_PATH",
+        "IFS",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "CDPATH",
+        "HOME",
+        "RIPGREP_CONFIG_PATH",
+        "AWKPATH",
+        "AWKLIBPATH",
+    ]
+)
