@@ -136,13 +136,13 @@ class Installer:
                 raise
 
     def leaving(self, host: Host) -> list[Change]:
-        """What an uninstall would change: every file with a record, and the person's own one.
+        """What an uninstall would change: every file with a record; without any, what stands in the person's own one.
 
         Raises:
             ConfigError: one of them cannot be read, edited without a guess, or written.
         """
         records = {Path(record.file): record for record in self.records.of(host.name)}
-        files = dict.fromkeys([*records, host.user_file(self._places)])
+        files = list(records) or [host.user_file(self._places)]
         changes = [self._leaving(host, file, records.get(file)) for file in files]
         return [change for change in changes if change.needed or change.record]
 

@@ -47,6 +47,7 @@ def outcome(arguments: list[str]) -> tuple[int, str, str]:
 @pytest.fixture
 def folder(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     outcome(["init"])
     return tmp_path

@@ -358,6 +358,24 @@ def test_timeouts_have_the_units_of_each_host(person: Path, sb: CommandLine) -> 
     assert read["cursor"]["stop"][0]["timeout"] == 30
 
 
+def test_without_a_record_our_entries_are_still_found_and_taken_out(
+    person: Path, home: Path, sb: CommandLine
+) -> None:
+    file = write(person, "claude-code", OWN)
+    sb("install", "claude-code", "--yes")
+    for path in (home / "install").iterdir():
+        path.unlink()
+    assert sb("uninstall", "claude-code", "--yes").code == 0
+    assert file.read_bytes() == OWN
+
+
+def test_codex_is_left_also_when_its_own_toml_is_broken(person: Path, sb: CommandLine) -> None:
+    sb("install", "codex", "--yes")
+    (person / ".codex" / "config.toml").write_text("broken =\n", "utf-8")
+    assert sb("uninstall", "codex", "--yes").code == 0
+    assert [path.name for path in (person / ".codex").iterdir()] == ["config.toml"]
+
+
 def test_an_unknown_host_is_answered_with_the_nearest(sb: CommandLine) -> None:
     done = sb("install", "claude-coed")
     assert done.code == 1
