@@ -24,6 +24,7 @@ _MOMENTS = {
     "SessionStart": Moment.SESSION_STARTED,
     "SessionEnd": Moment.SESSION_ENDED,
     "Stop": Moment.STOP,
+    "SubagentStop": Moment.STOP,
 }
 _DECISIONS = {Decision.DENY: "deny", Decision.ASK: "ask"}
 

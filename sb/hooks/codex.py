@@ -22,6 +22,7 @@ _MOMENTS = {
     "SessionStart": Moment.SESSION_STARTED,
     "SessionEnd": Moment.SESSION_ENDED,
     "Stop": Moment.STOP,
+    "SubagentStop": Moment.STOP,
     "Interrupt": Moment.STOP,
 }
 _OF_A_SESSION = ("SessionStart", "SessionEnd")  # events that belong to no turn

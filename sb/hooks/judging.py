@@ -122,8 +122,11 @@ class _Session:
 
     def _give_up(self) -> None:
         """The turn is over: what was judged and not reported was refused by somebody, or its report was lost."""
+        everyone = self._event.moment is Moment.SESSION_ENDED
         for intent in self._calls.unreported(self._ctx.run_id):
-            self._calls.give_up(intent, happened=self._happened(intent))
+            # A subagent in the background goes on when the turn of who started it is over.
+            if everyone or self._calls.subagent_of(intent) == self._event.agent_id:
+                self._calls.give_up(intent, happened=self._happened(intent))
 
     def _happened(self, intent: Intent) -> bool:
         paths = [str(path) for path in self._calls.announced_args(intent).get("paths", ())]

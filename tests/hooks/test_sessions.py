@@ -259,3 +259,30 @@ def test_secrets_in_commands_and_answers_are_masked_on_the_log(host: Host) -> No
     host.after("Bash", "t1", {"stdout": f"pushed with {token}"}, command=f"make push TOKEN={token}")
     assert host.phases() == ["intent", "done"]
     assert token not in str([event.payload for event in host.events()])
+
+
+def test_a_subagent_in_the_background_goes_on_when_the_turn_is_over(host: Host) -> None:
+    path = host.project / "a.txt"
+    path.write_text("before", encoding="utf-8")
+    given = {"file_path": str(path), "content": "after"}
+    write = {"tool_name": "Write", "tool_use_id": "t1", "tool_input": given, "agent_id": "agent_1"}
+    host.tell("PreToolUse", **write)
+    host.before("Bash", "t2", command="make")
+    for event in ("PostToolBatch", "Stop", "UserPromptSubmit"):
+        host.tell(event, tool_calls=[])
+    assert host.phases() == ["intent", "intent", "unreported"]
+    path.write_text("after", encoding="utf-8")
+    host.tell("PostToolUse", **write, tool_response={"type": "update"})
+    assert host.phases()[-1] == "done"
+    assert undo_all(host) == ["reversed"]
+    assert path.read_text(encoding="utf-8") == "before"
+
+
+def test_what_a_subagent_did_not_report_is_given_up_when_it_stops(host: Host) -> None:
+    call = {"tool_name": "Bash", "tool_input": {"command": "make"}}
+    for number in (1, 2):
+        host.tell("PreToolUse", **call, tool_use_id=f"t{number}", agent_id=f"agent_{number}")
+    host.tell("SubagentStop", agent_id="agent_1")
+    assert host.phases() == ["intent", "intent", "unreported"]
+    host.tell("SessionEnd", reason="other")
+    assert host.phases() == ["intent", "intent", "unreported", "unreported"]

@@ -18,7 +18,7 @@ from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.admission import Admission, release
 from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.intents import Intent, KnownStep, Step
-from sb.kernel.tooling.recorder import Ended, Outcome, Recorder, safe_message
+from sb.kernel.tooling.recorder import SUBAGENT, Ended, Outcome, Recorder, safe_message
 from sb.kernel.tooling.registry import IDEMPOTENCY_KEY
 from sb.sources import Ids
 from sb.store import driver
@@ -166,6 +166,10 @@ class ExternalCalls:
         """The arguments of an announced call as they are on record; {} once that was pruned."""
         said = self._recorder.intents.said(intent).get("args")
         return said if isinstance(said, dict) else {}
+
+    def subagent_of(self, intent: Intent) -> str:
+        """Which subagent of its host announced a call; "" for the session's own agent."""
+        return str(self._recorder.intents.said(intent).get(SUBAGENT, ""))
 
     def pending(self, run_id: str, step: str, *, alike: bool = False) -> Intent | None:
         """The announced call of a run with the host's id, if it was not reported; of several alike the oldest."""

@@ -45,6 +45,7 @@ _BLOCKED_BY_POLICY = {
 }
 
 WHERE_FROM = ("host", "project")  # of a run's metadata: the program and the project that it belongs to
+SUBAGENT = "subagent"  # of a run's metadata: who of the host's agents makes the call
 
 
 class Ended(Exception):
@@ -193,6 +194,8 @@ class Recorder:
         facts = {"phase": "intent", "idempotency_key": step.idempotency_key, **self._facts(call)}
         if call.reasons:
             facts |= _agreed_by(call) | _approval_rules(call)
+        if call.performed_by and call.ctx.metadata.get(SUBAGENT):
+            facts[SUBAGENT] = call.ctx.metadata[SUBAGENT]
         said = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
         irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE or bool(call.approval_id)
         with self.log.write(power=self._power or irreversible) as write:
