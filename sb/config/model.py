@@ -176,8 +176,8 @@ class Hooks:
     )
     deadline_seconds: int = setting(
         20,
-        kinds.integer(1, 300),
-        "Seconds after which a call that is not judged yet counts as one that cannot be.",
+        kinds.integer(1, 25),
+        "Seconds after which a call that is not judged yet counts as one that cannot be; hosts wait 30.",
     )
     read_only: tuple[str, ...] = setting(
         (),

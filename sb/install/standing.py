@@ -10,7 +10,7 @@ from sb.config.home import Home
 from sb.errors import SBError
 from sb.install.documents import Malformed
 from sb.install.files import look
-from sb.install.host import WAITS_S, Host, Places, Wanted
+from sb.install.host import Host, Places, Wanted
 from sb.install.hosts import HOSTS
 from sb.install.records import Record, Records
 from sb.install.wrapper import amiss, wrapper_path
@@ -23,15 +23,12 @@ def installed(config: Config, places: Places) -> Iterator[Finding]:
     Raises:
         ConfigError: a record is damaged.
     """
-    home, deadline = config.home, config.hooks.deadline_seconds
+    home = config.home
     records = [record for record in Records(home).all() if record.host in HOSTS]
     problem = amiss(home) if records else ""
     if problem:
         names = ", ".join(dict.fromkeys(record.host for record in records))
         yield Finding("hooks", Status.FAIL, problem, f"sb install, again, for {names}")
-    if records and deadline >= WAITS_S:
-        late = f"sb takes up to {deadline} s to judge a call, and hosts let it run after {WAITS_S} s"
-        yield Finding("hooks", Status.FAIL, late, f"set hooks.deadline_seconds to {WAITS_S - 5}")
     for record in records:
         try:
             yield from _record(home, places, HOSTS[record.host], record)

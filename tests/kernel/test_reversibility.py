@@ -310,7 +310,7 @@ def test_what_cannot_be_undone_asks_unless_a_ceiling_says_how_much_is_fine(
     )
     assert watched.call(ctx := RunContext.create("agent"), amount=50).success
     assert ctx.irreversibility.debt[RiskDimension.MONEY] == 50
-    ref = watched.mutations.last()
+    ref = watched.mutations.newest()[0]
     assert (ref.reversal_class, ref.no_way_back) == (
         ReversalClass.IRREVERSIBLE,
         "what bank.pay does cannot be undone",

@@ -24,6 +24,7 @@ _EVENTS = (
     "SessionStart",
     "SessionEnd",
     "Stop",
+    "Interrupt",
     "SubagentStart",
     "SubagentStop",
     "PreCompact",

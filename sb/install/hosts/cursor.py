@@ -1,8 +1,8 @@
 """How is Cursor joined?
 
-A command that is missing lets calls run; one that prints nothing is said to block them, so the wrapper prints an object. There is
-no event before an edit but preToolUse, and only a deny counts there, so it is registered for edits and deletions; shell,
-MCP and reads have events of their own. One unknown event name made Cursor drop the whole file: only documented ones stand here.
+A command that is missing lets calls run; one that prints nothing is said to block them, so the wrapper prints an object.
+Before an edit, and before a tool that is no shell, MCP call or reading, there is only preToolUse, so it is registered for
+all. One unknown event name made Cursor drop the whole file: only documented ones stand here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ _EVENTS = (
     "subagentStop",
     "preCompact",
 )
-_MATCHERS = {"preToolUse": "Write|Delete", "postToolUse": "Write|Delete"}
 
 
 def _entries(wanted: Wanted) -> list[Entry]:
@@ -39,8 +38,6 @@ def _entries(wanted: Wanted) -> list[Entry]:
 def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
     args = wanted.args("cursor", event in _GATES)
     handler: dict[str, Any] = {"command": " ".join([shlex.quote(str(wanted.wrapper)), *args])}
-    if event in _MATCHERS:
-        handler["matcher"] = _MATCHERS[event]
     handler["timeout"] = WAITS_S
     if len(args) > 1:
         handler["failClosed"] = True
