@@ -102,6 +102,9 @@ WRITES: dict[str, str] = {
     ),
 }
 
+# Programs that copy or link folders to what their last argument names.
+COPIES_TO_LAST = frozenset(("cp", "rsync", "scp", "ditto", "ln"))
+
 # Programs whose folders are removed or changed with all that is in them.
 WHOLE_FOLDERS = frozenset(["rm", "mv", "chmod", "chown", "chgrp", "rsync", "find", "shred", "trash"])
 
@@ -264,7 +267,6 @@ LOADER_VARIABLES = frozenset(
         "JAVA_TOOL_OPTIONS",
         "_JAVA_OPTIONS",
         "GCONV_PATH",
-        "IFS",
         "SHELLOPTS",
         "BASHOPTS",
         "CDPATH",

@@ -59,6 +59,7 @@ _MODULES = frozenset(
         "awscli",
     ]
 )
+_PYTHON_FLAGS = frozenset("IBuEsSOvqdixbPR")
 _OURS_IN_CODE = ("sb.cli", "sb.__main__", "sb.commands", "sb.kernel.approvals", "sb.kernel.authority")
 
 
@@ -115,10 +116,10 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
     at = 0
     while at < len(arguments) and arguments[at][:1] == "-" and arguments[at] != "-":
         word = arguments[at]
-        if kind == "python" and (
-            word == "-m" or (word[1:2] != "-" and word.endswith("m") and len(word) <= 4)
-        ):
-            return _module(judge, name, arguments[at + 1 :], stdin)
+        flags, m, module = word.partition("m")
+        if kind == "python" and m and flags[:1] == "-" and set(flags[1:]) <= _PYTHON_FLAGS:
+            rest = [*([module] if module else []), *arguments[at + 1 :]]
+            return _module(judge, name, rest, stdin)
         if word in code or (
             word[1:2] != "-" and any(word.startswith(option) or word.endswith(option[1:]) for option in code)
         ):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sb.shell.arguments import COMMAND_VARIABLES, LOADER_VARIABLES, WHOLE_FOLDERS, WRITES
+from sb.shell.arguments import COMMAND_VARIABLES, COPIES_TO_LAST, LOADER_VARIABLES, WHOLE_FOLDERS, WRITES
 from sb.shell.handlers import HANDLERS
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.paths import Paths
@@ -70,6 +70,8 @@ class Judge:
         self.nothing = _NOTHING
         self.not_known = _NOT_KNOWN
         self.repeats = False
+        self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
+        self._inside: list[str] = []  # of these functions
         self._depth = 0
         self._steps = 0
 
@@ -91,6 +93,9 @@ class Judge:
     def script(self, script: Script, stdin: Input = _NOTHING) -> Finding:
         """Commands one after the other."""
         return highest(*(self._node(node, stdin) for node in script))
+
+    def _expand(self, text: str) -> list[str]:
+        return expand(text, {} if self._splits_elsewhere else self.values)
 
     def _count(self, steps: int) -> None:
         self._steps += steps
@@ -116,7 +121,7 @@ class Judge:
         """What the next command of a pipeline reads from this one."""
         if not isinstance(node, Simple) or not node.words:
             return _NOT_KNOWN
-        words = [text for word in node.words for text in expand(word.text, self.values)]
+        words = [text for word in node.words for text in self._expand(word.text)]
         if not all(is_literal(word) and "\\" not in word for word in words) or len(words) > 64:
             return _NOT_KNOWN
         documents = [redirect.body for redirect in node.redirects if redirect.body]
@@ -130,11 +135,15 @@ class Judge:
         if node.kind == "function":
             self.functions.add(node.name)
             self.repeats = True
+            self._inside.append(node.name)
+            found = highest(*(self._node(body, stdin) for body in node.bodies))
+            self._inside.pop()
+            return found
         elif node.kind in ("for", "while"):
             self.repeats = True
         found = self._scripts(node.words)
         if node.kind == "for" and node.words:
-            texts = [text for word in node.words for text in expand(word.text, self.values)]
+            texts = [text for word in node.words for text in self._expand(word.text)]
             self._count(len(texts))
             for text in texts:
                 self._look(text)
@@ -151,6 +160,8 @@ class Judge:
         found = self._scripts([word for _, word in node.assigned])
         for name, word in node.assigned:
             found = highest(found, self.assign(name, word.text))
+        if not node.words and any(name == "IFS" for name, _ in node.assigned):
+            self._splits_elsewhere = True
         found = highest(found, self._scripts(node.words))
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
@@ -158,8 +169,8 @@ class Judge:
         if not node.words:
             return found
         self._count(len(node.words))
-        first = expand(node.words[0].text, self.values)
-        rest = [text for word in node.words[1:] for text in expand(word.text, self.values)]
+        first = self._expand(node.words[0].text)
+        rest = [text for word in node.words[1:] for text in self._expand(word.text)]
         if not first and not rest:
             return found
         choices = (
@@ -173,7 +184,7 @@ class Judge:
 
     def assign(self, name: str, text: str) -> Finding:
         """A variable gets a value."""
-        values = expand(text, self.values) or [""]
+        values = self._expand(text) or [""]
         self._count(len(values))
         for value in values:
             self._look(value)
@@ -216,7 +227,7 @@ class Judge:
         if redirect.operator in ("<<", "<<-", "<<<"):
             return found
         self._count(1)
-        for target in expand(redirect.target.text, self.values):
+        for target in self._expand(redirect.target.text):
             self._look(target)
             if target.startswith(("/dev/tcp/", "/dev/udp/")):
                 found = highest(
@@ -280,6 +291,8 @@ class Judge:
         if not folder and "/" not in name:
             if base in self.aliases:
                 return Finding(DESTROY, f"{base}: an alias, whose meaning is not followed")
+            if base in self._inside:
+                return Finding(DESTROY, f"{base}: a function that calls itself")
             if base in self.functions:
                 return Finding(READ, f"{base}: a function of this line")
         floor = QUIET
@@ -325,8 +338,20 @@ class Judge:
             for word in argv[1:]:
                 if settings := self.paths.settings(word):
                     self.refuse(f"{shown(word)}: {settings} decides about agents, and they do not change it")
-        if base in WHOLE_FOLDERS and (found.rank == DESTROY or base == "mv"):
-            for word in argv[1:]:
-                if word[:1] != "-" and is_sure(word) and (own := self.paths.holds(word)):
-                    self.refuse(f"{shown(word)}: holds {own}, which agents leave alone")
+        for word in self._reached(base, argv[1:], found):
+            if word[:1] != "-" and is_sure(word) and (own := self.paths.holds(word)):
+                self.refuse(f"{shown(word)}: holds {own}, which agents leave alone")
         return worst if worst.rank == DESTROY else QUIET
+
+    def _reached(self, base: str, arguments: list[str], found: Finding) -> list[str]:
+        """The folders of which everything in them is removed, changed, copied or linked."""
+        if base in WHOLE_FOLDERS and (found.rank == DESTROY or base == "mv"):
+            return arguments
+        if base in COPIES_TO_LAST:
+            whole = base in ("ln", "rsync") or any(
+                word[:1] == "-" and set("rRa") & set(word) for word in arguments
+            )
+            return [arguments[at] for at in operands(arguments)[:-1]] if whole else []
+        if base in ("tar", "zip"):
+            return [arguments[at] for at in operands(arguments, "-C --directory -f")]
+        return []

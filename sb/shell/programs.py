@@ -407,10 +407,9 @@ RULES: dict[str, str] = {
         "aws gcloud az doctl fly flyctl heroku netlify wrangler supabase linode-cli oci ibmcloud "
         "firebase bq eksctl render railway cf scw hcloud gh glab hub stripe shopify sentry-cli",
     ),
-    "gh": (
-        "N talks to a code host | D --delete-branch =DELETE =-XDELETE =--method=DELETE "
-        "=--visibility: deletes or publishes at a code host"
-    ),
+    "gh": "N talks to a code host | D =DELETE =-XDELETE =--method=DELETE: deletes at a code host",
+    "gh pr merge": "N merges at a code host | D -d --delete-branch: deletes a branch at a code host",
+    "gh repo edit": "N changes a repository's settings | D --visibility: publishes or hides a repository",
     "aws s3 sync": "N copies files to or from a cloud | D --delete: deletes in a cloud",
     # --- databases
     **each(_DELETES, "dropdb dropuser"),

@@ -52,6 +52,8 @@ def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     command = _behind(rest[at:], before)
     if not command:
         return found if found.rank else Finding(READ, f"{key}: only reads")
+    if key == "parallel" and ":::" not in command:
+        command.append(UNKNOWN)  # what it reads
     if command[0] in _COMMAND_OPTIONS and len(command) > 1:
         return highest(found, judge.line(command[1], stdin))
     return highest(

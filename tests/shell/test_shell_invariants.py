@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sb.kernel.contracts import SafetyClass
@@ -76,7 +76,7 @@ def test_nor_does_wrapping_it_twice(line: str, inner: object, outer: object) -> 
 )
 def test_quoting_the_words_changes_nothing(words: list[str]) -> None:
     plain = judge(" ".join(words)).safety_class
-    if words[0] in ("if", "for", "while", "time", "coproc", "function"):
+    if words[0] in ("fi", "time", "coproc", "function"):
         return
     assert judge(" ".join(f"'{word}'" for word in words)).safety_class == plain
     assert judge(" ".join(f'"{word}"' for word in words)).safety_class == plain
@@ -215,10 +215,11 @@ WORD = st.lists(
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is what it is compared with")
+@settings(max_examples=60)
 @given(st.lists(WORD, min_size=20, max_size=20))
 def test_words_become_what_bash_makes_of_them(words: list[list[str]]) -> None:
     lines = ["".join(word) for word in words]
-    lines = [line for line in lines if not line.startswith("#")]
+    lines = [line for line in lines if not line.replace("\\\n", "").startswith("#")]
     ours = []
     script = []
     for line in lines:
