@@ -91,8 +91,8 @@ def register_hosted(registry: ToolRegistry, files: HostedFiles) -> None:
 
 
 def _reversal(safety_class: SafetyClass) -> ReversalSpec | None:
-    consequential = safety_class in (SafetyClass.LOCAL_WRITE, SafetyClass.NETWORK)
-    return _NO_WAY_BACK if consequential else None
+    """What is derived from the class, but for local writes: it would call them reversible."""
+    return _NO_WAY_BACK if safety_class is SafetyClass.LOCAL_WRITE else None
 
 
 def _register(

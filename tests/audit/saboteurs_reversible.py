@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-import sb.runtime
-from sb.kernel import error_classifier, run_context, verdicts
+from sb.kernel import compensation_wiring, error_classifier, run_context, verdicts
 from sb.kernel.approvals.approval import Approval
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.authority import authority
@@ -107,7 +106,7 @@ def nobody_is_told(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-35")
 def retries_hardly_end(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sb.runtime, "executor_dispatcher", partial(executor_dispatcher, max_attempts=10))
+    patch.setattr(compensation_wiring, "executor_dispatcher", partial(executor_dispatcher, max_attempts=10))
 
 
 @breaks("HA-35")
