@@ -27,7 +27,7 @@ VALUED: dict[str, str] = {
         "--billing-project"
     ),
     "npm": "--prefix -C -w --workspace --registry --userconfig --loglevel --cache",
-    "pnpm": "-C --dir -F --filter -r --registry",
+    "pnpm": "-C --dir -F --filter --registry",
     "yarn": "--cwd",
     "cargo": "--color --config -Z -C --manifest-path",
     "uv": "--directory --project --cache-dir --config-file --color --python -p",
@@ -100,6 +100,18 @@ WRITES: dict[str, str] = {
         "touch mkdir rm rmdir unlink tee truncate gzip gunzip dos2unix unix2dos shred chmod "
         "chown black isort mkfifo",
     ),
+}
+
+# Options whose value is a command that a program runs.
+RUN_OPTIONS: dict[str, str] = {
+    "rsync": "-e --rsh",
+    "scp": "-S",
+    "man": "-P --pager",
+    "script": "-c --command",
+    "tar": "--to-command --use-compress-program --checkpoint-action -I",
+    "zip": "-TT",
+    "sort": "--compress-program",
+    "rg": "--pre",
 }
 
 # Programs that copy or link folders to what their last argument names.
@@ -199,6 +211,20 @@ WRAPPERS: dict[str, tuple[str, int, str]] = {
     "podman exec": ("N", 1, "-e --env -u --user -w --workdir"),
     "kubectl exec": ("N", 1, "-c --container -n --namespace --context --kubeconfig"),
     "ssh": ("N", 1, "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w"),
+    "screen": ("N", 0, "-S -t -c -T -e -h -p -r -s -x"),
+    **dict.fromkeys(
+        (
+            "tmux new",
+            "tmux new-session",
+            "tmux neww",
+            "tmux new-window",
+            "tmux splitw",
+            "tmux split-window",
+            "tmux send-keys",
+            "tmux send",
+        ),
+        ("N", 0, "-s -n -c -t -x -y -e -F -l -p"),
+    ),
     "git submodule foreach": ("R", 0, ""),
     "git bisect run": ("N", 0, ""),
 }

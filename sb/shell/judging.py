@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sb.shell.arguments import COMMAND_VARIABLES, COPIES_TO_LAST, LOADER_VARIABLES, WHOLE_FOLDERS, WRITES
+from sb.shell.arguments import (
+    COMMAND_VARIABLES,
+    COPIES_TO_LAST,
+    LOADER_VARIABLES,
+    RUN_OPTIONS,
+    WHOLE_FOLDERS,
+    WRITES,
+)
 from sb.shell.handlers import HANDLERS
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.paths import Paths
@@ -45,6 +52,20 @@ class Input(NamedTuple):
 
 _NOTHING = Input()
 _NOT_KNOWN = Input("unknown")
+
+
+def _run_by_options(program: str, arguments: Sequence[str]) -> list[str]:
+    """The commands that are values of a program's options."""
+    found: list[str] = []
+    for at, word in enumerate(arguments):
+        for option in RUN_OPTIONS.get(program, "").split():
+            if word == option:
+                found += arguments[at + 1 : at + 2]
+            elif word.startswith(option) and (option[1] == "-" or len(option) > 2) and "=" in word:
+                found.append(word.rpartition("=")[2])
+    if program == "ssh":
+        found += [word.partition("Command=")[2] for word in arguments if "Command=" in word]
+    return [text for text in found if text]
 
 
 class Judge:
@@ -229,7 +250,11 @@ class Judge:
         self._count(1)
         for target in self._expand(redirect.target.text):
             self._look(target)
-            if target.startswith(("/dev/tcp/", "/dev/udp/")):
+            if target.startswith(("/dev/tcp/", "/dev/udp/")) and redirect.operator in (">&", "&>"):
+                found = highest(
+                    found, Finding(DESTROY, f"{shown(target)}: gives a program away to the network")
+                )
+            elif target.startswith(("/dev/tcp/", "/dev/udp/")):
                 found = highest(
                     found, Finding(NETWORK, f"{redirect.operator} {shown(target)}: talks to the network")
                 )
@@ -283,7 +308,7 @@ class Judge:
     def _program(self, name: str, arguments: list[str], stdin: Input) -> Finding:
         if name == "\x06":
             name = "["
-        if not is_literal(name) or name.startswith("="):
+        if not is_literal(name) or name.startswith("=") or (name.startswith("-") and name != "-"):
             return Finding(DESTROY, f"{shown(name)}: the program is not known until it runs")
         if not name.isascii():
             return Finding(DESTROY, f"{shown(name)}: the program's name has letters that look like others")
@@ -307,6 +332,7 @@ class Judge:
         found = handler(self, base, arguments, stdin) if handler else judged(base, arguments)
         if found is None and base.startswith("mkfs"):
             found = judged("mkfs", arguments)
+        floor = highest(floor, *(self.line(text) for text in _run_by_options(base, arguments)))
         return highest(
             found or Finding(NETWORK, f"{shown(name, 40)}: runs a program that is not known"), floor
         )

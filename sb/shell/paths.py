@@ -165,7 +165,8 @@ class Paths:
             for name, own in self._protected.items():
                 if len(parts) < len(own) and self._match(parts, own[: len(parts)]):
                     return name
-            if parts and any(self._match(parts[-1:], setting[:1]) for setting in _HOST_SETTINGS):
+            hidden = (setting for setting in _HOST_SETTINGS if setting[0].startswith("."))
+            if parts and any(self._match(parts[-1:], setting[:1]) for setting in hidden):
                 return place
         return ""
 

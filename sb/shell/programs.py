@@ -113,7 +113,7 @@ RULES: dict[str, str] = {
         "N runs a program that keeps keys | D --delete-keys --delete-secret-keys "
         "--delete-secret-and-public-key: deletes keys"
     ),
-    "ssh-keygen": "W makes keys | D -R -f: changes or overwrites keys",
+    "ssh-keygen": "W makes keys | D -R: changes keys",
     "kill": "W ends processes | D -1 =0 =-1: ends processes that are not named one by one",
     "alias": "N gives a name another meaning",
     "unalias": "R forgets an alias",
@@ -336,6 +336,10 @@ RULES: dict[str, str] = {
         "tcpdump ss netstat arp mail mailx sendmail mutt yt-dlp youtube-dl git-lfs ngrok "
         "cloudflared wscat websocat grpcurl ab wrk hey k6 iperf iperf3 ssh-copy-id ssh-add "
         "ssh-agent gsutil s3cmd mc sshfs mosh rsh autossh",
+    ),
+    **each(
+        "N talks to the network | D -e -c --exec --sh-exec: gives a program away to the network",
+        "nc ncat netcat",
     ),
     "curl": "N talks to the network | D =DELETE =-XDELETE =--request=DELETE: deletes at another host",
     "wget": "N talks to the network | D =--method=DELETE: deletes at another host",

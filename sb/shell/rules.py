@@ -52,6 +52,8 @@ def subcommand(
 ) -> tuple[str, Sequence[str]]:
     """The longest name under which a program and its first operands are known, and the arguments behind it."""
     positions = operands(arguments, VALUED.get(program, ""))[:3]
+    if program == "cargo":
+        positions = [at for at in positions if not arguments[at].startswith("+")]  # a toolchain
     for count in range(len(positions), 0, -1):
         key = " ".join([program, *(arguments[at] for at in positions[:count])])
         if key in keys:
@@ -81,7 +83,7 @@ def judged(program: str, arguments: Sequence[str]) -> Finding | None:
 
 
 def _destroys(word: str) -> bool:
-    return word.startswith(DESTROYING) and word.split("-", maxsplit=1)[0] in DESTROYING
+    return word.rpartition(":")[2].partition("-")[0] in DESTROYING
 
 
 def _applied(key: str, rule: str, arguments: Sequence[str]) -> Finding:
