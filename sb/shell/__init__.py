@@ -60,11 +60,8 @@ def classify(
             found = max(found, judge.script(script), key=lambda finding: finding.rank)
     except Unparsed as problem:
         found = Finding(DESTROY, f"not understood: {problem}")
-    except (
-        RecursionError,
-        ValueError,
-        OSError,
-    ) as error:  # fails closed: what cannot be judged waits for a person
+    except (RecursionError, ValueError, OSError) as error:
+        # What cannot be judged waits for a person.
         found = Finding(DESTROY, f"not understood: {type(error).__name__}")
     return ShellVerdict(
         tuple(SafetyClass)[found.rank],
