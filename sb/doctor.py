@@ -10,6 +10,7 @@ from sb.config import Config
 from sb.duration import human_age
 from sb.errors import SBError
 from sb.install.host import Places
+from sb.install.records import Records
 from sb.install.standing import installed
 from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
@@ -60,7 +61,7 @@ def examine(config: Config) -> list[Finding]:
         findings += _guarded("baselines", lambda: _baselines(config, EventLog(database)))
         findings += _guarded("approvals", lambda: _approvals(EventLog(database)))
         findings += _guarded("recovery", lambda: _recovery(EventLog(database)))
-        findings += _guarded("joined", lambda: _joined(EventLog(database)))
+        findings += _guarded("joined", lambda: _joined(config, EventLog(database)))
     finally:
         database.close()
     return findings
@@ -172,7 +173,7 @@ def _recovery(log: EventLog) -> Iterator[Finding]:
     yield Finding("recovery", status, detail, "sb recovery list" if by_hand else "")
 
 
-def _joined(log: EventLog) -> Iterator[Finding]:
+def _joined(config: Config, log: EventLog) -> Iterator[Finding]:
     found, now = joined(log), log.clock.now()
     told = [
         f"{one.host}{f' in {one.project}' if one.project else ''}, heard of {human_age(now - one.heard_at / 1e6)}"
@@ -180,8 +181,8 @@ def _joined(log: EventLog) -> Iterator[Finding]:
     ]
     if len(found) > _MOST_JOINED:
         told.append(f"and {len(found) - _MOST_JOINED} more (sb console)")
-    hint = "" if found else "sb install claude-code"
-    yield Finding("joined", Status.OK, "; ".join(told) or "no coding agent yet", hint)
+    hint = "" if found or Records(config.home).all() else "sb install claude-code"
+    yield Finding("joined", Status.OK, "; ".join(told) or "no session of a coding agent yet", hint)
 
 
 def _baselines(config: Config, log: EventLog) -> Iterator[Finding]:

@@ -12,13 +12,16 @@ from sb.config import Config
 from sb.hooks.event import Adapter, Decision, GovernedCall, HookEvent, Moment, NativeCall, Verdict
 from sb.hooks.project import context_of
 from sb.hooks.translation import Surroundings, govern
+from sb.hosted.contracts import UNKNOWN, WRITE_CONFIG
 from sb.hosted.files import HostedFiles
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.tooling.external import Report
 from sb.kernel.tooling.intents import Intent
 from sb.runtime import Runtime, hosted_files, open_runtime, protected
+from sb.text import plain, shorten
 
 MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
+MOST_OF_A_REASON = 200  # characters
 _TURN_OVER = (Moment.BATCH, Moment.PROMPT, Moment.STOP, Moment.SESSION_ENDED)
 
 
@@ -91,7 +94,7 @@ class _Session:
             refused=governed.refused,
             host_asks=asks,
         )
-        return _verdict(result)
+        return _verdict(result, governed)
 
     def _report(self, call: NativeCall) -> None:
         step, alike = _name(call)
@@ -159,15 +162,33 @@ def _shown(response: Any) -> Any:
     return {"begins": encoded[:MOST_SHOWN].decode(errors="replace"), "bytes": len(encoded)}
 
 
-def _verdict(result: ToolResult) -> Verdict:
+def _verdict(result: ToolResult, governed: GovernedCall) -> Verdict:
     if result.success:
         asked = isinstance(result.data, dict) and result.data.get("ask")
-        return Verdict(Decision.ASK, str(asked)) if asked else Verdict()
-    reason = f"SecondBrain: {result.error_message}"
-    if isinstance(result.data, dict) and "approval_id" in result.data:
-        approval_id = result.data["approval_id"]
-        reason += f"; a person decides with sb approvals approve {approval_id} or in sb console, then make the call again"
-    return Verdict(Decision.DENY, reason)
+        return Verdict(Decision.ASK, f"SecondBrain: {_because(governed)}{asked}") if asked else Verdict()
+    if not isinstance(result.data, dict) or "approval_id" not in result.data:
+        return Verdict(Decision.DENY, f"SecondBrain: {result.error_message}")
+    approval_id = result.data["approval_id"]
+    then = (
+        f"tell a person, who decides with sb approvals approve {approval_id} --reason WHY, or deny, "
+        "or in sb console; once it is approved, make the very same call again"
+    )
+    return Verdict(Decision.DENY, f"SecondBrain: {_because(governed)}{result.error_message}; {then}")
+
+
+def _because(governed: GovernedCall) -> str:
+    """What the call would do that a person has to agree to; the contract's name alone tells a reader little."""
+    if governed.safety_class is not SafetyClass.DESTRUCTIVE:
+        return ""
+    if governed.tool_id == WRITE_CONFIG:
+        return "it changes a host's own settings; "
+    if governed.tool_id == UNKNOWN:
+        return f"nothing is known of what {_brief(governed.args['tool'])} does with what it is given; "
+    return f"{_brief(governed.args['why'])}; "
+
+
+def _brief(said: str) -> str:
+    return shorten(plain(said, one_line=True), MOST_OF_A_REASON)
 
 
 def unjudged(config_says: str, governed: GovernedCall | None, why: str) -> Verdict:

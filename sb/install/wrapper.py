@@ -37,7 +37,8 @@ fi
 
 PATH=${{PATH-}}:/usr/bin:/bin
 if [ "${{2-}}" = --fail-closed ]; then
-    echo "SecondBrain is not there any more: sb uninstall $1, or install it again" >&2
+    echo "SecondBrain is gone, and $1 is set to run no tool without it." >&2
+    echo "A person installs it again, or takes the entries that name $0 out of the settings of $1." >&2
     exit 2
 fi
 [ "$verb" ] || exit 0

@@ -163,7 +163,8 @@ def test_what_destroys_waits_for_a_person_and_passes_once_when_it_is_made_again(
     assert verdict.decision is Decision.DENY
     with host.open() as runtime:
         (waiting,) = runtime.approvals.page()
-        assert waiting.id in verdict.reason
+        assert f"sb approvals approve {waiting.id} --reason" in verdict.reason
+        assert verdict.reason.startswith("SecondBrain: rm -r: deletes a folder")
         assert waiting.request["args"]["command"] == RM["command"]
         runtime.approvals.approve(waiting.id, ADA, "it is only the build")
     assert host.before("Bash", "t2", **RM, description="said otherwise") == Verdict()
@@ -174,7 +175,7 @@ def test_with_ask_the_host_asks_its_own_person_until_an_operator_is_enrolled(hos
     host.configure("hooks:\n  approval: ask\n")
     verdict = host.before("Bash", "t1", **RM)
     assert verdict.decision is Decision.ASK
-    assert "destructive" in verdict.reason
+    assert verdict.reason.startswith("SecondBrain: rm -r: deletes a folder")
     assert (host.events()[-1].payload or {})["asked_by"] == "claude-code"
     with host.open() as runtime:
         Enrolment(runtime.approvals.authority, KeyFolder(runtime.config.home.keys)).init("ada", None)
@@ -214,6 +215,7 @@ def test_what_decides_about_agents_is_out_of_their_reach(
 def test_a_hosts_own_settings_are_changed_only_when_a_person_agrees(host: Host, name: str) -> None:
     verdict = host.before("Write", "t1", file_path=str(host.project / name), content="{}")
     assert verdict.decision is Decision.DENY
+    assert "a host's own settings" in verdict.reason
     assert "waits for a decision" in verdict.reason
 
 
@@ -236,7 +238,9 @@ def test_what_is_too_large_to_keep_asks_first(host: Host) -> None:
 
 
 def test_tools_of_which_nothing_is_known_wait_and_what_a_person_calls_reading_does_not(host: Host) -> None:
-    assert host.before("LaunchRocket", "t1").decision is Decision.DENY
+    verdict = host.before("LaunchRocket", "t1")
+    assert verdict.decision is Decision.DENY
+    assert "nothing is known of what LaunchRocket does" in verdict.reason
     assert host.before("mcp__maps__route", "t2", to="home") == Verdict()
     host.configure('hooks:\n  read_only: ["mcp__maps__*", "LaunchRocket"]\n')
     assert host.before("LaunchRocket", "t3") == Verdict()

@@ -20,10 +20,13 @@ def test_nothing_is_said_of_hosts_that_were_not_joined(person: Path, sb: Command
 
 
 def test_a_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb: CommandLine) -> None:
+    sb("init")
     sb("install", "claude-code", "--yes")
     assert told(sb, "hooks") == []
     [(status, detail)] = told(sb, "claude-code")
     assert status == "ok"
+    (joined,) = (item for item in sb("doctor", "--json").json["items"] if item["name"] == "joined")
+    assert (joined["detail"], joined["hint"]) == ("no session of a coding agent yet", "")
     assert "lets calls go on when sb is gone" in detail
     sb("install", "claude-code", "--yes", "--fail-closed")
     assert "refuses calls when sb is gone" in told(sb, "claude-code")[0][1]

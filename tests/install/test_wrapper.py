@@ -158,7 +158,8 @@ def test_who_asked_for_it_is_refused_when_sb_is_gone(wrapper: Path) -> None:
     point(wrapper, python="/nonexistent")
     done = run([str(wrapper), "cursor", "--fail-closed"])
     assert done.returncode == 2
-    assert "SecondBrain" in done.stderr
+    assert "SecondBrain is gone" in done.stderr
+    assert f"entries that name {wrapper}" in done.stderr  # `sb uninstall` is gone too
 
 
 def test_it_is_the_owners_alone_and_what_is_wrong_with_it_can_be_told(wrapper: Path) -> None:
