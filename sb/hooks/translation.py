@@ -211,7 +211,7 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
         os.path.normpath(around.cwd / path) for path in paths
     ]  # a link may lead away from where settings are
     settings = any(fnmatchcase(path, pattern) for path in (*real, *said) for pattern in _HOST_SETTINGS)
-    args: dict[str, Any] = {"tool": call.tool, "paths": real, "input": recorded(call.args)}
+    args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": recorded(call.args)}
     if around.too_large(real):
         args["keep"] = False
     tool_id, safety_class = (
@@ -223,11 +223,12 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
 def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     command = str(call.args["command"])
     verdict = classify(command, cwd=around.cwd, home=around.home, protected=around.protected)
+    # What it does comes first: a list shows the beginning of the arguments alone.
     args: dict[str, Any] = {
-        "tool": call.tool,
         "command": command,
         "cwd": str(around.cwd),
         "why": verdict.reason,
+        "tool": call.tool,
     }
     # What the model says of its command, and how long it may take, make it no other call.
     rest = {name: value for name, value in call.args.items() if name not in _ABOUT_THE_COMMAND}

@@ -62,7 +62,7 @@ def _sentence(result: ToolResult) -> str:
     said = f"{result.tool_id}: {result.error_message}"
     approval_id = (result.data or {}).get("approval_id")
     if approval_id:
-        return f"{said}; an operator decides: sb approvals approve {approval_id}; then the same call runs"
+        return f"{said}; an operator decides: sb approvals approve {approval_id} --reason WHY; then the same call runs"
     if result.error_code is ToolErrorCode.BUDGET_EXCEEDED:
         return f"{said}; a new run has a budget of its own"
     return said
