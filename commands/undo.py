@@ -96,7 +96,7 @@ def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
         output.emit_json({"items": [ref.to_dict() for ref in found]})
     elif found:
         output.table(
-            ["mutation", "state", "age", "agent", "tool", "undone by"],
+            ["mutation", "state", "age", "agent", "run", "tool", "undone by"],
             [_row(ref, store.now()) for ref in found],
         )
     else:
@@ -117,6 +117,7 @@ def _row(ref: MutationRef, now: int) -> tuple[object, ...]:
         state,
         human_duration((now - ref.bound_at) / 1e6),
         ref.agent,
+        ref.run_id,
         ref.tool_id,
         shorten(way, WIDEST),
     )
