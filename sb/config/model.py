@@ -165,7 +165,7 @@ class Hooks:
         "queue",
         kinds.choice("queue", "ask"),
         "What becomes of a call that needs a person: queue refuses it until somebody has approved it here, ask lets "
-        "hosts that can ask their own person at once (others queue).",
+        "hosts that can ask their own person at once, until an operator is enrolled (others queue).",
         narrow=stricter("ask", "queue"),
     )
     unjudged: str = setting(
