@@ -183,7 +183,8 @@ def _because(governed: GovernedCall) -> str:
     if governed.tool_id == WRITE_CONFIG:
         return "it changes a host's own settings; "
     if governed.tool_id == UNKNOWN:
-        return f"nothing is known of what {_brief(governed.args['tool'])} does with what it is given; "
+        tool = _brief(governed.args["tool"])
+        return f"nothing is known of what this call of {tool} does (hooks.read_only names tools that only read); "
     return f"{_brief(governed.args['why'])}; "
 
 

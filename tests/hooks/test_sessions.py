@@ -240,7 +240,7 @@ def test_what_is_too_large_to_keep_asks_first(host: Host) -> None:
 def test_tools_of_which_nothing_is_known_wait_and_what_a_person_calls_reading_does_not(host: Host) -> None:
     verdict = host.before("LaunchRocket", "t1")
     assert verdict.decision is Decision.DENY
-    assert "nothing is known of what LaunchRocket does" in verdict.reason
+    assert "nothing is known of what this call of LaunchRocket does" in verdict.reason
     assert host.before("mcp__maps__route", "t2", to="home") == Verdict()
     host.configure('hooks:\n  read_only: ["mcp__maps__*", "LaunchRocket"]\n')
     assert host.before("LaunchRocket", "t3") == Verdict()
