@@ -77,7 +77,8 @@ class DecisionScreen(ModalScreen[str | None]):
             with Horizontal():
                 yield Button("n  No", id="no", compact=True)
                 yield Button("y  Yes", id="yes", compact=True, variant="primary")
-            yield Static("up and down move; enter after the reason leads to No", classes="hint")
+            move = "up leads to the reason" if question.destructive else "up and down move"
+            yield Static(f"{move}; enter after the reason leads to No", classes="hint")
 
     @on(Input.Submitted)
     def _next(self, message: Input.Submitted) -> None:
