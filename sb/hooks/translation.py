@@ -6,6 +6,7 @@ What nothing is known of comes under the strictest one.
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,11 +16,14 @@ from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.hooks.event import GovernedCall, NativeCall
 from sb.hooks.patches import changed_paths
 from sb.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, WRITE_CONFIG
+from sb.hosted.files import MOST_FILES
 from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
 
 LONGEST_INPUT = 32_768  # bytes of a call's arguments that are put on record whole
 LONGEST_PATH = 4096  # characters
+MOST_PATHS = 2 * MOST_FILES  # of one call; a patch names each file in up to three ways
+MOST_TEXTS = 10_000  # among the arguments of one call
 
 # Tools by the names that hosts give them; what they do is in the hosts' own documentation.
 _READS = frozenset(
@@ -157,6 +161,7 @@ _HOST_SETTINGS = (
     "*/.config/opencode/*",
     "*/.opencode/*",
     "*/.windsurf/hooks.json",
+    "*/claude-code/managed-settings.json",
 )
 
 
@@ -193,7 +198,7 @@ def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
     if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in around.read_only):
         return GovernedCall(READ, args, SafetyClass.READ_ONLY, _reads_ours(call.args, around))
     if call.tool in _FETCHES:
-        return GovernedCall(FETCH, args, SafetyClass.NETWORK)
+        return GovernedCall(FETCH, args, SafetyClass.NETWORK, _reads_ours(call.args, around))
     if call.tool in _AGENTS:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
     if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
@@ -206,11 +211,17 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
     if not paths:
         unknown = {"tool": call.tool, "input": recorded(call.args)}
         return GovernedCall(UNKNOWN, unknown, SafetyClass.DESTRUCTIVE)
+    if len(paths) > MOST_PATHS or any(len(path) > LONGEST_PATH for path in paths):
+        unknown = {"tool": call.tool, "input": recorded(call.args)}
+        why = "it names more files than are looked at, or one with too long a path"
+        return GovernedCall(UNKNOWN, unknown, SafetyClass.DESTRUCTIVE, why)
     real = list(dict.fromkeys(reading for path in paths for reading in _readings(path, around)))
     said = [
         os.path.normpath(around.cwd / path) for path in paths
     ]  # a link may lead away from where settings are
-    settings = any(fnmatchcase(path, pattern) for path in (*real, *said) for pattern in _HOST_SETTINGS)
+    settings = any(
+        fnmatchcase(_folded(path), pattern) for path in (*real, *said) for pattern in _HOST_SETTINGS
+    )
     args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": recorded(call.args)}
     if around.too_large(real):
         args["keep"] = False
@@ -272,21 +283,40 @@ def _readings(path: str, around: Surroundings) -> list[str]:
 
 def _reads_ours(args: dict[str, Any], around: Surroundings) -> str:
     """Why a call that only looks is refused all the same: it looks into what is SecondBrain's own."""
-    texts = (text for text in _texts(args.values()) if "\0" not in text and len(text) <= LONGEST_PATH)
-    return _ours((path for text in texts for path in _readings(text, around)), around)
+    paths: list[str] = []
+    for count, text in enumerate(_texts(args)):
+        if count == MOST_TEXTS:
+            return f"it has more than {MOST_TEXTS} texts that may be paths"
+        if "\0" in text:
+            continue  # no system opens such a path
+        text = text.removeprefix("file://")
+        if len(text) > LONGEST_PATH:  # what a host makes of it may be short
+            text = os.path.normpath(os.path.join(around.cwd, text))
+        if len(text) <= LONGEST_PATH:
+            paths += _readings(text, around)
+    return _ours(paths, around)
 
 
-def _texts(values: Iterable[Any]) -> Iterator[str]:
-    """Texts among arguments, and in their lists."""
-    for value in values:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            yield from (one for one in value if isinstance(one, str))
+def _texts(value: Any) -> Iterator[str]:
+    """Texts among arguments, however deep."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, list | dict):
+            waiting += one if isinstance(one, list) else one.values()
 
 
 def _ours(paths: Iterable[str], around: Surroundings) -> str:
     """Why a call that has to do with these files is refused; "" if none of them is SecondBrain's own."""
-    owns = [Path(os.path.realpath(own)) for own in around.protected]
-    ours = next((path for path in paths if any(Path(path).is_relative_to(own) for own in owns)), "")
+    owns = [_folded(os.path.realpath(own)) for own in around.protected]
+    ours = next(
+        (path for path in paths if any((_folded(path) + "/").startswith(own + "/") for own in owns)), ""
+    )
     return f"{ours} belongs to SecondBrain: agents neither read nor change it" if ours else ""
+
+
+def _folded(path: str) -> str:
+    """A path as a file system that ignores case compares it."""
+    return path.casefold() if path.isascii() else unicodedata.normalize("NFC", path).casefold()

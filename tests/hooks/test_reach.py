@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,37 @@ def test_ordinary_work_is_left_alone(around: Surroundings) -> None:
         write = govern(NativeCall("Write", args), around)
         assert (write.tool_id, write.refused, len(write.paths)) == ("host.write", "", 1)
     assert govern(NativeCall("Grep", {"pattern": "x", "path": ".."}), around).refused == ""
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("SendUserFile", {"files": ["{home}/.sb/brain.db"]}),
+        ("mcp__files__edit", {"edits": [{"path": "../.sb/config.yaml"}]}),
+        ("ReadMcpResourceTool", {"uri": "file://{home}/.sb/brain.db"}),
+        ("Read", {"file_path": "/x/.." * 1000 + "{home}/.sb/brain.db"}),
+        ("Read", {"file_path": "{home}/.SB/brain.db"}),
+        ("Write", {"file_path": "{home}/.Sb/config.yaml"}),
+    ],
+    ids=["sent", "nested", "address", "long", "case", "case of a write"],
+)
+def test_secondbrains_own_is_found_wherever_among_arguments_and_in_whichever_case(
+    around: Surroundings, tool: str, args: dict[str, Any]
+) -> None:
+    named = json.loads(json.dumps(args).replace("{home}", str(around.home)))
+    assert "belongs to SecondBrain" in govern(NativeCall(tool, named), around).refused
+
+
+@pytest.mark.parametrize(
+    "paths", [[f"f{n}" for n in range(5000)], ["/x/.." * 1000 + "/y"]], ids=["many", "long"]
+)
+def test_a_call_with_more_paths_than_can_be_looked_at_is_refused(
+    around: Surroundings, paths: list[str]
+) -> None:
+    call = NativeCall("MultiEdit", {"edits": [{"file_path": path} for path in paths]})
+    assert "more files than are looked at" in govern(call, around).refused
+
+
+def test_settings_are_a_hosts_own_in_whichever_case(around: Surroundings) -> None:
+    call = NativeCall("Write", {"file_path": ".CLAUDE/Settings.json", "content": "{}"})
+    assert govern(call, around).tool_id == "host.write_config"
