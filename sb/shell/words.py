@@ -27,6 +27,7 @@ _SHOWN = str.maketrans(
 )
 _MARKED_VARIABLE = f"([{VARIABLE}{SPLIT_VARIABLE}])([^{END_VARIABLE}]*){END_VARIABLE}"
 _MOST_TEXTS = 64
+_LONGEST = 1 << 20  # characters of all texts that a word can become: values of values double with each
 
 
 @functools.cache
@@ -68,6 +69,8 @@ def expand(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
             found += _with_values(alternative, values)
         else:
             found.append(alternative)
+    if sum(map(len, found)) > max(_LONGEST, len(text)):
+        return [UNKNOWN]
     return found if len(found) <= _MOST_TEXTS else [*found[:_MOST_TEXTS], UNKNOWN]
 
 
@@ -76,17 +79,18 @@ _INACTIVE = str.maketrans({OPEN: "{", COMMA: ",", CLOSE: "}"})
 
 def _with_values(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
     pieces: list[Sequence[str]] = []
-    end, count = 0, 1
+    end, count, size = 0, 1, len(text)
     for match in compiled(_MARKED_VARIABLE).finditer(text):
         pieces.append((text[end : match.start()],))
         end = match.end()
         known = values.get(match[2]) or (UNKNOWN,)
         count *= len(known)
+        size = size * len(known) + count * max(map(len, known))
+        if count > _MOST_TEXTS or size > _LONGEST:
+            return [UNKNOWN]
         split = match[1] == SPLIT_VARIABLE
         pieces.append([_BLANK.join(value.split()) if split else value for value in known])
     pieces.append((text[end:],))
-    if count > _MOST_TEXTS:
-        return [UNKNOWN]
     joined = ("".join(parts) for parts in itertools.product(*pieces))
     return [word for line in joined for word in (line.split(_BLANK) if _BLANK in line else (line,)) if word]
 

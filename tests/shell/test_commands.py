@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -120,3 +121,12 @@ def test_reasons_stay_on_one_line_and_short(judged: Callable[[str], ShellVerdict
         for text in (verdict.reason, verdict.refused, *verdict.programs):
             assert "\n" not in text
             assert len(text) < 200
+
+
+def test_values_that_double_with_each_variable_take_neither_time_nor_memory(
+    judged: Callable[[str], ShellVerdict],
+) -> None:
+    line = "a0=xx;" + ";".join(f"a{n}=$a{n - 1}$a{n - 1}" for n in range(1, 200))
+    begun = time.monotonic()
+    assert judged(f"{line}; rm -rf src").safety_class is SafetyClass.DESTRUCTIVE
+    assert time.monotonic() - begun < 5
