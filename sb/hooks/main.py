@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from sb.errors import ConfigError, SBError
@@ -19,19 +20,21 @@ from sb.text import plain, shorten
 LONGEST_PAYLOAD = 64 << 20  # bytes
 BLOCKED = 2  # the exit code that blocks, on every host that has one
 DEFAULT_DEADLINE_S = 20.0
+_TO_SAY_SO_S = 3.0  # for telling what a call does that was not judged in time
 DEFAULT_UNJUDGED = "reads"
 
 
 def main(arguments: list[str]) -> None:
     """Answer the event on stdin, and end the process."""
     process = _Process()
+    process.expire_after(DEFAULT_DEADLINE_S, lambda: _not_understood("the event did not come to its end"))
     try:
         adapter, event = _understand(arguments)
     except Exception as error:  # noqa: BLE001 - what nobody understands could be a call with consequences
-        process.end(Answer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED))
+        process.end(_not_understood(_reason(error)))
         return
     settings = _Settings()
-    process.expire_after(DEFAULT_DEADLINE_S, lambda: _late(adapter, event, settings))
+    process.expire_after(DEFAULT_DEADLINE_S, lambda: _late(process, adapter, event, settings))
     try:
         verdict = _judged(adapter, event, settings, process)
     except Exception as error:  # noqa: BLE001 - see above
@@ -57,9 +60,7 @@ class _Process:
         """Answer with what `late` gives, unless there was an answer before."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = threading.Timer(seconds, lambda: self.end(late()))
-        self._timer.daemon = True
-        self._timer.start()
+        self._timer = _timer(seconds, lambda: self.end(late()))
 
     def end(self, answer: Answer) -> None:
         """Print it and end the process, without waiting for anything that hangs."""
@@ -73,9 +74,21 @@ class _Process:
         except (
             OSError,
             ValueError,
+            AttributeError,  # a stream that was closed when the process began is None
         ):  # nobody listens any more: the exit code still says that there was a verdict
             os._exit(answer.code or (BLOCKED if answer.stdout else 0))
         os._exit(answer.code)
+
+
+def _timer(seconds: float, then: Callable[[], None]) -> threading.Timer:
+    timer = threading.Timer(seconds, then)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _not_understood(why: str) -> Answer:
+    return Answer(stderr=f"SecondBrain: {why}\n", code=BLOCKED)
 
 
 def _understand(arguments: list[str]) -> tuple[Adapter, HookEvent]:
@@ -98,7 +111,7 @@ def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _P
         return Verdict()
     config = _configured(event)
     settings.config, settings.unjudged = config, config.hooks.unjudged
-    process.expire_after(config.hooks.deadline_seconds, lambda: _late(adapter, event, settings))
+    process.expire_after(config.hooks.deadline_seconds, lambda: _late(process, adapter, event, settings))
     return judge(config, adapter, event)
 
 
@@ -111,8 +124,13 @@ def _configured(event: HookEvent) -> Any:
     return load_config(env=os.environ, cwd=cwd, flags={})
 
 
-def _late(adapter: Adapter, event: HookEvent, settings: _Settings) -> Answer:
-    return _said(adapter, event, _unjudged(adapter, event, settings, "it took too long"))
+def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Settings) -> Answer:
+    """What the call does may be what took so long: then it is refused without a look at it."""
+    why = "it took too long"
+    refused = event.moment is Moment.BEFORE and settings.unjudged != "all"
+    verdict = Verdict(Decision.DENY, f"SecondBrain cannot judge this call: {why}") if refused else Verdict()
+    _timer(_TO_SAY_SO_S, lambda: process.end(_said(adapter, event, verdict)))
+    return _said(adapter, event, _unjudged(adapter, event, settings, why))
 
 
 def _said(adapter: Adapter, event: HookEvent, verdict: Verdict) -> Answer:

@@ -243,3 +243,18 @@ def test_a_person_who_types_it_is_told_what_it_is_for(tmp_path: Path) -> None:
         )
         assert b"Usage: sb hook" in done.stdout
         assert done.returncode == 0
+
+
+def test_a_call_that_takes_long_to_understand_is_refused_within_the_deadline(host: Host) -> None:
+    host.configure("hooks:\n  deadline_seconds: 1\n")
+    begun = time.monotonic()
+    payload = bash(host, "rm -rf build") | {"cwd": "/a" * 50_000}
+    assert "too long" in denied(host.run(payload))
+    assert time.monotonic() - begun < 15
+
+
+def test_a_process_without_an_output_still_refuses(host: Host) -> None:
+    closed = ["/bin/sh", "-c", f'exec "{sys.executable}" -m sb hook claude-code >&- 2>&-']
+    environment = {"SB_HOME": str(host.home), "HOME": str(host.project.parent), "PATH": "/usr/bin:/bin"}
+    given = json.dumps(bash(host, "rm -rf build")).encode()
+    assert subprocess.run(closed, input=given, env=environment, check=False, timeout=60).returncode == 2
