@@ -19,6 +19,7 @@ from sb.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, 
 from sb.hosted.files import MOST_FILES
 from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
+from sb.shell.sensitive import folded, host_setting, sensitive
 
 LONGEST_INPUT = 32_768  # bytes of a call's arguments that are put on record whole
 LONGEST_PATH = 4096  # characters
@@ -50,6 +51,10 @@ _READS = frozenset(
         "TaskOutput",
         "BashOutput",
         "EnterWorktree",
+        "CronList",
+        "KillShell",
+        "ReadMcpResourceDirTool",
+        "StructuredOutput",
         "read_file",
         "read_many_files",
         "list_directory",
@@ -99,6 +104,8 @@ _AGENTS = frozenset(
         "Workflow",
         "Skill",
         "CronCreate",
+        "CronDelete",
+        "SlashCommand",
         "ScheduleWakeup",
         "RemoteTrigger",
         "invoke_agent",
@@ -144,25 +151,6 @@ _WRITES: Mapping[str, tuple[str, ...]] = {
     "edit_notebook_file": ("filePath",),
 }
 _PATCHES = frozenset(("apply_patch", "patch"))
-# Settings in which a host keeps what decides about its agents: below a home or a project.
-_HOST_SETTINGS = (
-    "*/.claude/settings*.json",
-    "*/.claude/hooks/*",
-    "*/.claude.json",
-    "*/.mcp.json",
-    "*/.codex/*",
-    "*/.gemini/settings.json",
-    "*/.gemini/trusted_hooks.json",
-    "*/.cursor/hooks.json",
-    "*/.cursor/mcp.json",
-    "*/.github/hooks/*",
-    "*/.github/copilot/*",
-    "*/.copilot/*",
-    "*/.config/opencode/*",
-    "*/.opencode/*",
-    "*/.windsurf/hooks.json",
-    "*/claude-code/managed-settings.json",
-)
 
 
 class Surroundings(NamedTuple):
@@ -219,14 +207,13 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
     said = [
         os.path.normpath(around.cwd / path) for path in paths
     ]  # a link may lead away from where settings are
-    settings = any(
-        fnmatchcase(_folded(path), pattern) for path in (*real, *said) for pattern in _HOST_SETTINGS
-    )
+    places = (*real, *said)
+    decides = any(host_setting(folded(path)) or sensitive(path, str(around.home)) for path in places)
     args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": recorded(call.args)}
     if around.too_large(real):
         args["keep"] = False
     tool_id, safety_class = (
-        (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if settings else (WRITE, SafetyClass.LOCAL_WRITE)
+        (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if decides else (WRITE, SafetyClass.LOCAL_WRITE)
     )
     return GovernedCall(tool_id, args, safety_class, _ours(real, around), tuple(real))
 

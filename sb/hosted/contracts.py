@@ -64,7 +64,11 @@ def register_hosted(registry: ToolRegistry, files: HostedFiles) -> None:
     _register_looking(registry)
     for tool_id, safety_class, what in (
         (WRITE, SafetyClass.LOCAL_WRITE, "Change files."),
-        (WRITE_CONFIG, SafetyClass.DESTRUCTIVE, "Change what decides about agents: a host's own settings."),
+        (
+            WRITE_CONFIG,
+            SafetyClass.DESTRUCTIVE,
+            "Change what decides about more than itself: a host's settings, a login, what git runs, the system.",
+        ),
     ):
         _register(registry, tool_id, what, safety_class, files.keep, args_schema=_PATHS, reversal=_RESTORED)
     for safety_class, tool_id in SHELL.items():

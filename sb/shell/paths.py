@@ -3,74 +3,18 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from sb.shell.nodes import Unparsed
+from sb.shell.sensitive import HOST_SETTINGS, folded, host_setting, sensitive
 from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, is_literal, is_sure
 
-# Where hosts keep what decides about their agents: below a home or a project, as components of a path.
-_HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
-    (".claude", "settings*.json"),
-    (".claude", "hooks"),
-    (".claude.json",),
-    (".mcp.json",),
-    (".codex",),
-    (".gemini", "settings.json"),
-    (".gemini", "trusted_hooks.json"),
-    (".cursor", "hooks.json"),
-    (".cursor", "mcp.json"),
-    (".github", "hooks"),
-    (".github", "copilot"),
-    (".copilot",),
-    (".config", "opencode"),
-    (".opencode",),
-    (".windsurf", "hooks.json"),
-    ("claude-code", "managed-settings.json"),
-)
-_HARMLESS_DEVICES = (
-    "/dev/null",
-    "/dev/stdout",
-    "/dev/stderr",
-    "/dev/tty",
-    "/dev/fd/",
-    "/dev/shm/",
-    "/dev/full",
-    "/dev/zero",
-)
-_OF_THE_SYSTEM = (
-    "/etc/",
-    "/usr/",
-    "/bin/",
-    "/sbin/",
-    "/lib/",
-    "/lib64/",
-    "/boot/",
-    "/dev/",
-    "/sys/",
-    "/proc/",
-    "/System/",
-    "/Library/",
-)
-_OF_A_LOGIN = (
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
-    ".ssh", ".gnupg", ".aws", ".gitconfig", ".config/git", ".config/autostart", ".config/systemd", ".config/fish", ".netrc", ".pypirc",
-    ".npmrc", ".kube", ".docker", "Library/LaunchAgents", ".local/share/systemd",
-)  # fmt: skip
-_OF_A_REPOSITORY = (".git/hooks", ".git/config", ".git/info/attributes")
 _MOST_FOLDERS = 16
 _MOST_LOOKS = 5000
 _LONGEST_PATH = 4096
 _PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
-
-
-def _folded(path: str) -> tuple[str, ...]:
-    """The components of an absolute path, as a file system that ignores case compares them."""
-    if not path.isascii():
-        path = unicodedata.normalize("NFC", path)
-    return tuple(part for part in path.casefold().split("/") if part)
 
 
 def _tail(components: tuple[str, ...]) -> tuple[str, ...]:
@@ -92,7 +36,7 @@ class Paths:
         self.anywhere = False
         self.dotglob = False
         both = {name for own in protected for name in (os.path.abspath(own), os.path.realpath(own))}
-        self._protected = {name: _folded(name) for name in sorted(both)}
+        self._protected = {name: folded(name) for name in sorted(both)}
         self._tails = {name: _tail(parts) for name, parts in self._protected.items()}
         self._seen: dict[tuple[str, int], list[str]] = {}
         self._protects: dict[tuple[str, int], str] = {}
@@ -144,13 +88,13 @@ class Paths:
         for piece in _pieces(word):
             if is_sure(piece):
                 for place in self.places(piece):
-                    parts = _folded(place)
+                    parts = folded(place)
                     for name, own in self._protected.items():
                         if len(parts) >= len(own) and self._match(parts, own):
                             return name
             rest = piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2]
             if self.anywhere or rest != piece:
-                parts = _folded(rest)
+                parts = folded(rest)
                 for name, tail in self._tails.items():
                     if any(self._match(parts[at:], tail) for at in range(len(parts) - len(tail) + 1)):
                         return name
@@ -161,11 +105,11 @@ class Paths:
         if not is_sure(word) or len(word) > _LONGEST_PATH:
             return ""
         for place in self.places(word):
-            parts = _folded(place)
+            parts = folded(place)
             for name, own in self._protected.items():
                 if len(parts) < len(own) and self._match(parts, own[: len(parts)]):
                     return name
-            hidden = (setting for setting in _HOST_SETTINGS if setting[0].startswith("."))
+            hidden = (setting for setting in HOST_SETTINGS if setting[0].startswith("."))
             if parts and any(self._match(parts[-1:], setting[:1]) for setting in hidden):
                 return place
         return ""
@@ -173,13 +117,11 @@ class Paths:
     def settings(self, word: str) -> str:
         """The settings of a host that a word names, or ""."""
         for piece in _pieces(word):
-            parts = _folded(piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2])
-            places = [_folded(place) for place in self.places(piece)] if is_sure(piece) else [parts]
-            for parts in places:
-                for setting in _HOST_SETTINGS:
-                    for at in range(len(parts) - len(setting) + 1):
-                        if all(fnmatchcase(p, s) for p, s in zip(parts[at:], setting, strict=False)):
-                            return "/".join(setting)
+            parts = folded(piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2])
+            places = [folded(place) for place in self.places(piece)] if is_sure(piece) else [parts]
+            found = next(filter(None, map(host_setting, places)), "")
+            if found:
+                return found
         return ""
 
     def mentions(self, code: str) -> str:
@@ -194,16 +136,8 @@ class Paths:
 
     def sensitive(self, word: str) -> str:
         """Why writing there is no ordinary work, or ""."""
-        for place in self.places(word) if is_sure(word) else ():
-            if place.startswith(_HARMLESS_DEVICES):
-                continue
-            if (place + "/").startswith(_OF_THE_SYSTEM):
-                return "changes a device" if place.startswith("/dev/") else "changes the system"
-            if any(_below(place, f"{self.home}/{name}") for name in _OF_A_LOGIN):
-                return "changes what a login or another program relies on"
-            if any(f"/{name}/" in place + "/" for name in _OF_A_REPOSITORY):
-                return "changes what git runs"
-        return ""
+        reasons = (sensitive(place, self.home) for place in (self.places(word) if is_sure(word) else ()))
+        return next(filter(None, reasons), "")
 
     def _match(self, parts: Sequence[str], own: Sequence[str]) -> bool:
         return all(self._matches(part, name) for part, name in zip(parts, own, strict=False))
@@ -216,10 +150,6 @@ class Paths:
         if BRACKET in part and ":" in part:
             return True
         return fnmatchcase(name, part.translate(_PATTERN).replace("[^", "[!"))
-
-
-def _below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder + "/")
 
 
 def _with_links_followed(path: str) -> str:

@@ -290,3 +290,15 @@ def test_what_a_subagent_did_not_report_is_given_up_when_it_stops(host: Host) ->
     assert host.phases() == ["intent", "intent", "unreported"]
     host.tell("SessionEnd", reason="other")
     assert host.phases() == ["intent", "intent", "unreported", "unreported"]
+
+
+@pytest.mark.parametrize("name", [".git/hooks/pre-commit", "/home/nobody/.bashrc", "/etc/hosts"])
+def test_an_edit_of_what_others_run_waits_as_the_same_command_would(
+    host: Host, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/nobody")
+    path = Path(name) if name.startswith("/") else host.project / name
+    by_edit = host.before("Write", "t1", file_path=str(path), content="x")
+    by_shell = host.before("Bash", "t2", command=f"echo x > {path}")
+    assert (by_edit.decision, by_shell.decision) == (Decision.DENY, Decision.DENY)
+    assert "waits for a decision" in by_edit.reason

@@ -1,0 +1,86 @@
+"""Which files decide about more than themselves: about a host's agents, a login, what git runs, the system?"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+# Where hosts keep what decides about their agents: below a home or a project, as components of a path.
+HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
+    (".claude", "settings*.json"),
+    (".claude", "hooks"),
+    (".claude.json",),
+    (".mcp.json",),
+    (".codex",),
+    (".gemini", "settings.json"),
+    (".gemini", "trusted_hooks.json"),
+    (".cursor", "hooks.json"),
+    (".cursor", "mcp.json"),
+    (".github", "hooks"),
+    (".github", "copilot"),
+    (".copilot",),
+    (".config", "opencode"),
+    (".opencode",),
+    (".windsurf", "hooks.json"),
+    ("claude-code", "managed-settings.json"),
+)
+_HARMLESS_DEVICES = (
+    "/dev/null",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/dev/tty",
+    "/dev/fd/",
+    "/dev/shm/",
+    "/dev/full",
+    "/dev/zero",
+)
+_OF_THE_SYSTEM = (
+    "/etc/",
+    "/usr/",
+    "/bin/",
+    "/sbin/",
+    "/lib/",
+    "/lib64/",
+    "/boot/",
+    "/dev/",
+    "/sys/",
+    "/proc/",
+    "/System/",
+    "/Library/",
+)
+_OF_A_LOGIN = (
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+    ".ssh", ".gnupg", ".aws", ".gitconfig", ".config/git", ".config/autostart", ".config/systemd", ".config/fish", ".netrc", ".pypirc",
+    ".npmrc", ".kube", ".docker", "Library/LaunchAgents", ".local/share/systemd",
+)  # fmt: skip
+_OF_A_REPOSITORY = (".git/hooks", ".git/config", ".git/info/attributes")
+
+
+def folded(path: str) -> tuple[str, ...]:
+    """The components of an absolute path, as a file system that ignores case compares them."""
+    if not path.isascii():
+        path = unicodedata.normalize("NFC", path)
+    return tuple(part for part in path.casefold().split("/") if part)
+
+
+def host_setting(parts: Sequence[str]) -> str:
+    """The setting of a host that a path, in its folded components, names or lies in; "" for none."""
+    for setting in HOST_SETTINGS:
+        for at in range(len(parts) - len(setting) + 1):
+            if all(fnmatchcase(part, name) for part, name in zip(parts[at:], setting, strict=False)):
+                return "/".join(setting)
+    return ""
+
+
+def sensitive(place: str, home: str) -> str:
+    """Why writing to an absolute path is no ordinary work, or ""."""
+    if place.startswith(_HARMLESS_DEVICES):
+        return ""
+    if (place + "/").startswith(_OF_THE_SYSTEM):
+        return "changes a device" if place.startswith("/dev/") else "changes the system"
+    if any(f"{place}/".startswith(f"{home}/{name}/") for name in _OF_A_LOGIN):
+        return "changes what a login or another program relies on"
+    if any(f"/{name}/" in place + "/" for name in _OF_A_REPOSITORY):
+        return "changes what git runs"
+    return ""
