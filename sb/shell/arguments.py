@@ -112,6 +112,11 @@ RUN_OPTIONS: dict[str, str] = {
     "zip": "-TT",
     "sort": "--compress-program",
     "rg": "--pre",
+    "split": "--filter",
+    "mapfile": "-C",
+    "readarray": "-C",
+    "compgen": "-C",
+    "complete": "-C",
 }
 
 # Programs that copy or link folders to what their last argument names.
@@ -299,6 +304,10 @@ LOADER_VARIABLES = frozenset(
         "HOME",
         "RIPGREP_CONFIG_PATH",
         "AWKPATH",
+        "TAR_OPTIONS",
+        "MAKEFLAGS",
+        "GIT_DIR",
+        "GIT_COMMON_DIR",
         "AWKLIBPATH",
     ]
 )

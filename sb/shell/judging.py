@@ -17,6 +17,7 @@ from sb.shell.arguments import (
 from sb.shell.handlers import HANDLERS
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.paths import Paths
+from sb.shell.reading import RUN_BY_ARITHMETIC
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged, operands
 from sb.shell.syntax import parse
 from sb.shell.words import (
@@ -24,6 +25,7 @@ from sb.shell.words import (
     SPLIT_VARIABLE,
     UNKNOWN,
     VARIABLE,
+    compiled,
     expand,
     is_literal,
     is_sure,
@@ -35,8 +37,19 @@ _MOST_VALUES = 32
 _TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
 _DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _ASSIGN = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
+# Builtins that calculate what stands in brackets behind a name, even in quotes.
+_COUNTING = _DECLARE | _ASSIGN | {"printf", "test", "[", "wait", "compgen"}
 # Commands that name a host's settings and leave them as they are.
 _LEAVE_SETTINGS = (["git", "add"], ["git", "commit"], ["git", "diff"], ["git", "log"])
+
+
+def _subscripts(name: str, words: Sequence[str]) -> Finding:
+    """What bash runs to calculate with a text: the commands in its brackets."""
+    if any(compiled(RUN_BY_ARITHMETIC).search(word) for word in words) or (
+        name == "compgen" and any("$(" in word or "`" in word for word in words)
+    ):
+        return Finding(DESTROY, f"{shown(name)}: has a command in quotes that may be run")
+    return QUIET
 
 
 class Input(NamedTuple):
@@ -63,6 +76,8 @@ def _run_by_options(program: str, arguments: Sequence[str]) -> list[str]:
                 found += arguments[at + 1 : at + 2]
             elif word.startswith(option) and (option[1] == "-" or len(option) > 2) and "=" in word:
                 found.append(word.rpartition("=")[2])
+            elif len(option) == 2 and word.startswith(option):
+                found.append(word[2:])
     if program == "ssh":
         found += [word.partition("Command=")[2] for word in arguments if "Command=" in word]
     return [text for text in found if text]
@@ -163,6 +178,8 @@ class Judge:
         elif node.kind in ("for", "while"):
             self.repeats = True
         found = self._scripts(node.words)
+        if node.kind == "[[":
+            found = highest(found, _subscripts("[[", [word.text for word in node.words]))
         if node.kind == "for" and node.words:
             texts = [text for word in node.words for text in self._expand(word.text)]
             self._count(len(texts))
@@ -210,6 +227,8 @@ class Judge:
         for value in values:
             self._look(value)
         self._set(name, values)
+        if (found := _subscripts(f"{name}=", values)) is not QUIET:
+            return found
         if name in ("SB_HOME", "SB_DB"):
             self.refuse(f"{name}=…: has programs use another home than the one that governs")
         if name in COMMAND_VARIABLES:
@@ -262,7 +281,7 @@ class Judge:
                 target.isdigit() or target.rstrip("-").isdigit() or target == "-"
             ):
                 continue
-            elif redirect.operator not in ("<", "<&") and not redirect.target.scripts:
+            elif redirect.operator not in ("<", "<&") and not redirect.target.raw.startswith((">(", "<(")):
                 found = highest(found, self.write(target, redirect.operator))
         return found
 
@@ -326,6 +345,10 @@ class Judge:
         if base != base.lower():
             floor = Finding(NETWORK, f"{base}: runs a program that is not known")
         base = base.lower()
+        if base in _COUNTING:
+            named = base not in ("printf", "test", "[") or "-v" in arguments
+            given = [*arguments, *([stdin.text] if stdin.kind == "text" else [])] if named else []
+            floor = highest(floor, _subscripts(base, given))
         if base in _DECLARE or base in _ASSIGN or base == "printf":
             floor = highest(floor, self._variables(base, arguments))
         handler = HANDLERS.get(base) or (HANDLERS["python"] if base.startswith(("python", "pypy")) else None)

@@ -46,6 +46,7 @@ RULES: dict[str, str] = {
         "caller rg fd fdfind date file uniq sort less more tldr ipcs nvidia-smi enable history "
         "fc complete compopt cd pushd popd chdir journalctl dmesg ",
     ),
+    "jobs": "R only reads | D -x: runs a program",
     "sort": "R only reads | W -o --output: writes a file | N --compress-program: runs a program",
     "tree": "R only reads | W -o: writes a file",
     "shuf": "R only reads | W -o --output: writes a file",
@@ -82,6 +83,10 @@ RULES: dict[str, str] = {
         "optipng jpegoptim xdg-mime ctags etags setfattr chattr setfacl pigz jar chmod chgrp "
         "chown xattr sponge ssh-keygen openssl gpg",
     ),
+    "rename": "N runs what it is given, and renames files",
+    "split": "W makes files | N --filter: runs a program",
+    "pandoc": "W changes files | N -F -L --filter --lua-filter --pdf-engine: runs a program",
+    "install": "W makes files or folders | N --strip-program: runs a program",
     "tee": "W writes what it reads to files",
     "rm": (
         "W removes files | D -r -R -d --recursive --dir: deletes a folder and what is in it | D "

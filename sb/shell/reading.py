@@ -38,6 +38,8 @@ _PARAMETERS = tuple("0123456789@*#?$!-")
 _ANSI = r"\$'([^'\\]*(?:\\.[^'\\]*)*)'"
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "?": "?"}
 _ESCAPE = r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))"
+# A command in a text that arithmetic reads: it runs it to find an element of a list.
+RUN_BY_ARITHMETIC = r"\[[^\]]*(?:\$\(|`)"
 _UNSEEN = "\ufffd"
 # Programs whose output is one word that is no option: what of it may follow is the same for every such word.
 _TELLS_A_NAME = frozenset(
@@ -264,6 +266,12 @@ class WordReader:
         self.at += 1
         self.depth -= 1
         said = "".join(inner)
+        if (
+            said[:1] == ":"
+            and said[1:2] not in ("-", "=", "+", "?")
+            and compiled(RUN_BY_ARITHMETIC).search(said)
+        ):
+            raise Unparsed("${ has a command in quotes that it may run")
         default = said.lstrip(":")[1:] if said.lstrip(":")[:1] in ("-", "=", "+") else ""
         text.append(f"{OPEN}{UNKNOWN}{COMMA}{default}{CLOSE}" if default else UNKNOWN)
 
@@ -299,6 +307,8 @@ class WordReader:
             raise Unparsed("(( is not closed by ))")
         if not semicolons and (";" in "".join(text) or "\n" in "".join(text)):
             raise Unparsed("(( holds commands")
+        if compiled(RUN_BY_ARITHMETIC).search("".join(text)):
+            raise Unparsed("(( has a command in quotes that it runs")
         self.at += 2
         self.depth -= 1
         return scripts

@@ -295,7 +295,7 @@ class Parser(WordReader):
 
     def _test(self, word: str) -> Node:
         self._expect("[[")
-        scripts: list[Script] = []
+        words: list[Word] = []
         while self._peek() != "]]":
             char = self._char()
             if not char or char == ";" or (char == "&" and not self.text.startswith("&&", self.at)):
@@ -305,10 +305,10 @@ class Parser(WordReader):
             elif char in "()|<>" and not self.text.startswith(("<(", ">("), self.at):
                 self.at += 1
             else:
-                scripts += self._word().scripts
+                words.append(self._word())
             self._lines(comments=False)
         self._expect("]]")
-        return Compound("[[", "", (Word("", tuple(scripts)),), (), self._redirects())
+        return Compound("[[", "", tuple(words), (), self._redirects())
 
     def _coprocess(self, word: str) -> Node:
         self._expect("coproc")
