@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -65,6 +66,10 @@ class Input(NamedTuple):
 
 _NOTHING = Input()
 _NOT_KNOWN = Input("unknown")
+
+
+def _is_ours(word: str) -> bool:
+    return word.lower().replace("_", "-").partition("=")[0] == "secondbrain-sb"
 
 
 def _run_by_options(program: str, arguments: Sequence[str]) -> list[str]:
@@ -318,6 +323,8 @@ class Judge:
         for at, word in enumerate(argv):
             if at and word in ("-C", "--directory", "--chdir", "--cwd") and at + 1 < len(argv):
                 self.paths.enter(argv[at + 1])
+            elif at and word.startswith(("--directory=", "--chdir=", "--cwd=")):
+                self.paths.enter(word.partition("=")[2])
         for word in argv:
             self._look(word)
         found = self._program(name, list(argv[1:]), stdin)
@@ -379,18 +386,45 @@ class Judge:
         base = argv[0].rpartition("/")[2]
         worst = QUIET
         if which := WRITES.get(base):
-            files = [argv[1 + at] for at in operands(argv[1:])]
-            for target in files[-1:] if which == "last" else files:
+            for target in self._written(which, argv[1:]):
                 if ":" not in target:
                     worst = highest(worst, self.write(target, base))
         if found.rank > READ and argv[:2] not in _LEAVE_SETTINGS:
             for word in argv[1:]:
                 if settings := self.paths.settings(word):
                     self.refuse(f"{shown(word)}: {settings} decides about agents, and they do not change it")
+        if (found.rank == WRITE or base in ("rsync", "scp", "curl", "wget")) and (
+            base not in ("mkdir", "touch") and argv[:2] not in _LEAVE_SETTINGS
+        ):
+            for word in argv[1:]:
+                if folder := self.paths.settings_below(word):
+                    worst = Finding(DESTROY, f"{base} {shown(folder)}: may change what decides about agents")
+        if {"uninstall", "remove", "rm"} & set(argv) and any(_is_ours(word) for word in argv):
+            self.refuse(f"sb would be gone: {base} takes it away, and agents do not")
         for word in self._reached(base, argv[1:], found):
             if word[:1] != "-" and is_sure(word) and (own := self.paths.holds(word)):
                 self.refuse(f"{shown(word)}: holds {own}, which agents leave alone")
         return worst if worst.rank == DESTROY else QUIET
+
+    def _written(self, which: str, arguments: Sequence[str]) -> list[str]:
+        """The files that a program writes, and those that files get in a folder that it writes to."""
+        files = [arguments[at] for at in operands(arguments)]
+        if which != "last":
+            return files
+        folders = files[-1:]
+        for at, word in enumerate(arguments):
+            if word.startswith("--t") and "=" in word:
+                folders.append(word.partition("=")[2])
+            elif word.startswith("--t") or (word[:1] == "-" and word[1:2] != "-" and word.endswith("t")):
+                folders += arguments[at + 1 : at + 2]
+        into = [folder for folder in folders if self._is_folder(folder)]
+        inside = [
+            os.path.join(folder, os.path.basename(one.rstrip("/"))) for folder in into for one in files[:64]
+        ]
+        return [*folders, *(path for path in inside if is_literal(path))]
+
+    def _is_folder(self, word: str) -> bool:
+        return is_literal(word) and any(os.path.isdir(place) for place in self.paths.places(word))
 
     def _reached(self, base: str, arguments: list[str], found: Finding) -> list[str]:
         """The folders of which everything in them is removed, changed, copied or linked."""

@@ -8,12 +8,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from sb.shell.nodes import Unparsed
-from sb.shell.sensitive import HOST_SETTINGS, folded, host_setting, sensitive
-from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, is_literal, is_sure
+from sb.shell.sensitive import HOLD_SETTINGS, HOST_SETTINGS, folded, host_setting, sensitive
+from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal, is_sure
 
 _MOST_FOLDERS = 16
 _MOST_LOOKS = 5000
 _LONGEST_PATH = 4096
+_OF_A_PROCESS = r"^/proc/(?:self|thread-self|\d+)/(?:task/\d+/)?(cwd|root)(?=/|$)"
 _PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
 
 
@@ -66,11 +67,21 @@ class Paths:
     def _places(self, word: str) -> Iterator[str]:
         if word.startswith("~"):
             name, _, rest = word.partition("/")
-            if name == "~-":
+            if name[1:].lstrip("+-").isdigit() or name in ("~+", "~-"):  # a folder that the line was in
+                yield from (
+                    place
+                    for folder in tuple(self.folders)
+                    for place in self._places(os.path.join(folder, rest))
+                )
                 return
-            word = f"{self.home if name != '~+' else self.folders[-1]}/{rest}"
+            someone = os.path.expanduser(name)  # another user's home; the same for one that is not known
+            if name != "~" and someone != name:
+                yield from self._places(os.path.join(someone, rest))
+            word = f"{self.home}/{rest}"
         for folder in self.folders:
             path = os.path.join(folder, word)
+            if path.startswith("/proc/"):
+                path = _of_this_process(path, folder)
             if is_literal(path):
                 yield os.path.normpath(path)
                 yield os.path.realpath(path)
@@ -119,9 +130,22 @@ class Paths:
         for piece in _pieces(word):
             parts = folded(piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2])
             places = [folded(place) for place in self.places(piece)] if is_sure(piece) else [parts]
-            found = next(filter(None, map(host_setting, places)), "")
+            found = next(filter(None, (host_setting(parts, self._is_setting) for parts in places)), "")
             if found:
                 return found
+        return ""
+
+    def _is_setting(self, part: str, name: str) -> bool:
+        if is_literal(part):
+            return fnmatchcase(part, name)
+        return "." in name and self._matches(part, name)
+
+    def settings_below(self, word: str) -> str:
+        """The folder that a word names and in which a host looks for its settings, or ""."""
+        for piece in _pieces(word):
+            for place in self.places(piece) if is_sure(piece) else ():
+                if any(self._matches(part, own) for part in folded(place)[-1:] for own in HOLD_SETTINGS):
+                    return place
         return ""
 
     def mentions(self, code: str) -> str:
@@ -150,6 +174,12 @@ class Paths:
         if BRACKET in part and ":" in part:
             return True
         return fnmatchcase(name, part.translate(_PATTERN).replace("[^", "[!"))
+
+
+def _of_this_process(path: str, folder: str) -> str:
+    """A path through /proc: its folder is the line's, not that of the process that judges it."""
+    found = compiled(_OF_A_PROCESS).match(path)
+    return (folder if found[1] == "cwd" else "") + path[found.end() :] if found else path
 
 
 def _with_links_followed(path: str) -> str:

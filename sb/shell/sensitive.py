@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 # Where hosts keep what decides about their agents: below a home or a project, as components of a path.
@@ -25,6 +25,8 @@ HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
     (".windsurf", "hooks.json"),
     ("claude-code", "managed-settings.json"),
 )
+# Of these folders other files are a project's own.
+HOLD_SETTINGS = (".claude", ".gemini", ".cursor", ".windsurf")
 _HARMLESS_DEVICES = (
     "/dev/null",
     "/dev/stdout",
@@ -64,11 +66,15 @@ def folded(path: str) -> tuple[str, ...]:
     return tuple(part for part in path.casefold().split("/") if part)
 
 
-def host_setting(parts: Sequence[str]) -> str:
-    """The setting of a host that a path, in its folded components, names or lies in; "" for none."""
+def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fnmatchcase) -> str:
+    """The setting of a host that a path, in its folded components, names or lies in; "" for none.
+
+    Args:
+        fits: whether a component of the path is one of a setting's.
+    """
     for setting in HOST_SETTINGS:
         for at in range(len(parts) - len(setting) + 1):
-            if all(fnmatchcase(part, name) for part, name in zip(parts[at:], setting, strict=False)):
+            if all(fits(part, name) for part, name in zip(parts[at:], setting, strict=False)):
                 return "/".join(setting)
     return ""
 
