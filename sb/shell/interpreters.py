@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, Finding, highest, judged
-from sb.shell.words import OPERAND, UNKNOWN, is_literal, shown
+from sb.shell.words import OPERAND, UNKNOWN, compiled, is_literal, shown
 
 if TYPE_CHECKING:
     from sb.shell.judging import Input, Judge
@@ -61,6 +61,7 @@ _MODULES = frozenset(
 )
 _PYTHON_FLAGS = frozenset("IBuEsSOvqdixbPR")
 _OURS_IN_CODE = ("sb.cli", "sb.__main__", "sb.commands", "sb.kernel.approvals", "sb.kernel.authority")
+_IMPORTS_OURS = r"\bfrom[ \t]+sb[ \t]+import\b|\brun_module\([ \t]*['\"]sb['\".]"
 
 
 def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -125,7 +126,7 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
         ):
             text = "\n".join(arguments[at:])
             return highest(
-                _seen(judge, text),
+                seen(judge, text),
                 Finding(NETWORK, f"{name} {shown(word, 10)}: runs code that is not looked into"),
             )
         at += 2 if word in valued else 1
@@ -136,11 +137,11 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
         if rest[0].startswith((UNKNOWN, OPERAND)):
             return Finding(DESTROY, f"{name} {shown(rest[0])}: what it runs is not known until then")
         for word in rest:
-            _seen(judge, word)
+            seen(judge, word)
         return Finding(NETWORK, f"{name} {shown(rest[0], 40)}: runs a program that is not looked into")
     if stdin.kind == "text":
         return highest(
-            _seen(judge, stdin.text), Finding(NETWORK, f"{name}: runs code that is not looked into")
+            seen(judge, stdin.text), Finding(NETWORK, f"{name}: runs code that is not looked into")
         )
     if stdin.kind == "unknown":
         return Finding(DESTROY, f"{name}: runs what another program prints")
@@ -162,11 +163,13 @@ def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     return Finding(NETWORK, f"{name} -m {shown(module, 30)}: runs a module that is not looked into")
 
 
-def _seen(judge: Judge, code: str) -> Finding:
+def seen(judge: Judge, code: str) -> Finding:
     """What can be said of code without running it: that it names what agents leave alone."""
     own = judge.paths.mentions(code)
     if own:
         judge.refuse(f"the code names {own}, which belongs to SecondBrain")
-    if any(name in code for name in _OURS_IN_CODE):
-        judge.refuse("the code uses what only an operator may use")
+    if any(name in code for name in _OURS_IN_CODE) or compiled(_IMPORTS_OURS).search(code):
+        judge.refuse("sb in code: it uses what only an operator may use")
+    if settings := judge.paths.settings_in(code):
+        return Finding(DESTROY, f"the code names {settings}, which decides about agents")
     return QUIET

@@ -189,7 +189,7 @@ class Judge:
             texts = [text for word in node.words for text in self._expand(word.text)]
             self._count(len(texts))
             for text in texts:
-                self._look(text)
+                self.look(text)
             if node.name:
                 self._set(node.name, texts)
         for redirect in node.redirects:
@@ -230,7 +230,7 @@ class Judge:
         values = self._expand(text) or [""]
         self._count(len(values))
         for value in values:
-            self._look(value)
+            self.look(value)
         self._set(name, values)
         if (found := _subscripts(f"{name}=", values)) is not QUIET:
             return found
@@ -273,7 +273,7 @@ class Judge:
             return found
         self._count(1)
         for target in self._expand(redirect.target.text):
-            self._look(target)
+            self.look(target)
             if target.startswith(("/dev/tcp/", "/dev/udp/")) and redirect.operator in (">&", "&>"):
                 found = highest(
                     found, Finding(DESTROY, f"{shown(target)}: gives a program away to the network")
@@ -306,7 +306,8 @@ class Judge:
         """The whole line is refused; the first reason stays."""
         self.refused = self.refused or why
 
-    def _look(self, word: str) -> None:
+    def look(self, word: str) -> None:
+        """Refuse the line if a word names what agents leave alone."""
         if own := self.paths.protects(word):
             self.refuse(f"{shown(word)}: {own} belongs to SecondBrain: agents neither read nor change it")
 
@@ -326,7 +327,7 @@ class Judge:
             elif at and word.startswith(("--directory=", "--chdir=", "--cwd=")):
                 self.paths.enter(word.partition("=")[2])
         for word in argv:
-            self._look(word)
+            self.look(word)
         found = self._program(name, list(argv[1:]), stdin)
         self._depth -= 1
         return highest(found, self._consequences(list(argv), found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,6 +16,10 @@ _MOST_FOLDERS = 16
 _MOST_LOOKS = 5000
 _LONGEST_PATH = 4096
 _OF_A_PROCESS = r"^/proc/(?:self|thread-self|\d+)/(?:task/\d+/)?(cwd|root)(?=/|$)"
+_QUOTED_PATH = r"(?:[/'\"]|\.\./)NAME(?=[/'\"])"
+_SETTINGS_IN_CODE = (
+    r"\.claude/settings[\w.]*json|\.claude\.json|\.codex/|\.gemini/settings\.json|\.cursor/hooks\.json"
+)
 _PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
 
 
@@ -156,7 +161,15 @@ class Paths:
             for text in (name, short, short.replace("~", "$home", 1), short.replace("~", "${home}", 1)):
                 if text.casefold() in code:
                     return name
+            hidden = "/".join(self._tails[name]) if self._tails[name][0].startswith(".") else ""
+            if hidden and compiled(_QUOTED_PATH.replace("NAME", re.escape(hidden))).search(code):
+                return name
         return ""
+
+    def settings_in(self, code: str) -> str:
+        """The settings of a host that a program's text names as they are written, or ""."""
+        found = compiled(_SETTINGS_IN_CODE).search(code.casefold())
+        return found[0] if found else ""
 
     def sensitive(self, word: str) -> str:
         """Why writing there is no ordinary work, or ""."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from sb.shell.interpreters import seen
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands
 from sb.shell.words import UNKNOWN, compiled, is_literal, shown
@@ -97,6 +98,8 @@ def _sed_script(judge: Judge, name: str, script: str) -> Finding:
             found = highest(found, judge.line(command)) if command else found
             at = line_end
         elif char in "aicrR#:btT":
+            if char in "rR":
+                judge.look(script[at:line_end].strip())
             at = (
                 line_end
                 if char in "aicrR#"
@@ -142,12 +145,13 @@ def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     if not positions:
         return QUIET
     program = arguments[positions[0]]
+    named = seen(judge, program)
     if program.startswith(UNKNOWN):
         return Finding(DESTROY, f"{name}: the program is not known until it runs")
     bare = compiled(_AWK_REGEX).sub(" ", compiled(_AWK_STRING).sub('""', program))
-    found = Finding(READ, f"{name}: only reads")
+    found = highest(Finding(READ, f"{name}: only reads"), named)
     if compiled(_AWK_WRITES).search(bare):
-        found = Finding(WRITE, f"{name}: writes files")
+        found = highest(found, Finding(WRITE, f"{name}: writes files"))
     if compiled(_AWK_RUNS).search(bare):
         found = highest(found, Finding(NETWORK, f"{name}: runs commands"))
         for string in compiled(_AWK_STRING).findall(program)[:32]:
@@ -232,6 +236,7 @@ def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
     for text in texts:
         found = highest(
             found,
+            seen(judge, text),
             *(_dot(judge, name, line.strip()) for line in text.split("\n") if line.strip().startswith(".")),
         )
         found = highest(

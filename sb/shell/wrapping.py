@@ -152,6 +152,8 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     command = arguments[at:]
     if not command:
         return QUIET
+    for text in stdin.text.split() if stdin.kind == "text" else ():
+        judge.look(text)
     command = [word.replace(replaced, UNKNOWN) for word in command] if replaced else [*command, UNKNOWN]
     return judge.command(command, judge.not_known)
 
