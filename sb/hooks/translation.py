@@ -5,6 +5,7 @@ What nothing is known of comes under the strictest one.
 
 from __future__ import annotations
 
+import json
 import os
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -243,7 +244,8 @@ def recorded(value: dict[str, Any]) -> dict[str, Any]:
     try:
         encoded = canonical_bytes(value)
     except NotCanonical as error:
-        return {"unreadable": str(error)}
+        # Another call that cannot be read either is another call: an approval is for one of them.
+        return {"unreadable": str(error), "sha256": digest(json.dumps(value, sort_keys=True).encode())}
     if len(encoded) <= LONGEST_INPUT:
         return value
     return {"sha256": digest(encoded), "bytes": len(encoded)}

@@ -116,6 +116,12 @@ def test_a_call_with_more_paths_than_can_be_looked_at_is_refused(
     assert "more files than are looked at" in govern(call, around).refused
 
 
+def test_calls_that_cannot_be_put_on_record_as_they_are_differ_all_the_same(around: Surroundings) -> None:
+    unreadable = [{"do": what, "x": float("nan")} for what in ("look", "destroy")]
+    one, other = (govern(NativeCall("Gadget", args), around).args for args in unreadable)
+    assert one != other
+
+
 def test_settings_are_a_hosts_own_in_whichever_case(around: Surroundings) -> None:
     call = NativeCall("Write", {"file_path": ".CLAUDE/Settings.json", "content": "{}"})
     assert govern(call, around).tool_id == "host.write_config"
