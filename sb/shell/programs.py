@@ -189,6 +189,7 @@ RULES: dict[str, str] = {
         "git.interpret-trailers git.request-pull git.replace",
     ),
     "git add": "W stages changes",
+    "git read-tree": "W changes what is staged | D -u --reset: throws away work that is not committed",
     "git commit": "W makes a commit",
     "git branch": (
         "R lists branches | W ^ -m -c --move --copy -u --set-upstream-to --unset-upstream -d "
