@@ -91,6 +91,18 @@ def test_the_same_event_told_twice_is_one_call(host: Host) -> None:
     assert host.phases() == ["intent", "done"]
 
 
+def test_what_was_approved_once_does_not_pass_again_under_the_same_id(host: Host) -> None:
+    host.before("Bash", "t1", **RM)
+    with host.open() as runtime:
+        (waiting,) = runtime.approvals.page()
+        runtime.approvals.approve(waiting.id, ADA, "once")
+    assert host.before("Bash", "t2", **RM) == Verdict()
+    assert host.before("Bash", "t2", **RM) == Verdict()  # two entries of the same host ask about one call
+    host.after("Bash", "t2", **RM)
+    again = host.before("Bash", "t2", **RM)
+    assert (again.decision, "was made and reported" in again.reason) == (Decision.DENY, True)
+
+
 def test_calls_side_by_side_are_told_apart(host: Host) -> None:
     first, second = host.project / "a.txt", host.project / "b.txt"
     for path, use_id in ((first, "t1"), (second, "t2")):

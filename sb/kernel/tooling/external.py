@@ -71,7 +71,7 @@ class ExternalCalls:
         """Judge a call that its host is about to perform, and put it on record if it may change something.
 
         Args:
-            step: the host's own id of the call; the same one asked for again is the same call.
+            step: the host's own id of the call; the same one asked for again is the same call, until it is reported.
             alike: the host has no ids: `step` says what the call is, and each one announced is a call of its own.
             refused: why no host may perform it, whatever the policy says; "" if it is for the policy to say.
             host_asks: the host asks its own person where one has to agree. That proves nothing, so it counts only
@@ -91,8 +91,8 @@ class ExternalCalls:
                 self._prepare(call, self._recorder.intent(call, LONGEST_CALL_S))
         except KnownStep as known:
             release(call)
-            if not known.same_args:
-                return self._refused(call, _other_arguments(call, known))
+            if known.done or not known.same_args:
+                return self._refused(call, _made_before(call, known))
             return ToolResult.ok(tool_id, call_id=known.call_id, trace_id=ctx.trace_id)
         except Refused as refusal:
             release(call)
@@ -240,8 +240,10 @@ def _kind(step: str) -> str:
     return step.rpartition(_ONE_OF)[0]
 
 
-def _other_arguments(call: ToolCall, known: KnownStep) -> Refused:
-    reason = f"{call.step} of this session is {known.call_id}, which had other arguments"
+def _made_before(call: ToolCall, known: KnownStep) -> Refused:
+    """The host's id of the call was another one's: what let that one pass does not let this one."""
+    what = "was made and reported" if known.same_args else "had other arguments"
+    reason = f"{call.step} of this session is {known.call_id}, which {what}"
     return Refused(ToolErrorCode.VALIDATION_ERROR, reason, "step")
 
 
