@@ -31,7 +31,7 @@ COMMANDS = st.sampled_from([row.command for row in ROWS])
 WRAPPED = (
     lambda line: f"sh -c {shlex.quote(line)}",
     lambda line: f"bash -lc {shlex.quote(line)}",
-    lambda line: f"env X=1 sh -c {shlex.quote(line)}",
+    lambda line: f"env NOBODY_READS_THIS=1 sh -c {shlex.quote(line)}",
     lambda line: f"eval {shlex.quote(line)}",
     lambda line: f"({line}\n)",
     lambda line: f"{{ {line}\n}}",
