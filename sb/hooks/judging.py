@@ -181,7 +181,7 @@ def _because(governed: GovernedCall) -> str:
     if governed.safety_class is not SafetyClass.DESTRUCTIVE:
         return ""
     if governed.tool_id == WRITE_CONFIG:
-        return "it changes a host's own settings; "
+        return "it changes a host's settings, a login, what git runs, or the system; "
     if governed.tool_id == UNKNOWN:
         tool = _brief(governed.args["tool"])
         return f"nothing is known of what this call of {tool} does (hooks.read_only names tools that only read); "
