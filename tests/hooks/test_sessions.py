@@ -227,7 +227,7 @@ def test_what_decides_about_agents_is_out_of_their_reach(
 def test_a_hosts_own_settings_are_changed_only_when_a_person_agrees(host: Host, name: str) -> None:
     verdict = host.before("Write", "t1", file_path=str(host.project / name), content="{}")
     assert verdict.decision is Decision.DENY
-    assert "a host's own settings" in verdict.reason
+    assert "a host's settings" in verdict.reason
     assert "waits for a decision" in verdict.reason
 
 
