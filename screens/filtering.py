@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from sb.screens.section import Section
 from textual import on
 from textual.timer import Timer
@@ -25,9 +27,9 @@ class Filtering(Section):
         """The box, for the top of the body."""
         return Input(placeholder=hint, id="filter", select_on_focus=False)
 
+    @abstractmethod
     def filter_changed(self) -> None:
         """Show what fits `filter_text`; the old rows stay until new ones are there."""
-        raise NotImplementedError
 
     @on(Input.Changed, "#filter")
     def _typed(self, message: Input.Changed) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -56,21 +57,20 @@ class Section(Reading, Screen[None]):
         shown = actions(*self.parts, EVERYWHERE)
         yield KeyLine([action for action in shown if action.footer and self.console_app.allows(action)])
 
+    @abstractmethod
     def body(self) -> Iterable[Widget]:
         """What is between the lines."""
-        raise NotImplementedError
 
+    @abstractmethod
     def refresh_records(self) -> None:
         """Read what is on screen again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def summary(self) -> str:
         """What is on screen, for the status line."""
-        raise NotImplementedError
 
     def find(self, reference: str) -> None:
-        """Put the cursor on a record, or show only what mentions this."""
-        raise NotImplementedError
+        """Put the cursor on a record, or show only what mentions this; a screen of one record has nothing to find."""
 
     def pointed_at(self) -> Pointed:
         """What the cursor is on."""

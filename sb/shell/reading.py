@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 
 from sb.shell.nodes import Script, Simple, Unparsed, Word
 from sb.shell.words import (
@@ -65,7 +66,7 @@ def forbidden(text: str) -> str:
     return found[0] if found else ""
 
 
-class WordReader:
+class WordReader(ABC):
     """Reads from `at` on; each method leaves `at` behind what it has read."""
 
     def __init__(self, text: str, depth: int) -> None:
@@ -74,17 +75,17 @@ class WordReader:
         self.depth = depth
         self._parts = 0
 
+    @abstractmethod
     def script(self, closer: str) -> Script:
         """The commands up to `closer`, which a substitution holds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def value(self) -> Word:
         """What is assigned, with the parentheses of a list."""
-        raise NotImplementedError
 
+    @abstractmethod
     def nested(self, text: str) -> Script:
         """The commands of a text of its own, such as that of backticks."""
-        raise NotImplementedError
 
     def deeper(self) -> None:
         """Count one more level.

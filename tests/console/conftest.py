@@ -148,7 +148,7 @@ class Agents:
     def session(
         self,
         host: str = "claude-code",
-        project: str = "/home/ada/shop",
+        project: str = "/data/ada/shop",
         *,
         session: str = "5f0c2e1a-77aa-4f0e-9f3b-1d2e3f405162",
         calls: int = 2,

@@ -13,7 +13,7 @@ from tests.console.conftest import HOSTILE, Agents, Console
 from tests.console.test_safety import FORBIDDEN
 from tests.console.test_screens import SIZES, name
 
-SHOP, BLOG = "/home/ada/shop", "/home/ada/work/blog"
+SHOP, BLOG = "/data/ada/shop", "/data/ada/work/blog"
 
 
 def joins(agents: Agents) -> None:
@@ -92,8 +92,8 @@ def test_what_joined_last_comes_first_and_of_many_the_first_five_are_shown(
     agents: Agents, console: Console, sb: CommandLine
 ) -> None:
     for number in range(20):
-        agents.session(f"host-{number}", f"/home/ada/p{number}", session=f"s-{number}", calls=1)
-    old = agents.session("host-0", "/home/ada/p0", session="s-again", calls=0)
+        agents.session(f"host-{number}", f"/data/ada/p{number}", session=f"s-{number}", calls=1)
+    old = agents.session("host-0", "/data/ada/p0", session="s-again", calls=0)
     agents.runtime.executor.execute(old, "bank.look", {"account": "x"})
 
     async def script(pilot: Pilot[None]) -> None:
@@ -128,7 +128,7 @@ def test_plain_runs_name_each_run_and_where_it_belongs(agents: Agents, sb: Comma
         ("host:codex", {"s-codex"}),
         ("host:CLAUDE", {"s-first", "s-second"}),
         ("host:claude project:blog", {"s-second"}),
-        ("project:/home/ada/shop", {"s-first"}),
+        ("project:/data/ada/shop", {"s-first"}),
         ("session:s-f", {"s-first"}),
         ("blog", {"s-codex", "s-second"}),
         ("books", {""}),
@@ -204,7 +204,7 @@ def test_a_hostile_host_project_or_session_is_shown_and_does_nothing(
     agents: Agents, console: Console, sb: CommandLine, hostile: str
 ) -> None:
     agents.session(hostile[:5_000], hostile, session=hostile)
-    agents.session("codex", "/home/ada/" + hostile, session="s-codex")
+    agents.session("codex", "/data/ada/" + hostile, session="s-codex")
     painted: list[str] = []
 
     async def script(pilot: Pilot[None]) -> None:

@@ -60,7 +60,7 @@ class Host:
 
     def config(self) -> Config:
         return load_config(
-            env={"SB_HOME": str(self.home), "HOME": "/home/nobody"}, cwd=self.project, flags={}
+            env={"SB_HOME": str(self.home), "HOME": "/data/nobody"}, cwd=self.project, flags={}
         )
 
     def configure(self, text: str) -> None:
@@ -85,7 +85,7 @@ class Host:
         """The real process."""
         data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         command = [sys.executable, "-m", "sb", "hook", *(arguments or ("claude-code",))]
-        env = {"PATH": os.environ["PATH"], "HOME": "/home/nobody", "SB_HOME": str(self.home)}
+        env = {"PATH": os.environ["PATH"], "HOME": "/data/nobody", "SB_HOME": str(self.home)}
         done = subprocess.run(
             command, input=data, capture_output=True, check=False, env=env, cwd=self.project, timeout=timeout
         )

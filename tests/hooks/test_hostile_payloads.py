@@ -14,7 +14,7 @@ from sb.hooks.event import Decision, Moment, Verdict
 from sb.hooks.hosts import HOSTS, adapter_for
 from tests.hooks import recorded
 
-PROJECT = Path("/home/ada/shop")
+PROJECT = Path("/data/ada/shop")
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),

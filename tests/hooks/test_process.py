@@ -174,7 +174,7 @@ def test_two_sessions_at_once_do_not_disturb_each_other(host: Host) -> None:
 def test_killed_at_any_moment_the_next_event_is_answered_and_the_log_verifies(host: Host) -> None:
     host.tell("SessionStart", source="startup")
     command = [sys.executable, "-m", "sb", "hook", "claude-code"]
-    env = {"PATH": "/usr/bin:/bin", "HOME": "/home/nobody", "SB_HOME": str(host.home)}
+    env = {"PATH": "/usr/bin:/bin", "HOME": "/data/nobody", "SB_HOME": str(host.home)}
     for number in range(12):
         path = host.project / f"{number}.txt"
         given = {"file_path": str(path), "content": "x"}
@@ -214,7 +214,7 @@ def test_the_hook_loads_nothing_of_the_command_line(host: Host) -> None:
         input=json.dumps(bash(host, "make")).encode(),
         capture_output=True,
         check=False,
-        env={"PATH": "/usr/bin:/bin", "HOME": "/home/nobody", "SB_HOME": str(host.home)},
+        env={"PATH": "/usr/bin:/bin", "HOME": "/data/nobody", "SB_HOME": str(host.home)},
     )
     loaded = set(done.stderr.decode().split())
     assert "sb.hooks.judging" in loaded

@@ -18,7 +18,7 @@ class Terminal:
         self._host = host
 
     def __call__(self, *arguments: str) -> str:
-        env = {"PATH": os.environ["PATH"], "HOME": "/home/nobody", "SB_HOME": str(self._host.home)}
+        env = {"PATH": os.environ["PATH"], "HOME": "/data/nobody", "SB_HOME": str(self._host.home)}
         command = [sys.executable, "-m", "sb", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
         assert done.returncode == 0, done.stderr

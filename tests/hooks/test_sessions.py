@@ -304,11 +304,11 @@ def test_what_a_subagent_did_not_report_is_given_up_when_it_stops(host: Host) ->
     assert host.phases() == ["intent", "intent", "unreported", "unreported"]
 
 
-@pytest.mark.parametrize("name", [".git/hooks/pre-commit", "/home/nobody/.bashrc", "/etc/hosts"])
+@pytest.mark.parametrize("name", [".git/hooks/pre-commit", "/data/nobody/.bashrc", "/etc/hosts"])
 def test_an_edit_of_what_others_run_waits_as_the_same_command_would(
     host: Host, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOME", "/home/nobody")
+    monkeypatch.setenv("HOME", "/data/nobody")
     path = Path(name) if name.startswith("/") else host.project / name
     by_edit = host.before("Write", "t1", file_path=str(path), content="x")
     by_shell = host.before("Bash", "t2", command=f"echo x > {path}")

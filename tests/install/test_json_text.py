@@ -26,8 +26,8 @@ def layout_of(host: str, wrapper: str) -> Layout:
     return replace(whole, entries=[whole.entries[place] for place in (0, 1, 7)])
 
 
-LAYOUT = layout_of("claude-code", "/home/é x/sb-hook")
-CURSOR = layout_of("cursor", "/home/sb-hook")
+LAYOUT = layout_of("claude-code", "/data/é x/sb-hook")
+CURSOR = layout_of("cursor", "/data/sb-hook")
 FORMS = {True: RELAXED, False: STRICT}
 
 
@@ -115,7 +115,7 @@ def test_a_handler_that_a_person_put_into_our_group_stays() -> None:
 def test_a_command_that_only_mentions_the_wrapper_is_not_ours() -> None:
     theirs = {
         "hooks": {
-            "Stop": [{"hooks": [{"type": "command", "command": "echo; '/home/é x/sb-hook' claude-code"}]}]
+            "Stop": [{"hooks": [{"type": "command", "command": "echo; '/data/é x/sb-hook' claude-code"}]}]
         }
     }
     text = json.dumps(theirs)

@@ -17,7 +17,7 @@ from sb.install.hosts import HOSTS
 from sb.install.toml_text import TomlText
 
 FORM = TomlText()
-WHOLE = HOSTS["codex"].layout(Wanted(Path("/home/o'neil/sb-hook")))
+WHOLE = HOSTS["codex"].layout(Wanted(Path("/data/o'neil/sb-hook")))
 LAYOUT = replace(WHOLE, entries=[WHOLE.entries[place] for place in (0, 5)])
 THEIRS = '[[hooks.PreToolUse]]\nmatcher = "Bash" # theirs\n\n  [[hooks.PreToolUse.hooks]]\n  type = "command"\n  command = "./check"\n'
 STATE = '[hooks.state."/x/config.toml:pre_tool_use:0:0"]\ntrusted_hash = "sha256:1"\n'

@@ -21,7 +21,7 @@ from sb.sources import CountingIds, SteeredClock
 from sb.store import migrate
 from tests.conftest import CommandLine, approve_tools
 
-SHOP, BLOG = "/home/ada/shop", "/home/ada/blog"
+SHOP, BLOG = "/data/ada/shop", "/data/ada/blog"
 MICROSECONDS = 1_000_000
 
 
@@ -128,7 +128,7 @@ _NOISE = """WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more
 def test_what_is_read_does_not_grow_with_the_log(hosts: Hosts) -> None:
     """Counted in steps of SQLite's machine, of which each row that is read takes several."""
     for number in range(20):
-        hosts.call(hosts.session(f"host-{number}", f"/home/ada/p{number}"), 20)
+        hosts.call(hosts.session(f"host-{number}", f"/data/ada/p{number}"), 20)
     newest = hosts.call(hosts.session("claude-code", SHOP), EVENTS + 10)
     log, database = hosts.runtime.log, hosts.runtime.database
     steps = 0
@@ -193,10 +193,10 @@ def test_doctor_says_who_joined_or_how_to(hosts: Hosts, sb: CommandLine) -> None
 
     assert finding()["hint"] == "sb install claude-code"
     for number in range(5):
-        hosts.call(hosts.session("codex", f"/home/ada/p{number}"))
+        hosts.call(hosts.session("codex", f"/data/ada/p{number}"))
     said = finding()
     assert (said["status"], said["hint"]) == ("ok", "")
-    assert said["detail"].startswith("codex in /home/ada/p4, heard of ")
+    assert said["detail"].startswith("codex in /data/ada/p4, heard of ")
     assert said["detail"].endswith("; and 2 more (sb console)")
 
 

@@ -19,7 +19,7 @@ from sb.shell.syntax import LONGEST, parse
 from sb.shell.words import expand
 from tests.shell.test_commands import ROWS
 
-HOME = Path("/home/somebody")
+HOME = Path("/data/somebody")
 
 
 def judge(command: str) -> ShellVerdict:
