@@ -96,41 +96,53 @@ def _with_values(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _braces(text: str) -> list[str]:
-    """Brace expansion of the first group that has alternatives, then of the rest; groups nest."""
+    """Brace expansion: of the first group that has alternatives, of each of them, and of what follows."""
     if text.count(OPEN) > _MOST_TEXTS:
         return [UNKNOWN]
-    done: list[str] = []
-    waiting = [text]
-    while waiting:
-        if len(done) + len(waiting) > _MOST_TEXTS:
-            return [*done, UNKNOWN]
-        word = waiting.pop()
-        group = _first_group(word)
-        if group is None:
-            done.append(word)
-        else:
-            start, commas, end = group
-            edges = [start, *commas, end]
-            inner = [word[a + 1 : b] for a, b in itertools.pairwise(edges)]
-            if not commas:  # a sequence such as {1..9}
-                inner = [OPERAND]
-            waiting += [word[:start] + choice + word[end + 1 :] for choice in reversed(inner)]
-    return done
+    group = _first_group(text)
+    if group is None:
+        return [text]
+    start, commas, end = group
+    choices = [text[a + 1 : b] for a, b in itertools.pairwise([start, *commas, end])]
+    if not commas:  # a sequence such as {1..9}
+        choices = [OPERAND]
+    tails = _braces(text[end + 1 :])
+    found: list[str] = []
+    for choice in choices:
+        found += [text[:start] + head + tail for head in _braces(choice) for tail in tails]
+        if len(found) > _MOST_TEXTS:
+            return [*found[:_MOST_TEXTS], UNKNOWN]
+    return found
 
 
 def _first_group(word: str) -> tuple[int, list[int], int] | None:
-    """Where the first group with a comma or ".." begins, its own commas, and where it ends."""
-    stack: list[tuple[int, list[int]]] = []
-    first: tuple[int, list[int], int] | None = None
-    for at, char in enumerate(word):
+    """Where the first group with a comma or ".." begins, its own commas, and where it ends.
+
+    As bash reads it: a brace that closes before there is either is text, and so is `{}` where a word begins.
+    """
+    start = word.find(OPEN)
+    while start >= 0:
+        if start or not word.startswith(OPEN + CLOSE):
+            group = _group_at(word, start)
+            if group is not None:
+                return group
+        start = word.find(OPEN, start + 1)
+    return None
+
+
+def _group_at(word: str, start: int) -> tuple[int, list[int], int] | None:
+    level, ranged = 0, False
+    commas: list[int] = []
+    for at in range(start + 1, len(word)):
+        char = word[at]
         if char == OPEN:
-            stack.append((at, []))
-        elif char == COMMA and stack:
-            stack[-1][1].append(at)
-        elif char == CLOSE and stack:
-            start, commas = stack.pop()
-            if (commas or ".." in word[start:at]) and (first is None or start < first[0]):
-                first = (start, commas, at)
-            if not stack and first is not None:
-                return first
-    return first
+            level += 1
+        elif char == CLOSE and level:
+            level -= 1
+        elif char == CLOSE and (commas or ranged):
+            return start, commas, at
+        elif char == COMMA and not level:
+            commas.append(at)
+        elif not level and word.startswith("..", at) and word[at + 2 : at + 3] != CLOSE:
+            ranged = True
+    return None

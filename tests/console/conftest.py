@@ -65,9 +65,10 @@ class Console:
         await self.until(pilot, lambda: True)
 
     def _busy(self) -> bool:
-        pumps = (self.app, *self.app.screen_stack, *self.app.screen.query("*"))
+        nodes = list(self.app._registry)  # scrollbars too, which no query finds
         reading = any(worker.group != "look" for worker in self.app.workers)
-        return reading or any(pump.message_queue_size for pump in pumps) or bool(self.app._batch_count)
+        waiting = any(node.message_queue_size for node in nodes) or bool(self.app._batch_count)
+        return reading or waiting or self.app.screen._layout_required
 
     async def until(self, pilot: Pilot[None], holds: Callable[[], bool]) -> None:
         """Wait until it holds, nothing is under way, and a frame or two have been painted since."""

@@ -217,6 +217,15 @@ WORD = st.lists(
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is what it is compared with")
 @settings(max_examples=60)
 @given(st.lists(WORD, min_size=20, max_size=20))
+@example(
+    [
+        ["a", "{}", ",", "v}"],
+        ["{}", ",", "v}"],
+        ["{z", "{}", ",", "v}"],
+        ["{z", "v}", ",", "v}"],
+        ["{x,y}", "{}", ",", "v}"],
+    ]
+)
 def test_words_become_what_bash_makes_of_them(words: list[list[str]]) -> None:
     lines = ["".join(word) for word in words]
     lines = [line for line in lines if not line.replace("\\\n", "").startswith("#")]
