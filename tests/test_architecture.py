@@ -17,10 +17,10 @@ SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 # docs/architecture.md, "Layers": a module may import from its own layer and those below it.
 LAYERS = (
-    ("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.config"),
+    ("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.config", "sb.types"),
     ("sb.store",),
     ("sb.kernel", "sb.decisions", "sb.contracts", "sb.state"),
-    ("sb.context_packs", "sb.shell", "sb.tools"),
+    ("sb.context_packs", "sb.memory", "sb.shell", "sb.tools"),
     ("sb.hosted",),
     ("sb.runtime",),
     ("sb.audit", "sb.demo", "sb.demo_shop", "sb.doctor", "sb.install"),

@@ -52,6 +52,13 @@ CREATE UNIQUE INDEX records_of_keys ON records (place, kind, key) WHERE key IS N
 CREATE INDEX records_of_places ON records (place, kind, id);
 CREATE INDEX records_of_sessions ON records (session, id) WHERE session IS NOT NULL;
 
+-- Who is known to speak where: a question that names one of them asks for what they said.
+CREATE TABLE speakers (
+    place INTEGER NOT NULL REFERENCES places (id),
+    name TEXT NOT NULL,
+    PRIMARY KEY (place, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TRIGGER records_are_never_deleted BEFORE DELETE ON records
 BEGIN
     SELECT RAISE(ABORT, 'a record is erased, never deleted');
@@ -131,9 +138,11 @@ CREATE TABLE access_log (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE record_stats (
     record INTEGER PRIMARY KEY REFERENCES records (id),
+    place INTEGER NOT NULL REFERENCES places (id),
     accessed INTEGER NOT NULL,
     last_accessed REAL NOT NULL
 ) STRICT;
+CREATE INDEX record_stats_by_use ON record_stats (place, accessed);
 
 CREATE TABLE vectors (
     record INTEGER PRIMARY KEY REFERENCES records (id),

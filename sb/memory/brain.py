@@ -1,0 +1,255 @@
+"""How does an agent remember? Through a Brain: its own view of the memory in one database.
+
+Source: the memory whitepaper, "the Brain interface" and "retrieval in the session lifecycle".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from sb.config import Config, current_config
+from sb.errors import NotFoundError
+from sb.memory.space import Space
+from sb.memory.views import Hit, Memory
+from sb.memory.writing import Writer
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.store.database import Database, open_database
+from sb.store.records.edges import Edge
+from sb.store.records.places import GLOBAL, Place
+from sb.store.records.store import ACTIVE, FORGOTTEN, Row
+from sb.types import Decision, EntityRecord, Event, Fact
+
+if TYPE_CHECKING:
+    from sb.memory.activation import Activated
+    from sb.memory.handoffs import HandoffPacket
+    from sb.memory.orienting import ContextPackage
+
+DEFAULT_STACK = "default"
+
+
+class Brain:
+    """One agent's memory; use it as a context manager, or close it.
+
+    Args:
+        agent_id: who writes, and who reads what is private.
+        database: an open database, which stays open; otherwise the configured one is opened, and made if need be.
+        path: another file than the configured one.
+        stack: the memory container; the configured agents share `default`.
+        scope: where the session starts, before `orient` names a project.
+        session: a name for the session, such as a coding agent's own id; by default one is made up.
+
+    Raises:
+        ConfigError, StoreError: the configuration or the database cannot be used. ValueError: a name is empty.
+    """
+
+    def __init__(
+        self,
+        agent_id: str,
+        *,
+        database: Database | None = None,
+        path: str | Path | None = None,
+        config: Config | None = None,
+        stack: str = DEFAULT_STACK,
+        scope: str = GLOBAL,
+        session: str | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        ids: Ids = SYSTEM_IDS,
+    ) -> None:
+        if not agent_id or not stack:
+            raise ValueError("agent_id and stack must not be empty")
+        self.config = config if config is not None else current_config()
+        self._owned = database is None
+        opened = path if path is not None else self.config.database
+        self.database = database or open_database(opened, clock=clock, ids=ids)
+        self.agent_id = agent_id
+        self.stack = stack
+        self.space = Space(self.database, clock=clock, ids=ids)
+        self.writer = Writer(self.space, agent_id, stack, scope=scope, session=session)
+
+    @property
+    def scope(self) -> str:
+        """The session's scope: what is written without one goes there, and it is read with what it includes."""
+        return self.writer.scope
+
+    def remember(
+        self,
+        content: str,
+        category: str = "project",
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        private: bool = False,
+        **more: Any,
+    ) -> str:
+        """Keep a fact; returns its id.
+
+        Args:
+            category: convention, decision, environment, identity, integration, lesson, preference, project or user.
+            project, scope: where it belongs, by default the session's scope; `project="x"` is `scope="project:x"`.
+            private: only this agent may read it.
+            more: further fields of `sb.types.Fact`, such as `confidence`, `source_type`, `derived_from`, `tags`,
+                `speaker`, `happened_at`.
+
+        Raises:
+            ValueError: a field has a value that it cannot have.
+        """
+        fact = Fact(content=content, category=category, **more)
+        return self.writer.keep(fact, self._place(project, scope, private))
+
+    def decide(
+        self,
+        title: str,
+        rationale: str,
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        private: bool = False,
+        **more: Any,
+    ) -> str:
+        """Keep a decision and why it was taken, neither of which can be changed; returns its id.
+
+        Args:
+            more: further fields of `sb.types.Decision`; the others are those of `remember`.
+
+        Raises:
+            ValueError: a field has a value that it cannot have.
+        """
+        decision = Decision(title=title, rationale=rationale, **more)
+        return self.writer.keep(decision, self._place(project, scope, private))
+
+    def log(
+        self,
+        summary: str,
+        event_type: str = "observation",
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        private: bool = False,
+        **more: Any,
+    ) -> str:
+        """Keep an event, which cannot be changed; returns its id.
+
+        Args:
+            event_type: artifact, decision, error, handoff, result, session_start, session_end, task_update, warning or
+                observation.
+            more: further fields of `sb.types.Event`; the others are those of `remember`.
+
+        Raises:
+            ValueError: a field has a value that it cannot have.
+        """
+        event = Event(summary=summary, event_type=event_type, **more)
+        return self.writer.keep(event, self._place(project, scope, private))
+
+    def entity(
+        self,
+        name: str,
+        entity_type: str,
+        *,
+        observations: Sequence[str] = (),
+        project: str | None = None,
+        scope: str | None = None,
+        private: bool = False,
+        **more: Any,
+    ) -> str:
+        """Keep an entity, or add to the one of that name what was observed since; returns its id.
+
+        Args:
+            entity_type: agent, concept, document, event, location, organization, person, project, service or tool.
+            more: further fields of `sb.types.EntityRecord`; the others are those of `remember`.
+
+        Raises:
+            ValueError: a field has a value that it cannot have.
+        """
+        entity = EntityRecord(name=name, entity_type=entity_type, observations=list(observations), **more)
+        return self.writer.keep(entity, self._place(project, scope, private))
+
+    def relate(self, source: str, relation: str, target: str, *, weight: float = 1.0) -> None:
+        """Relate two records that this agent sees, each by its id or as an entity by its name.
+
+        Args:
+            relation: a word for what the first is to the second, such as `depends_on`.
+            weight: how strong, above 0; `think` follows strong relations further.
+
+        Raises:
+            NotFoundError: there is no such record. ValueError: the relation or its weight cannot be used.
+        """
+        self.writer.relate(self._visible_row(source), relation, self._visible_row(target), weight)
+
+    def search(self, query: str, k: int = 10, **options: Any) -> list[Hit]:
+        """The memories that answer a question best, the best first.
+
+        Args:
+            k: the most that are returned.
+            options: those of `sb.memory.searching.Searcher.search`.
+
+        Raises:
+            ValueError: an option has a value that it cannot have.
+        """
+        from sb.memory.searching import Searcher
+
+        return Searcher(self.space).search(query, k, reader=self.writer, **options)
+
+    def get(self, record: str) -> Memory:
+        """One memory by its id, or an entity by its name.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        return self.space.memory(self._visible_row(record, states=None))
+
+    def forget(self, record: str, reason: str = "") -> None:
+        """Take a memory out of every search until it is recovered.
+
+        Raises:
+            NotFoundError: there is none that this agent sees. ValueError: it is protected.
+        """
+        row = self._visible_row(record)
+        if row["protected"]:
+            raise ValueError(f"{row['uid']} is protected: lift that first")
+        self.writer.change(row, {"state": FORGOTTEN}, "forget", reason)
+
+    def recover(self, record: str, reason: str = "") -> None:
+        """Take back that a memory was forgotten.
+
+        Raises:
+            NotFoundError: this agent has forgotten no such memory.
+        """
+        self.writer.change(self._visible_row(record, states=(FORGOTTEN,)), {"state": ACTIVE}, "recover", reason)
+
+    def protect(self, record: str, protected: bool = True, reason: str = "") -> None:
+        """Keep a memory from being forgotten, or no longer.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        self.writer.change(self._visible_row(record), {"protected": int(protected)}, "protect", reason)
+
+    def _place(self, project: str | None, scope: str | None, private: bool) -> Place:
+        return Place(self.stack, self.writer.chosen(project, scope), self.agent_id if private else "")
+
+    def _visible_row(self, record: str, states: Iterable[str] | None = (ACTIVE,)) -> Row:
+        """The row of a record that this agent sees: by its id, else the entity of that name."""
+        places = self.writer.places()
+        row = self.space.records.find(record)
+        if row is None:
+            named = (self.space.records.keyed(place, "entity", record.casefold()) for place in places)
+            row = next((one for one in named if one is not None), None)
+        if row is None or row["place"] not in places or (states is not None and row["state"] not in states):
+            raise NotFoundError(f"no memory {record!r} in {self.scope}", "sb memory search finds ids")
+        return row
+
+    def close(self) -> None:
+        """Close the database, if this Brain opened it."""
+        if self._owned:
+            self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,92 @@
+"""What does a question ask for: which words, of whom, of what day?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sb.memory.ranking.terms import MONTHS, MOST_CHARACTERS, STOP_WORDS, words
+
+_WHEN = re.compile(
+    r"\s*(?:when|how long|what (?:date|day|year|month|time)|which (?:year|month|day))\b", re.IGNORECASE
+)
+_NAMES = "|".join(MONTHS)
+# A day counts only beside its month, and "may" and "march" are months only with a capital.
+_DATE = re.compile(
+    rf"(?:\b(?P<before>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? )?\b(?P<month>{_NAMES})\b"
+    r"(?: (?:the )?(?P<after>\d{1,2})(?:st|nd|rd|th)?\b)?",
+    re.IGNORECASE,
+)
+_ISO_DATE = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-3]\d))?\b")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_AMBIGUOUS = ("may", "march")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question, taken apart once for all candidates.
+
+    Args:
+        text: as it was asked.
+        words: what it is about, without stop words and without the names in `names`.
+        names: the words that name a known speaker.
+        speakers: the known speakers who are named.
+        when: whether it asks for a time.
+        days: the days it names, as (month, day or None).
+        years: the years it names.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    speakers: frozenset[str] = frozenset()
+    when: bool = False
+    days: tuple[tuple[int, int | None], ...] = ()
+    years: frozenset[int] = frozenset()
+
+    def terms(self, *, spoken: bool) -> tuple[str, ...]:
+        """The words to look for in rows that carry a speaker (`spoken`), or in others.
+
+        In the former a name says who speaks, and stands in few of the texts; in the latter it is a word.
+        """
+        if spoken:
+            return self.words or self.names or tuple(dict.fromkeys(words(self.text)))
+        return self.words + self.names or tuple(dict.fromkeys(words(self.text)))
+
+
+def understand(text: str, speakers: Iterable[str] = ()) -> Query:
+    """Take a question apart.
+
+    Args:
+        text: in English; of other languages the words count, and nothing else is recognised.
+        speakers: everybody who is known to speak in what is searched.
+    """
+    text = text[:MOST_CHARACTERS]
+    kept = [word for word in dict.fromkeys(words(text)) if word not in STOP_WORDS]
+    named: dict[str, set[str]] = {}
+    for speaker in speakers:
+        for word in words(speaker):
+            named.setdefault(word, set()).add(speaker)
+    days, years = _dates(text)
+    return Query(
+        text,
+        tuple(word for word in kept if word not in named),
+        tuple(word for word in kept if word in named),
+        frozenset(speaker for word in kept for speaker in named.get(word, ())),
+        _WHEN.match(text) is not None,
+        days,
+        years,
+    )
+
+
+def _dates(text: str) -> tuple[tuple[tuple[int, int | None], ...], frozenset[int]]:
+    days: dict[tuple[int, int | None], None] = {}
+    for found in _DATE.finditer(text):
+        name = found["month"]
+        if name not in _AMBIGUOUS:
+            day = found["before"] or found["after"]
+            days[MONTHS.index(name.lower()) + 1, int(day) if day else None] = None
+    for found in _ISO_DATE.finditer(text):
+        days[int(found["month"]), int(found["day"]) if found["day"] else None] = None
+    return tuple(days), frozenset(int(year) for year in _YEAR.findall(text))

@@ -1,0 +1,141 @@
+"""Which words does a text consist of, as the full-text index sees them?
+
+The index is FTS5 with the tokenizer `porter unicode61`; what is counted here must be what is found there.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+MOST_CHARACTERS = 20_000
+"""So many characters of a text count; one memory of megabytes would stall every search that meets it."""
+
+MOST_TERMS = 64
+"""So many terms of a query are looked up, the first ones; SQLite refuses expressions much deeper."""
+
+MOST_STEMS = 200_000
+
+STOP_WORDS = frozenset(
+    """
+    a an and are as at be been but by can could did do does for from had has have he her hers him his how i if in
+    into is it its may me might my of on or our she should so some than that the their them then there these they
+    this those to us was we were what when where which who whom whose why will with would you your about after
+    before during any am being both each just more most no nor not only other own same such too very s t don now
+    """.split()
+)
+
+MONTHS = (
+    "january february march april may june july august september october november december".split()
+)
+
+_TIMED = re.compile(
+    r"\b(yesterday|today|tonight|tomorrow|ago|recently|since|just|weekend|the other day|20\d\d|19\d\d"
+    r"|(?:last|next|this) (?:week|weekend|night|morning|month|year|summer|winter|spring|fall"
+    r"|mon|tues|wednes|thurs|fri|satur|sun)"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|" + "|".join(MONTHS) + r"|(?:\d+|few|couple of|two|three"
+    r"|four|five|six|seven|ten) (?:days?|weeks?|months?|years?))\b",
+    re.IGNORECASE,
+)
+
+
+# The combining marks that unicode61 takes as part of the letter before them; others end a word there.
+_ACCENTS = frozenset(0x300 + bit for bit in range(50) if (0x000361F8_08029FDF >> bit) & 1)
+
+
+class _Folding(dict[int, str]):
+    """What the tokenizer makes of each character: a lower-case letter or digit, nothing, or a space between words."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = folded = _fold(chr(code))
+        return folded
+
+
+def _fold(character: str) -> str:
+    if ord(character) in _ACCENTS:
+        return ""
+    category = unicodedata.category(character)
+    if category[0] not in "LN" and category != "Co":
+        return " "
+    base, *marks = unicodedata.normalize("NFD", character)
+    # unicode61 takes one accent off a Latin letter; two, or another script's, it leaves.
+    plain = base if len(marks) == 1 and base.isascii() else character
+    return next((form for form in (plain.casefold(), plain.lower()) if len(form) == 1), plain)
+
+
+class _Stems(dict[str, str]):
+    """Porter stems. A known word costs one look-up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stemmer: Any = None
+
+    def __missing__(self, word: str) -> str:
+        if self._stemmer is None:
+            from snowballstemmer import stemmer  # 10 ms, for who searches
+
+            self._stemmer = stemmer("porter")
+        if len(self) >= MOST_STEMS:
+            self.clear()
+        self[word] = found = self._porter(word)
+        return found
+
+    def _porter(self, word: str) -> str:
+        """FTS5 leaves the shortest and longest words alone, and follows Porter's later rules for -bli and -logi."""
+        octets = word.encode("utf-8", "replace")
+        if not 3 <= len(octets) <= 64:
+            return word
+        stem: str = self._stemmer.stemWord(octets.decode("latin-1"))  # it counts octets, not letters
+        if _HAS_MEASURE.match(stem) and (
+            stem.endswith("logi") or (stem.endswith("bli") and not stem.endswith("abli"))
+        ):
+            stem = self._stemmer.stemWord(stem[:-1] + "e" if stem.endswith("bli") else stem[:-1])
+        return stem.encode("latin-1").decode("utf-8", "replace")
+
+
+_HAS_MEASURE = re.compile(r"[^aeiou]*[aeiouy]+[^aeiouy].*(?:logi|bli)$")
+_FOLDING = _Folding()
+_STEMS = _Stems()
+
+
+def words(text: str) -> list[str]:
+    """The words of the first `MOST_CHARACTERS` characters, in order, in lower case and without accents."""
+    return text[:MOST_CHARACTERS].translate(_FOLDING).split()
+
+
+def stem(word: str) -> str:
+    """The Porter stem of one of `words`."""
+    return _STEMS[word]
+
+
+def stems(text: str) -> list[str]:
+    """The stems of the words of a text, in order."""
+    return [_STEMS[word] for word in words(text)]
+
+
+def match_expression(terms: Iterable[str], places: Sequence[int]) -> str:
+    """The FTS5 expression for texts in any of the places that hold any of the terms.
+
+    Args:
+        terms: words as `words` gives them, the most important first: those after the first `MOST_TERMS` are left out.
+        places: what may be read, as integers; the index has them as tokens `p<place>` of its column `place`.
+
+    Returns:
+        An empty string if nothing can match.
+    """
+    wanted = " OR ".join(f'"{term}"' for term in islice(dict.fromkeys(terms), MOST_TERMS))
+    allowed = " OR ".join(f'"p{int(place)}"' for place in places)
+    return f"(- place : ({wanted})) AND (place : ({allowed}))" if wanted and allowed else ""
+
+
+def asks(text: str) -> bool:
+    """Whether a text ends with a question."""
+    return text.rstrip().endswith("?")
+
+
+def timed(text: str) -> bool:
+    """Whether a text holds an expression of time: a weekday, "last week", a year."""
+    return _TIMED.search(text, 0, MOST_CHARACTERS) is not None

@@ -1,0 +1,109 @@
+"""How is a question answered? Words and meaning name candidates, and one weighted sum orders them.
+
+Source: docs/retrieval.md; the memory whitepaper, "hybrid search" and "ad-hoc search".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sb.memory.ranking.features import Candidate
+from sb.memory.ranking.fusion import fuse
+from sb.memory.ranking.questions import Query, understand
+from sb.memory.ranking.rank import Ranked, rank
+from sb.memory.ranking.terms import match_expression
+from sb.memory.ranking.weights import WITH_VECTORS, WITHOUT_VECTORS, Weights
+from sb.memory.space import Space
+from sb.memory.views import Hit
+from sb.store.records.descriptors import DESCRIPTORS
+
+LEG = 100  # candidates that words, and meaning, name each: half or double changes nothing (docs/retrieval.md)
+_MANY = 900  # host parameters of one statement
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What a hit must be; nothing is filtered afterwards.
+
+    Args:
+        kinds: kinds of records, such as `decision`; categories: of facts, or types of events, entities and so on.
+        agents: who wrote it. min_confidence, min_strength: from 0 to 1. since, until: seconds since the epoch.
+    """
+
+    kinds: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    agents: Sequence[str] = ()
+    min_confidence: float | None = None
+    min_strength: float | None = None
+    since: float | None = None
+    until: float | None = None
+
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in DESCRIPTORS:
+                raise ValueError(f"{kind!r} is no kind of record: {', '.join(DESCRIPTORS)}")
+
+    def sql(self) -> tuple[str, tuple[Any, ...]]:
+        """A condition over `r`, the table of records, and its parameters; "" without filters."""
+        parts: list[str] = []
+        values: list[Any] = []
+        for column, wanted in (("kind", self.kinds), ("category", self.categories), ("agent", self.agents)):
+            if wanted:
+                parts.append(f"r.{column} IN ({', '.join('?' * len(wanted))})")
+                values += wanted
+        for condition, value in (
+            ("r.confidence >= ?", self.min_confidence),
+            ("r.strength >= ?", self.min_strength),
+            ("r.happened_at >= ?", self.since),
+            ("r.happened_at < ?", self.until),
+        ):
+            if value is not None:
+                parts.append(condition)
+                values.append(value)
+        return " AND ".join(parts), tuple(values)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a question found, before it becomes hits: record numbers, the best first."""
+
+    query: Query
+    ranked: list[Ranked]
+
+
+class Searcher:
+    """Answers questions over the records in some places."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+
+    def find(
+        self,
+        query: str,
+        places: Sequence[int],
+        *,
+        filters: Filters = Filters(),
+        weights: Weights | None = None,
+        fusion: bool = False,
+        explain: bool = False,
+    ) -> Found:
+        """All candidates in order.
+
+        Args:
+            places: who may see what is found, see `sb.store.records.places`.
+            weights: of features by name, by default the fitted ones. fusion: order by rank fusion (k = 60) instead.
+            explain: also say what each feature gave.
+        """
+        space = self._space
+        asked = understand(query, space.speakers(places))
+        statistics = space.statistics
+        statistics.refresh()
+        legs = {"words": self._by_words(asked, places, filters)}
+        vector = space.vectors.query(asked, places, filters) if False else None
+        candidates = self._candidates(legs, {})
+        if fusion:
+            return Found(asked, fuse(candidates, explain=explain))
+        used = weights or (WITH_VECTORS if vector is not None else WITHOUT_VECTORS)
+        return Found(asked, rank(asked, candidates, statistics, used, explain=explain))

@@ -1,0 +1,99 @@
+"""What is a memory made of? The stores of one database, put together once and used by every part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from sb.memory.views import Hit, Memory
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.store.database import Database
+from sb.store.index.statistics import TextStatistics
+from sb.store.index.words import WordIndex
+from sb.store.records.edges import EdgeStore
+from sb.store.records.places import GLOBAL, Places, checked_scope
+from sb.store.records.reads import ReadLog
+from sb.store.records.rows import from_row
+from sb.store.records.sessions import Sessions
+from sb.store.records.store import RecordStore, Row
+
+Includes = Mapping[str, Sequence[str]]
+
+
+class Space:
+    """The memory in one database, seen by nobody in particular; `Brain` is an agent's view of it.
+
+    Args:
+        includes: scope, or type such as `project:*`, to further scopes that it reads; every scope reads `global`.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        includes: Includes | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        ids: Ids = SYSTEM_IDS,
+    ) -> None:
+        self.database = database
+        self.clock = clock
+        self.ids = ids
+        self.records = RecordStore(database, clock=clock)
+        self.edges = EdgeStore(database)
+        self.places = Places(database)
+        self.sessions = Sessions(database)
+        self.reads = ReadLog(database)
+        self.words = WordIndex(database)
+        self._includes = dict(includes or {})
+
+    @cached_property
+    def statistics(self) -> TextStatistics:
+        return TextStatistics(self.database)
+
+    def chain(self, scope: str) -> tuple[str, ...]:
+        """The scopes that are read from a scope: itself, what it includes directly or by way of others, and `global`.
+
+        Raises:
+            ValueError: it is no scope.
+        """
+        found = [checked_scope(scope)]
+        for one in found:  # grows while it is walked
+            kind = one.partition(":")[0]
+            for inner in (*self._includes.get(one, ()), *self._includes.get(f"{kind}:*", ())):
+                if inner not in found:
+                    found.append(inner)
+        return (*found, *(() if GLOBAL in found else (GLOBAL,)))
+
+    def record(self, row: Row) -> Any:
+        """The record that a row holds, as the dataclass of its kind."""
+        return from_row(row, self.places.numbered(row["place"]), self.reads.stats([row["id"]]).get(row["id"]))
+
+    def memory(self, row: Row, **more: Any) -> Memory:
+        """One row as agents and people see it; `more` are the fields that only a `Hit` has."""
+        place = self.places.numbered(row["place"])
+        shown = dict(
+            id=row["uid"],
+            kind=row["kind"],
+            content=row["text"],
+            category=row["category"],
+            scope=place.scope,
+            agent_id=row["agent"],
+            private=bool(place.owner),
+            source_type=row["source_type"],
+            confidence=row["confidence"],
+            strength=row["strength"],
+            happened_at=row["happened_at"],
+            created_at=row["created_at"],
+            session=self.session_name(row["session"]),
+            speaker=row["speaker"],
+            tags=tuple(orjson.loads(row["tags"]) if row["tags"] else ()),
+            details=orjson.loads(row["fields"]),
+        )
+        return Hit(**shown, **more) if more else Memory(**shown)
+
+    def session_name(self, number: int | None) -> str | None:
+        session = None if number is None else self.sessions.numbered(number)
+        return None if session is None else session.name

@@ -1,0 +1,82 @@
+"""In which form does memory answer? As objects that can be read as mappings too, so that they are JSON as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+class View(Mapping[str, Any]):
+    """A dataclass whose fields are also the keys of a mapping."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    @classmethod
+    def _names(cls) -> tuple[str, ...]:
+        return tuple(one.name for one in fields(cls))  # type: ignore[arg-type]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain dicts and lists."""
+        return {name: plain_json(self[name]) for name in self}
+
+
+def plain_json(value: Any) -> Any:
+    """A value as JSON has it: views become dicts, tuples lists."""
+    if isinstance(value, View):
+        return value.as_json()
+    if isinstance(value, Mapping):
+        return {str(name): plain_json(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(one) for one in value]
+    return value
+
+
+@dataclass(frozen=True)
+class Memory(View):
+    """One memory as an agent sees it.
+
+    Args:
+        content: its text, as it is found by.
+        details: what its kind has beyond that, such as a decision's rationale or an entity's observations.
+        happened_at, created_at: seconds since the epoch.
+    """
+
+    id: str
+    kind: str
+    content: str
+    category: str | None
+    scope: str
+    agent_id: str
+    private: bool
+    source_type: str
+    confidence: float | None
+    strength: float
+    happened_at: float
+    created_at: float
+    session: str | None = None
+    speaker: str | None = None
+    tags: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Hit(Memory):
+    """A memory that a search found.
+
+    Args:
+        score: the larger the better; it compares hits of one search, nothing else.
+        explanation: stage to (value, weight, what it added), if that was asked for.
+    """
+
+    score: float = 0.0
+    explanation: Mapping[str, Any] | None = None

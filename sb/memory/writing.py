@@ -1,0 +1,143 @@
+"""How does what an agent says become records? In its session, at its place, indexed in the same transaction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sb.memory.ranking.terms import words
+from sb.memory.space import Space
+from sb.store.records.descriptors import DESCRIPTORS
+from sb.store.records.edges import DERIVED_FROM, Edge
+from sb.store.records.places import Execute, Place, checked_scope
+from sb.store.records.rows import to_row
+from sb.store.records.sessions import Session
+from sb.store.records.store import ACTIVE, CONTENT, Row
+
+
+class Writer:
+    """One agent's session, and what it writes in it.
+
+    Args:
+        session: its name; one is made up where it is None.
+    """
+
+    def __init__(self, space: Space, agent: str, stack: str, *, scope: str, session: str | None) -> None:
+        self.space = space
+        self.agent = agent
+        self.stack = stack
+        self.scope = checked_scope(scope)
+        self.name = session or self._new_name()
+        self.session: Session | None = space.sessions.named(self.name) if session else None
+
+    def _new_name(self) -> str:
+        return "ses_" + self.space.ids.token(8)
+
+    def begin(self, scope: str, name: str | None = None) -> None:
+        """Start another session, or go on in the one of that name; nothing is written before it has something to write."""
+        self.scope = checked_scope(scope)
+        self.name = name or self._new_name()
+        self.session = self.space.sessions.named(self.name) if name else None
+
+    def chosen(self, project: str | None, scope: str | None) -> str:
+        """The scope that a call names, by default the session's.
+
+        Raises:
+            ValueError: it names both a project and a scope, or something that is no scope.
+        """
+        if project is not None and scope is not None:
+            raise ValueError("give project or scope, not both")
+        return checked_scope(f"project:{project}" if project is not None else scope or self.scope)
+
+    def places(self, scope: str | None = None) -> tuple[int, ...]:
+        """The places that this agent sees from a scope, by default the session's."""
+        return self.space.places.visible(self.stack, self.space.chain(scope or self.scope), self.agent)
+
+    def keep(self, record: Any, place: Place) -> str:
+        """Write one record, or update the one that its key stands for; returns its id."""
+        return self.keep_all([record], place)[0]
+
+    def keep_all(self, records: Sequence[Any], place: Place) -> list[str]:
+        """Write records of any kind in one transaction; returns their ids.
+
+        Raises:
+            ValueError: a field has a value that it cannot have; nothing was written.
+        """
+        pairs = [(self._row(record), record) for record in records]
+        with self.space.database.write() as execute:
+            number = self.space.places.make(execute, place)
+            session = self._opened(execute)
+            for row, _ in pairs:
+                row["place"], row["session"] = number, session.number
+            new = [(row, record) for row, record in pairs if not self._updated(execute, row, record)]
+            numbers = self.space.records.insert(execute, [row for row, _ in new])
+            for at, (row, record) in zip(numbers, new, strict=True):
+                self._derived(execute, at, row, record)
+        self.session = session
+        return [row["uid"] for row, _ in pairs]
+
+    def _row(self, record: Any) -> Row:
+        now = self.space.clock.now()
+        row = to_row(record)
+        row["uid"] = row["uid"] or "mem_" + self.space.ids.token(12)
+        row["agent"] = self.agent
+        for name in ("created_at", "updated_at", "happened_at"):
+            row[name] = now if row.get(name) is None else row[name]
+        row["length"] = len(words(row["text"]))
+        return row
+
+    def _opened(self, execute: Execute) -> Session:
+        """The session in the database, begun with the first thing that is written in it.
+
+        A later write finds it by its name, so that nothing is remembered of a transaction that is rolled back.
+        """
+        if self.session is not None:
+            return self.session
+        return self.space.sessions.open(
+            execute, self.name, agent=self.agent, stack=self.stack, scope=self.scope, at=self.space.clock.now()
+        )
+
+    def _updated(self, execute: Execute, row: Row, record: Any) -> bool:
+        """Whether there was a record of that key, which now has what the new one says."""
+        former = row["key"] and self.space.records.keyed(row["place"], row["kind"], row["key"])
+        if not former:
+            return False
+        merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record))
+        changes = {name: merged[name] for name in CONTENT} | {"state": ACTIVE}
+        self.space.records.update(execute, former["id"], changes, actor=self.agent)
+        row.update(uid=former["uid"], id=former["id"])
+        return True
+
+    def _derived(self, execute: Execute, number: int, row: Row, record: Any) -> None:
+        """Edges to what the record was made from, as far as that is here."""
+        for reference in record.derived_from or ():
+            source = self.space.records.find(reference.rpartition(":")[2])
+            if source is not None:
+                edge = Edge(number, DERIVED_FROM, source["id"])
+                self.space.edges.add(
+                    execute, edge, place=row["place"], agent=self.agent, at=row["created_at"]
+                )
+
+    def relate(self, source: Row, relation: str, target: Row, weight: float) -> None:
+        """Relate two records; where either is private the relation is as well.
+
+        Raises:
+            ValueError: the relation or its weight cannot be used.
+        """
+        if not relation.strip() or not math.isfinite(weight) or weight <= 0:
+            raise ValueError("a relation needs a name and a weight above 0")
+        if source["id"] == target["id"]:
+            raise ValueError("a record cannot be related to itself")
+        private = self.space.places.numbered(target["place"]).owner
+        place = target["place"] if private else source["place"]
+        edge = Edge(source["id"], relation.strip(), target["id"], weight)
+        with self.space.database.write() as execute:
+            self.space.edges.add(execute, edge, place=place, agent=self.agent, at=self.space.clock.now())
+
+    def change(self, row: Row, changes: Mapping[str, Any], operation: str, reason: str) -> None:
+        """Change something of a record that is not its content, and say why in its history."""
+        with self.space.database.write() as execute:
+            self.space.records.update(
+                execute, row["id"], changes, actor=self.agent, operation=operation, reason=reason
+            )

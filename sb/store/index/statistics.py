@@ -1,0 +1,47 @@
+"""How frequent are words? Counts of the whole database, remembered by this process while they are about right."""
+
+from __future__ import annotations
+
+from sb.store.database import Database
+
+_KEPT = 50_000  # words whose frequency a process remembers
+_GROWTH = 1.05  # by how much the database may grow until they are read again
+
+
+class TextStatistics:
+    """Statistics of all active and former records' own words.
+
+    What a stem's frequency is based on is the index itself, so nothing has to be kept in step.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: dict[str, int] = {}
+        self._at = -1.0
+        self.records = 0
+        self.mean_length = 0.0
+        self.mean_window = 0.0
+
+    def refresh(self) -> None:
+        """Read the counters; once the database has grown, words are counted anew."""
+        found: dict[str, float] = dict(
+            self._database.query(
+                "SELECT name, value FROM index_state WHERE name IN ('records', 'words', 'window')"
+            )
+        )
+        self.records = int(found.get("records", 0))
+        self.mean_length = found.get("words", 0) / max(1, self.records)
+        self.mean_window = found.get("window", 0) / max(1, self.records)
+        if not self._at <= self.records <= self._at * _GROWTH + 8 or len(self._known) > _KEPT:
+            self._known.clear()
+            self._at = self.records
+
+    def document_frequency(self, stem: str) -> int:
+        """In how many records a stem occurs."""
+        known = self._known.get(stem)
+        if known is None:
+            rows = self._database.query(
+                "SELECT doc FROM record_terms WHERE term = ? AND col = 'body'", (stem,)
+            )
+            known = self._known[stem] = int(rows[0][0]) if rows else 0
+        return known

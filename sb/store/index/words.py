@@ -1,0 +1,85 @@
+"""Which records hold these words? FTS5 by bm25, and by prefix while somebody is still typing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sb.store.database import Database
+
+BODY_WEIGHT, PREV_WEIGHT, PLACE_WEIGHT = (
+    1.0,
+    0.4,
+    0.0,
+)  # RETRIEVAL.md, step 6; who may see a record is no evidence
+
+
+class WordIndex:
+    """The full-text index of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def best(
+        self, expression: str, k: int, *, where: str = "", parameters: tuple[Any, ...] = ()
+    ) -> list[tuple[int, float]]:
+        """The k records that match best, with their bm25 (the larger the better).
+
+        Args:
+            expression: an FTS5 expression, which has to name the places in view.
+            where: a further condition over `r`, the table of records.
+        """
+        rank = f"bm25(record_index, {BODY_WEIGHT}, {PREV_WEIGHT}, {PLACE_WEIGHT})"
+        join = f"JOIN records AS r ON r.id = record_index.rowid AND {where}" if where else ""
+        sql = (
+            f"SELECT record_index.rowid, -{rank} FROM record_index {join}"
+            f" WHERE record_index MATCH ? ORDER BY {rank} LIMIT ?"
+        )
+        return [(int(n), float(s)) for n, s in self._database.query(sql, (*parameters, expression, k))]
+
+    def newest(
+        self,
+        expression: str,
+        k: int,
+        *,
+        below: int | None = None,
+        where: str = "1",
+        parameters: tuple[Any, ...] = (),
+    ) -> list[int]:
+        """The k newest records that match, newest first: what can be shown before anything is ranked.
+
+        Args:
+            below: only records with a smaller number, to go on from there.
+        """
+        sql = (
+            "SELECT record_index.rowid FROM record_index JOIN records AS r ON r.id = record_index.rowid"
+            f" WHERE record_index MATCH ? AND record_index.rowid < ? AND {where}"
+            " ORDER BY record_index.rowid DESC LIMIT ?"
+        )
+        end = (1 << 62) if below is None else below
+        return [int(n) for (n,) in self._database.query(sql, (expression, end, *parameters, k))]
+
+    def check(self) -> bool:
+        """Whether the index says what the records say; reads both entirely."""
+        from sb.errors import StoreCorrupt
+
+        try:
+            with self._database.write() as execute:
+                execute("INSERT INTO record_index (record_index, rank) VALUES ('integrity-check', 1)")
+        except StoreCorrupt:
+            return False
+        return True
+
+    def rebuild(self) -> None:
+        """Make the index anew from the records."""
+        with self._database.write() as execute:
+            execute("INSERT INTO record_index (record_index) VALUES ('rebuild')")
+
+    def optimize(self, execute: Any) -> None:
+        """Rewrite the index as one segment: only then are the words of what was erased gone from its pages."""
+        execute("INSERT INTO record_index (record_index) VALUES ('optimize')")
+
+
+def in_places(places: Sequence[int]) -> str:
+    """The part of an FTS5 expression that says who may see a record."""
+    return "place : (" + " OR ".join(f'"p{place}"' for place in places) + ")"

@@ -1,0 +1,83 @@
+"""What has a record to do with another? Typed, weighted relations, also those of lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sb.store.database import Database
+from sb.store.records.places import Execute
+
+DERIVED_FROM = "derived_from"
+SUPERSEDES = "supersedes"
+LINEAGE = frozenset({DERIVED_FROM, SUPERSEDES})
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One relation between two records, by their numbers."""
+
+    source: int
+    relation: str
+    target: int
+    weight: float = 1.0
+
+
+class EdgeStore:
+    """The relations of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, execute: Execute, edge: Edge, *, place: int, agent: str, at: float) -> None:
+        """Keep a relation; one that is there already gets the larger of both weights.
+
+        Args:
+            place: who may see it. at: seconds since the epoch.
+        """
+        execute(
+            "INSERT INTO edges (source, relation, target, weight, place, agent, created_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (source, relation, target) DO UPDATE SET weight = max(weight, excluded.weight)",
+            (edge.source, edge.relation, edge.target, edge.weight, place, agent, at),
+        )
+
+    def around(self, records: Sequence[int], places: Sequence[int]) -> list[Edge]:
+        """The relations of any of these records with others, as far as both ends and the relation can be seen.
+
+        Args:
+            places: the places in view.
+        """
+        marks, seen = _marks(records), _marks(places)
+        sql = " UNION ".join(
+            f"SELECT e.source, e.relation, e.target, e.weight FROM edges AS e"
+            f" JOIN records AS other ON other.id = e.{far}"
+            f" WHERE e.{near} IN ({marks}) AND e.place IN ({seen})"
+            f" AND other.place IN ({seen}) AND other.state = 'active'"
+            for near, far in (("source", "target"), ("target", "source"))
+        )
+        once = (*records, *places, *places)
+        rows = self._database.query(f"{sql} ORDER BY 1, 2, 3", once + once)
+        return [Edge(*row) for row in rows]
+
+    def lineage(self, record: int) -> list[Edge]:
+        """What a record was made from, and what was made from it, whoever may see it: for operators."""
+        rows = self._database.query(
+            "SELECT source, relation, target, weight FROM edges"
+            " WHERE (source = ? OR target = ?) AND relation IN (?, ?) ORDER BY id",
+            (record, record, DERIVED_FROM, SUPERSEDES),
+        )
+        return [Edge(*row) for row in rows]
+
+    def orphans(self) -> int:
+        """How many relations lead to a record that is not there or was erased; sound databases have none."""
+        sql = (
+            "SELECT count(*) FROM edges AS e LEFT JOIN records AS s ON s.id = e.source"
+            " LEFT JOIN records AS t ON t.id = e.target"
+            " WHERE coalesce(s.state, 'erased') = 'erased' OR coalesce(t.state, 'erased') = 'erased'"
+        )
+        return int(self._database.query(sql)[0][0])
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ", ".join("?" * len(values)) or "NULL"

@@ -1,0 +1,94 @@
+"""Who may see a record? Everybody with its place in view; a place is a stack, a scope and perhaps an owner.
+
+A place is one integer, so that visibility is a predicate of every query: `place IN (…)` in SQL, a token in the
+full-text index, a column of the vector table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sb.store.database import Database
+
+GLOBAL = "global"
+_SCOPE = re.compile(r"global|[a-z][a-z0-9_]*:[^\s\x00-\x1f\x7f]+")
+
+Execute = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a record stands.
+
+    Args:
+        stack: the memory container it belongs to.
+        scope: `global`, or a type and a name such as `project:api-v2`.
+        owner: the only agent that may read it, or "" for all.
+    """
+
+    stack: str
+    scope: str = GLOBAL
+    owner: str = ""
+
+
+def checked_scope(scope: str) -> str:
+    """The scope as given.
+
+    Raises:
+        ValueError: it is neither `global` nor TYPE:NAME.
+    """
+    if not _SCOPE.fullmatch(scope) or len(scope) > 200:
+        raise ValueError(f"{scope!r} is no scope: use global, or TYPE:NAME such as project:api-v2")
+    return scope
+
+
+class Places:
+    """The places of one database, remembered by this process once they were read: they never change."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._ids: dict[Place, int] = {}
+        self._numbered: dict[int, Place] = {}
+
+    def make(self, execute: Execute, place: Place) -> int:
+        """The number of a place, which is made if there is none; within a write transaction."""
+        found = self.find(place)
+        if found is None:
+            checked_scope(place.scope)
+            key = (place.stack, place.scope, place.owner)
+            execute("INSERT INTO places (stack, scope, owner) VALUES (?, ?, ?)", key)
+            found = self.find(place, keep=False)  # the transaction may yet be rolled back
+            assert found is not None
+        return found
+
+    def find(self, place: Place, *, keep: bool = True) -> int | None:
+        """The number of a place, or None if nothing was ever kept there."""
+        known = self._ids.get(place)
+        if known is None:
+            key = (place.stack, place.scope, place.owner)
+            rows = self._database.query("SELECT id FROM places WHERE (stack, scope, owner) = (?, ?, ?)", key)
+            if not rows:
+                return None
+            known = int(rows[0][0])
+            if keep and self._database.writer == 0:
+                self._ids[place] = known
+        return known
+
+    def visible(self, stack: str, scopes: Iterable[str], agent: str) -> tuple[int, ...]:
+        """The places that an agent sees in these scopes: what is everybody's, and what is its own."""
+        wanted = (Place(stack, scope, owner) for scope in scopes for owner in dict.fromkeys(("", agent)))
+        return tuple(sorted(number for place in wanted if (number := self.find(place)) is not None))
+
+    def numbered(self, number: int) -> Place:
+        """The place of that number."""
+        if number not in self._numbered:
+            self._numbered.update(self.all())
+        return self._numbered[number]
+
+    def all(self) -> dict[int, Place]:
+        """Every place there is, for those who look after the whole database."""
+        rows = self._database.query("SELECT id, stack, scope, owner FROM places ORDER BY id")
+        return {int(number): Place(stack, scope, owner) for number, stack, scope, owner in rows}

@@ -1,0 +1,64 @@
+"""In which session was something remembered? One row each, begun by the first thing that an agent does in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sb.store.database import Database
+from sb.store.records.places import Execute
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session of one agent.
+
+    Args:
+        number: what records refer to. name: what people and hosts call it.
+        started_at, ended_at: seconds since the epoch; None while it goes on.
+    """
+
+    number: int
+    name: str
+    agent: str
+    stack: str
+    scope: str
+    started_at: float
+    ended_at: float | None = None
+
+
+_COLUMNS = "id, name, agent, stack, scope, started_at, ended_at"
+
+
+class Sessions:
+    """The sessions of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def open(self, execute: Execute, name: str, *, agent: str, stack: str, scope: str, at: float) -> Session:
+        """The session of that name, begun now unless there is one; within a write transaction.
+
+        Raises:
+            ValueError: it is another agent's.
+        """
+        execute(
+            "INSERT INTO memory_sessions (name, agent, stack, scope, started_at) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (name) DO NOTHING",
+            (name, agent, stack, scope, at),
+        )
+        session = self.named(name)
+        assert session is not None
+        if (session.agent, session.stack) != (agent, stack):
+            raise ValueError(f"session {name!r} is {session.agent}'s, in stack {session.stack!r}")
+        return session
+
+    def end(self, execute: Execute, session: Session, at: float) -> None:
+        execute("UPDATE memory_sessions SET ended_at = ? WHERE id = ?", (at, session.number))
+
+    def named(self, name: str) -> Session | None:
+        rows = self._database.query(f"SELECT {_COLUMNS} FROM memory_sessions WHERE name = ?", (name,))
+        return Session(*rows[0]) if rows else None
+
+    def numbered(self, number: int) -> Session | None:
+        rows = self._database.query(f"SELECT {_COLUMNS} FROM memory_sessions WHERE id = ?", (number,))
+        return Session(*rows[0]) if rows else None

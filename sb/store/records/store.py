@@ -1,0 +1,284 @@
+"""How is a record written, changed and read? As a row of columns; descriptors make it of what a caller holds.
+
+Whoever writes has a transaction open and passes its `execute` on, so that what belongs together commits together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from sb.errors import NotFoundError
+from sb.sources import SYSTEM_CLOCK, Clock
+from sb.store.database import Database
+from sb.store.records.places import Execute
+
+Row = dict[str, Any]
+_Before = tuple[int, str, int]  # number, text and length of a record that stands before another
+
+CONTENT = ("key", "category", "speaker", "confidence", "evidence_n", "happened_at", "tags", "fields", "text")
+COLUMNS = (
+    "id", "uid", "kind", "place", "state", "agent", "session", "prev1", "prev2", "source_type", "strength",
+    "protected", "created_at", "updated_at", "version", "length", "info", *CONTENT,
+)  # fmt: skip
+DEFAULTS: Row = {
+    "state": "active",
+    "session": None,
+    "prev1": None,
+    "prev2": None,
+    "strength": 1.0,
+    "protected": 0,
+    "version": 1,
+    "length": 0,
+    "info": 0.0,
+    "key": None,
+    "category": None,
+    "speaker": None,
+    "confidence": None,
+    "evidence_n": 2.0,
+    "tags": None,
+}
+_SELECT = f"SELECT {', '.join('r.' + column for column in COLUMNS)} FROM records AS r"
+_INSERT = f"INSERT INTO records ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+_INDEX = "INSERT INTO record_index (rowid, body, prev, place) VALUES (?, ?, ?, ?)"
+_QUOTED = (
+    1000  # characters of a record that the two after it are found by; the view `searchable` says the same
+)
+
+ACTIVE, FORGOTTEN, QUARANTINED, SUPERSEDED, ERASED = (
+    "active",
+    "forgotten",
+    "quarantined",
+    "superseded",
+    "erased",
+)
+
+
+class VersionConflictError(Exception):
+    """A record was changed by somebody else since it was read.
+
+    Args:
+        expected, actual: the version that the caller read, and the one that is there.
+    """
+
+    def __init__(self, uid: str, expected: int, actual: int) -> None:
+        super().__init__(f"{uid} is at version {actual}, not {expected}: read it again")
+        self.uid, self.expected, self.actual = uid, expected, actual
+
+
+class RecordStore:
+    """The records of one database."""
+
+    def __init__(self, database: Database, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.database = database
+        self._clock = clock
+
+    def insert(self, execute: Execute, rows: Sequence[Row]) -> list[int]:
+        """Write new records and index their words; returns their numbers.
+
+        Args:
+            rows: columns by name; what `DEFAULTS` has may be left out, and numbers and neighbours are given here.
+        """
+        top = execute("SELECT coalesce(max(id), 0) FROM records").fetchone()[0]
+        neighbours: dict[tuple[Any, ...], list[_Before]] = {}
+        speakers: dict[tuple[int, str], None] = {}
+        words = window = 0
+        numbers = []
+        for number, row in enumerate(rows, top + 1):
+            whole = DEFAULTS | row
+            whole["text"] = whole["text"].replace("\0", " ")  # SQLite's functions read no further than a NUL
+            prev = self._before(execute, neighbours, whole)
+            whole["id"] = number
+            whole["prev1"], whole["prev2"] = ([one[0] for one in prev] + [None, None])[:2]
+            execute(_INSERT, [whole[column] for column in COLUMNS])
+            quoted = [text[:_QUOTED] for _, text, _ in prev] + ["", ""]
+            token = place_token(whole["place"], whole["state"])
+            execute(_INDEX, (number, whole["text"], f"{quoted[0]} {quoted[1]}", token))
+            words += whole["length"]
+            window += whole["length"] + sum(length for _, _, length in prev)
+            if whole["speaker"] is not None:
+                speakers[whole["place"], whole["speaker"]] = None
+            prev.insert(0, (number, whole["text"], whole["length"]))
+            del prev[2:]
+            numbers.append(number)
+        for speaker in speakers:
+            execute("INSERT INTO speakers (place, name) VALUES (?, ?) ON CONFLICT DO NOTHING", speaker)
+        for name, change in (("records", len(rows)), ("words", words), ("window", window)):
+            count(execute, name, change)
+        return numbers
+
+    def _before(
+        self, execute: Execute, known: dict[tuple[Any, ...], list[_Before]], row: Row
+    ) -> list[_Before]:
+        """The two records before this one in its session, place and agent, the nearest first."""
+        if row["session"] is None:
+            return []
+        key = (row["session"], row["place"], row["agent"])
+        if key not in known:
+            known[key] = execute(
+                "SELECT id, text, length FROM records WHERE session = ? AND place = ? AND agent = ? AND state = 'active'"
+                " ORDER BY id DESC LIMIT 2",
+                key,
+            ).fetchall()
+        return known[key]
+
+    def update(
+        self,
+        execute: Execute,
+        number: int,
+        changes: Mapping[str, Any],
+        *,
+        actor: str,
+        reason: str = "",
+        operation: str = "update",
+        expected_version: int | None = None,
+    ) -> int:
+        """Change a record and keep its former state; returns its version.
+
+        Args:
+            changes: columns by name. Only content (`CONTENT`) that differs moves the version.
+            expected_version: raise unless the record is still at it.
+
+        Raises:
+            VersionConflictError: somebody else changed it. ValueError: it cannot be changed in that way.
+            NotFoundError: there is none.
+        """
+        former = self.row(number)
+        if former is None:
+            raise NotFoundError(f"no record {number}")
+        if expected_version is not None and former["version"] != expected_version:
+            raise VersionConflictError(former["uid"], expected_version, former["version"])
+        if "text" in changes:
+            changes = {**changes, "text": changes["text"].replace("\0", " ")}
+        changed = {name: value for name, value in changes.items() if former[name] != value}
+        if not changed:
+            return int(former["version"])
+        content = {name: former[name] for name in changed if name in CONTENT}
+        version = former["version"] + bool(content)
+        kept = {name: former[name] for name in changed if name not in ("updated_at", "info", "length")}
+        now = self._clock.now()
+        values = {**changed, "version": version, "updated_at": now}
+        sets = ", ".join(f"{name} = ?" for name in values)
+        self._note(execute, number, now, actor, operation, reason, former["version"], kept)
+        _guarded(execute, f"UPDATE records SET {sets} WHERE id = ?", (*values.values(), number))
+        if "length" in changed:
+            count(execute, "words", changed["length"] - former["length"])
+        return int(version)
+
+    def erase(self, execute: Execute, number: int, *, actor: str, reason: str) -> None:
+        """Empty a record for good, with its history and relations; a tombstone stays.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        former = self.row(number)
+        if former is None:
+            raise NotFoundError(f"no record {number}")
+        if former["state"] == ERASED:
+            return
+        now = self._clock.now()
+        execute("UPDATE record_history SET former = NULL, reason = '' WHERE record = ?", (number,))
+        execute("DELETE FROM edges WHERE ? IN (source, target)", (number,))
+        execute("DELETE FROM vectors WHERE record = ?", (number,))
+        execute("DELETE FROM access_log WHERE record = ?", (number,))
+        execute("DELETE FROM record_stats WHERE record = ?", (number,))
+        self._note(execute, number, now, actor, "erase", reason, former["version"], None)
+        execute(
+            "UPDATE records SET state = 'erased', text = '', fields = '{}', tags = NULL, key = NULL,"
+            " speaker = NULL, category = NULL, confidence = NULL, length = 0, info = 0, updated_at = ?"
+            " WHERE id = ?",
+            (now, number),
+        )
+        count(execute, "records", -1)
+        count(execute, "words", -former["length"])
+
+    def _note(
+        self,
+        execute: Execute,
+        number: int,
+        at: float,
+        actor: str,
+        operation: str,
+        reason: str,
+        version: int,
+        former: Row | None,
+    ) -> None:
+        execute(
+            "INSERT INTO record_history (record, at, actor, operation, reason, version, former)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                number,
+                at,
+                actor,
+                operation,
+                reason,
+                version,
+                None if former is None else orjson.dumps(former).decode(),
+            ),
+        )
+
+    def row(self, number: int) -> Row | None:
+        """All columns of one record."""
+        return next(iter(self.rows([number])), None)
+
+    def rows(self, numbers: Sequence[int]) -> Iterator[Row]:
+        """All columns of these records, in no order that could be relied on."""
+        marks = ", ".join("?" * len(numbers)) or "NULL"
+        return self.select(f"r.id IN ({marks})", tuple(numbers))
+
+    def find(self, uid: str) -> Row | None:
+        """The record with a public id."""
+        return next(self.select("r.uid = ?", (uid,)), None)
+
+    def keyed(self, place: int, kind: str, key: str) -> Row | None:
+        """The record that a key stands for, whatever its state."""
+        where = "r.place = ? AND r.kind = ? AND r.key = ? AND r.state <> 'erased'"
+        return next(self.select(where, (place, kind, key)), None)
+
+    def select(
+        self, where: str, parameters: tuple[Any, ...], *, order: str = "r.id", limit: int = -1
+    ) -> Iterator[Row]:
+        """Records by a condition over `r`, the table of records.
+
+        Args:
+            where, order: SQL that holds no value. limit: the most that are returned; -1 for all.
+        """
+        sql = f"{_SELECT} WHERE {where} ORDER BY {order} LIMIT ?"
+        for found in self.database.query(sql, (*parameters, limit)):
+            yield dict(zip(COLUMNS, found, strict=True))
+
+    def history(self, number: int) -> list[Row]:
+        """What was done with a record, oldest first; `former` holds what each change replaced."""
+        names = ("at", "actor", "operation", "reason", "version", "former")
+        rows = self.database.query(
+            f"SELECT {', '.join(names)} FROM record_history WHERE record = ? ORDER BY id", (number,)
+        )
+        return [
+            dict(zip(names, (*row[:-1], orjson.loads(row[-1]) if row[-1] else None), strict=True))
+            for row in rows
+        ]
+
+
+def place_token(place: int, state: str) -> str:
+    """How the full-text index names who may see a record; the view `searchable` says the same."""
+    return f"p{place}" if state == ACTIVE else f"{state}p{place}"
+
+
+def count(execute: Execute, name: str, change: int) -> None:
+    """Move one of the index's counters."""
+    execute(
+        "INSERT INTO index_state (name, value) VALUES (?, ?)"
+        " ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
+        (name, change),
+    )
+
+
+def _guarded(execute: Execute, sql: str, parameters: tuple[Any, ...]) -> None:
+    from sb.store import driver
+
+    try:
+        execute(sql, parameters)
+    except driver.IntegrityError as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,83 @@
+"""Which fields do many kinds share? Blocks that a kind lists in reverse, so that its own fields come first.
+
+Source: the stack protocol's records; a dataclass takes the fields of its last base first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sb.types.vocabulary import SourceType
+
+
+@dataclass
+class Sync:
+    """How far this copy is in step with others."""
+
+    local_updated_at: datetime | None = None
+    cloud_synced_at: datetime | None = None
+    version: int = 1
+    deleted: bool = False
+
+
+@dataclass
+class Meta:
+    """How reliable it is, and where it came from; `derived_from` holds references `type:id`."""
+
+    confidence: float = 0.8
+    source_type: str = SourceType.DIRECT_EXPERIENCE
+    source_entity: str | None = None
+    source_episodes: list[str] | None = None
+    derived_from: list[str] | None = None
+    last_verified: datetime | None = None
+    verification_count: int = 0
+    confidence_history: list[dict[str, Any]] | None = None
+
+
+@dataclass
+class Strength:
+    """How present it is, from 1 down to 0 (forgotten), and how often it was used."""
+
+    strength: float = 1.0
+    times_accessed: int = 0
+    last_accessed: datetime | None = None
+    is_protected: bool = False
+
+
+@dataclass
+class Processed:
+    processed: bool = False
+
+
+@dataclass
+class Context:
+    context: str | None = None
+    context_tags: list[str] | None = None
+
+
+@dataclass
+class EpochId:
+    epoch_id: str | None = None
+
+
+@dataclass
+class Privacy:
+    """Whom it is about, and who was let in."""
+
+    subject_ids: list[str] | None = None
+    access_grants: list[str] | None = None
+    consent_grants: list[str] | None = None
+
+
+def parse_datetime(text: str | None) -> datetime | None:
+    """An ISO 8601 time, aware (UTC where it names no offset); None for nothing.
+
+    Raises:
+        ValueError: it is no time.
+    """
+    if not text:
+        return None
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -1,0 +1,129 @@
+"""What does a Brain hold? Events, facts, decisions, entities and the rest, field by field.
+
+Source: the memory whitepaper, "memory typology", "prospective memory" and "handoff packets".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(kw_only=True)
+class Remembered:
+    """What every memory of a Brain has.
+
+    Args:
+        id: public id; "" until it is kept.
+        scope, agent_id, private, stack_id: where it stands and whose it is; the Brain that keeps it says so.
+        source_type: one of `sb.types.SOURCES`. source_entity: who or what it came from.
+        derived_from: references to records, as ids or `kind:id`.
+        confidence: from 0 to 1. strength: how present it is, from 1 down to 0.
+        happened_at: when what it tells was; by default when it was kept.
+    """
+
+    id: str = ""
+    stack_id: str = "default"
+    scope: str = "global"
+    agent_id: str = ""
+    private: bool = False
+    source_type: str = "agent-written"
+    source_entity: str | None = None
+    derived_from: list[str] | None = None
+    confidence: float = 0.8
+    evidence_n: float = 2.0
+    strength: float = 1.0
+    times_accessed: int = 0
+    last_accessed: datetime | None = None
+    is_protected: bool = False
+    tags: list[str] | None = None
+    happened_at: datetime | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    version: int = 1
+
+
+@dataclass
+class Event(Remembered):
+    """Something that happened, for good."""
+
+    summary: str
+    event_type: str = "observation"
+    speaker: str | None = None
+
+
+@dataclass
+class Fact(Remembered):
+    """Something known, of one of nine categories."""
+
+    content: str
+    category: str = "project"
+    speaker: str | None = None
+
+
+@dataclass
+class Decision(Remembered):
+    """What was decided and why; neither changes."""
+
+    title: str
+    rationale: str
+
+
+@dataclass
+class EntityRecord(Remembered):
+    """Somebody or something, and what was observed of it."""
+
+    name: str
+    entity_type: str
+    observations: list[str] = field(default_factory=list)
+    properties: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Affect(Remembered):
+    """How something felt: valence, arousal and dominance, each from -1 to 1."""
+
+    about: str
+    valence: float = 0.0
+    arousal: float = 0.0
+    dominance: float = 0.0
+
+
+@dataclass
+class Trigger(Remembered):
+    """What to think of once its precondition comes up."""
+
+    precondition: str
+    action: str
+    status: str = "pending"
+    expires_at: datetime | None = None
+
+
+@dataclass
+class Lesson(Remembered):
+    """What a failure taught."""
+
+    content: str
+    cause: str | None = None
+
+
+@dataclass
+class Handoff(Remembered):
+    """What the next session needs to go on.
+
+    Args:
+        recipient: the agent it is for, or "" for whoever comes next.
+        knows: ids of the records that the sender built on, with their versions: what it took for true.
+        signature: over all of it, by a key that this home derives for the sender.
+    """
+
+    goal: str
+    current_state: str
+    open_loops: list[str] = field(default_factory=list)
+    next_step: str = ""
+    recipient: str = ""
+    session: str | None = None
+    knows: dict[str, int] = field(default_factory=dict)
+    status: str = "pending"
+    signature: str = ""

@@ -1,0 +1,103 @@
+"""Which words may a record use? The closed vocabularies of memory, and the constants that go with them.
+
+Source: the memory whitepaper, "memory typology" and "provenance chains"; the stack protocol.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class SourceType(StrEnum):
+    """Where what a stack holds came from."""
+
+    DIRECT_EXPERIENCE = "direct_experience"
+    INFERENCE = "inference"
+    EXTERNAL = "external"
+    CONSOLIDATION = "consolidation"
+    PROCESSING = "processing"
+    SEED = "seed"
+    OBSERVATION = "observation"
+    UNKNOWN = "unknown"
+
+
+class MemoryType(StrEnum):
+    """The kinds that a stack holds."""
+
+    EPISODE = "episode"
+    BELIEF = "belief"
+    VALUE = "value"
+    GOAL = "goal"
+    NOTE = "note"
+    DRIVE = "drive"
+    RELATIONSHIP = "relationship"
+    RAW = "raw"
+    PLAYBOOK = "playbook"
+    TRUST_ASSESSMENT = "trust_assessment"
+    ENTITY_MODEL = "entity_model"
+    EPOCH = "epoch"
+    SUMMARY = "summary"
+    SELF_NARRATIVE = "self_narrative"
+    SUGGESTION = "suggestion"
+
+
+class StackState(StrEnum):
+    INITIALIZING = "initializing"
+    ACTIVE = "active"
+    MAINTENANCE = "maintenance"
+
+
+class SyncStatus(StrEnum):
+    LOCAL_ONLY = "local_only"
+    SYNCED = "synced"
+    PENDING_PUSH = "pending_push"
+    PENDING_PULL = "pending_pull"
+    CONFLICT = "conflict"
+
+
+VALID_SOURCE_TYPE_VALUES = frozenset(SourceType)
+
+# The paper's names for sources, and what a stack calls the same. Both are accepted; what was given is stored.
+SOURCES_OF_BRAINS = {
+    "user-written": SourceType.EXTERNAL,
+    "agent-written": SourceType.DIRECT_EXPERIENCE,
+    "tool-output": SourceType.OBSERVATION,
+    "ingested-document": SourceType.EXTERNAL,
+    "derived": SourceType.INFERENCE,
+    "consolidation-promoted": SourceType.CONSOLIDATION,
+}
+SOURCES = VALID_SOURCE_TYPE_VALUES | SOURCES_OF_BRAINS.keys()
+
+CATEGORIES = frozenset(
+    "convention decision environment identity integration lesson preference project user".split()
+)
+EVENT_TYPES = frozenset(
+    "artifact decision error handoff result session_start session_end task_update warning observation".split()
+)
+ENTITY_TYPES = frozenset(
+    "agent concept document event location organization person project service tool".split()
+)
+TRIGGER_STATUSES = frozenset({"pending", "fired", "retired"})
+
+BELIEF_TYPES = frozenset(
+    "assumption causal constraint evaluative fact factual hypothesis learned model observation opinion pattern"
+    " preference principle procedural rule strategy".split()
+)
+NOTE_TYPES = frozenset(
+    "decision diagnostic fact insight note observation procedure quote reference".split()
+)
+GOAL_TYPES = frozenset({"task", "aspiration", "commitment", "exploration"})
+DRIVE_TYPES = frozenset({"existence", "growth", "curiosity", "connection", "reproduction"})
+GOAL_STATUSES = frozenset({"active", "completed", "paused"})
+SUGGESTION_STATUSES = frozenset({"pending", "promoted", "modified", "rejected", "dismissed", "expired"})
+SUGGESTION_MEMORY_TYPES = frozenset({"belief", "note", "episode", "goal", "relationship", "value", "drive"})
+OUTCOME_TYPES = frozenset({"success", "failure", "partial", "unknown"})
+MASTERY_LEVELS = frozenset({"novice", "competent", "proficient", "expert"})
+BELIEF_SCOPES = frozenset({"self", "world", "relational"})
+ABSTRACTION_LEVELS = frozenset({"specific", "domain", "universal"})
+EPOCH_TRIGGERS = frozenset({"declared", "detected", "system"})
+SUMMARY_SCOPES = frozenset({"month", "quarter", "year", "decade", "epoch"})
+NARRATIVE_TYPES = frozenset({"identity", "developmental", "aspirational"})
+
+# Strength tiers of the stack protocol: strong from 0.8, fading from 0.5, weak from 0.2, dormant above 0.
+STRONG, FADING, WEAK = 0.8, 0.5, 0.2
