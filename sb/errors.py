@@ -7,6 +7,7 @@ SBError                      1   anything a person can act on
 ├── NotFoundError            1   no record of that id
 ├── CheckFailed              1   a check or gate ran and said no
 ├── DeniedError              4   policy refused, or a person has to decide first
+├── EmbedderError            1   the model that makes vectors of texts cannot be used
 └── StoreError               3   the database cannot be used
     ├── StoreLocked          3   other writers held it for too long
     ├── StoreReadOnly        3   it cannot be written
@@ -76,6 +77,10 @@ class CheckFailed(SBError):
 class DeniedError(SBError):
     kind = "denied"
     exit_code = ExitCode.DENIED
+
+
+class EmbedderError(SBError):
+    kind = "embedder"
 
 
 class StoreError(SBError):
