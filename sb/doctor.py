@@ -31,6 +31,7 @@ from sb.state import EventLog
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
 from sb.store.database import Database
+from sb.store.embedding.choosing import NoEmbedder, choose
 from sb.store.filesystem import network_file_system
 from sb.text import human_bytes, nearest
 
@@ -40,7 +41,7 @@ _COUNTED = ("events", "intents", "steps", "memory")
 
 def examine(config: Config) -> list[Finding]:
     """Every finding; nothing is written or repaired, and one check that fails does not stop the others."""
-    findings = [*_driver(), *_configuration(config), *enforcement(config), *_tools(config)]
+    findings = [*_driver(), _embedder(config), *_configuration(config), *enforcement(config), *_tools(config)]
     findings += _guarded("hooks", lambda: installed(config, Places(os.environ, Path.cwd())))
     if not config.database.is_file():
         missing = Finding(
@@ -83,6 +84,15 @@ def _driver() -> Iterator[Finding]:
         yield Finding("vectors", Status.WARN, error.message, error.hint)
     finally:
         connection.close()
+
+
+def _embedder(config: Config) -> Finding:
+    chosen = choose(config.memory)
+    if isinstance(chosen, NoEmbedder):
+        wanted = config.memory.embedder == "none"
+        return Finding("embedder", Status.OK if wanted else Status.WARN, str(chosen), chosen.hint)
+    detail = f"{config.memory.embedder}, {chosen.model}, {chosen.dimensions} dimensions"
+    return Finding("embedder", Status.OK, detail)
 
 
 def _configuration(config: Config) -> Iterator[Finding]:

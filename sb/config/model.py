@@ -26,6 +26,7 @@ _KIB = 1 << 10
 _MANY = 1_000_000_000
 
 DURABILITIES = ("process", "power")
+EMBEDDERS = ("static", "ollama", "transformers", "none")
 ENFORCEMENTS = ("off", "observe", "enforce")
 SAFETY_MODES = ("normal", "safe", "strict")
 
@@ -188,6 +189,34 @@ class Hooks:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """What agents remember, and how it is found again."""
+
+    embedder: str = setting(
+        EMBEDDERS[0],
+        kinds.choice(*EMBEDDERS),
+        "What makes vectors of texts, so that a memory is found by what it means: static is installed with `sb` and uses "
+        "no network, ollama asks a server, transformers runs a model inside `sb` (sb[transformers]), none leaves "
+        "search to words alone. After a change, vectors are made again as housekeeping comes to them.",
+    )
+    ollama_url: str = setting(
+        "http://127.0.0.1:11434",
+        kinds.matching("http://host:port or https://host:port", r"https?://[A-Za-z0-9.\-\[\]:]+"),
+        "The Ollama server. It is sent the texts that are remembered.",
+    )
+    ollama_model: str = setting(
+        "nomic-embed-text",
+        kinds.text("the name of a model"),
+        "Its embedding model; fetch it with `ollama pull`.",
+    )
+    transformers_model: str = setting(
+        "sentence-transformers/all-MiniLM-L6-v2",
+        kinds.text("the name of a model, or its folder"),
+        "The model of sentence-transformers. It is never fetched by `sb`: it has to be on this machine.",
+    )
+
+
+@dataclass(frozen=True)
 class Operators:
     """Who may decide."""
 
@@ -302,6 +331,7 @@ class Config:
     irreversibility: Irreversibility = field(default_factory=Irreversibility)
     kill: Kill = field(default_factory=Kill)
     hooks: Hooks = field(default_factory=Hooks)
+    memory: Memory = field(default_factory=Memory)
     operators: Operators = field(default_factory=Operators)
     audit: Audit = field(default_factory=Audit)
     telemetry: Telemetry = field(default_factory=Telemetry)
