@@ -8,24 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import NotFoundError
+from sb.memory.searching import Filters, Searcher
 from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
 from sb.memory.writing import Writer
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
-from sb.store.records.edges import Edge
 from sb.store.records.places import GLOBAL, Place
 from sb.store.records.store import ACTIVE, FORGOTTEN, Row
 from sb.types import Decision, EntityRecord, Event, Fact
-
-if TYPE_CHECKING:
-    from sb.memory.activation import Activated
-    from sb.memory.handoffs import HandoffPacket
-    from sb.memory.orienting import ContextPackage
 
 DEFAULT_STACK = "default"
 
@@ -68,6 +63,7 @@ class Brain:
         self.stack = stack
         self.space = Space(self.database, clock=clock, ids=ids)
         self.writer = Writer(self.space, agent_id, stack, scope=scope, session=session)
+        self.searcher = Searcher(self.space)
 
     @property
     def scope(self) -> str:
@@ -178,19 +174,39 @@ class Brain:
         """
         self.writer.relate(self._visible_row(source), relation, self._visible_row(target), weight)
 
-    def search(self, query: str, k: int = 10, **options: Any) -> list[Hit]:
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        explain: bool = False,
+        fusion: bool = False,
+        **filters: Any,
+    ) -> list[Hit]:
         """The memories that answer a question best, the best first.
 
         Args:
             k: the most that are returned.
-            options: those of `sb.memory.searching.Searcher.search`.
+            project, scope: where to search, by default in the session's scope; with what that includes.
+            explain: say for each hit what each stage gave.
+            fusion: order by reciprocal rank fusion (k = 60), as the paper does; it finds less.
+            filters: fields of `sb.memory.searching.Filters`, such as `kinds=["decision"]`.
 
         Raises:
-            ValueError: an option has a value that it cannot have.
+            ValueError: a value that cannot be; TypeError: there is no such filter.
         """
-        from sb.memory.searching import Searcher
-
-        return Searcher(self.space).search(query, k, reader=self.writer, **options)
+        if k < 1:
+            raise ValueError("k must be at least 1")
+        places = self.writer.places(self.writer.chosen(project, scope))
+        found = self.searcher.find(query, places, filters=Filters(**filters), fusion=fusion, explain=explain)[
+            :k
+        ]
+        rows = {row["id"]: row for row in self.space.records.rows([one.id for one in found])}
+        hits = [self.space.hit(rows[one.id], one) for one in found]
+        self.writer.broadcast("search", query, [(one.id, one.score) for one in found], hits)
+        return hits
 
     def get(self, record: str) -> Memory:
         """One memory by its id, or an entity by its name.
@@ -217,7 +233,9 @@ class Brain:
         Raises:
             NotFoundError: this agent has forgotten no such memory.
         """
-        self.writer.change(self._visible_row(record, states=(FORGOTTEN,)), {"state": ACTIVE}, "recover", reason)
+        self.writer.change(
+            self._visible_row(record, states=(FORGOTTEN,)), {"state": ACTIVE}, "recover", reason
+        )
 
     def protect(self, record: str, protected: bool = True, reason: str = "") -> None:
         """Keep a memory from being forgotten, or no longer.

@@ -5,8 +5,8 @@ Source: docs/retrieval.md; the memory whitepaper, "hybrid search" and "ad-hoc se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sb.memory.ranking.features import Candidate
@@ -14,13 +14,11 @@ from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.terms import match_expression
-from sb.memory.ranking.weights import WITH_VECTORS, WITHOUT_VECTORS, Weights
+from sb.memory.ranking.weights import WITHOUT_VECTORS, Weights
 from sb.memory.space import Space
-from sb.memory.views import Hit
 from sb.store.records.descriptors import DESCRIPTORS
 
 LEG = 100  # candidates that words, and meaning, name each: half or double changes nothing (docs/retrieval.md)
-_MANY = 900  # host parameters of one statement
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,7 @@ class Filters:
         return " AND ".join(parts), tuple(values)
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a question found, before it becomes hits: record numbers, the best first."""
-
-    query: Query
-    ranked: list[Ranked]
+NO_FILTERS = Filters()
 
 
 class Searcher:
@@ -84,12 +77,12 @@ class Searcher:
         query: str,
         places: Sequence[int],
         *,
-        filters: Filters = Filters(),
+        filters: Filters = NO_FILTERS,
         weights: Weights | None = None,
         fusion: bool = False,
         explain: bool = False,
-    ) -> Found:
-        """All candidates in order.
+    ) -> list[Ranked]:
+        """The numbers of all candidates, the best first.
 
         Args:
             places: who may see what is found, see `sb.store.records.places`.
@@ -97,13 +90,41 @@ class Searcher:
             explain: also say what each feature gave.
         """
         space = self._space
-        asked = understand(query, space.speakers(places))
-        statistics = space.statistics
-        statistics.refresh()
+        asked = understand(query, space.places.speakers(places))
+        space.statistics.refresh()
         legs = {"words": self._by_words(asked, places, filters)}
-        vector = space.vectors.query(asked, places, filters) if False else None
-        candidates = self._candidates(legs, {})
+        candidates = self._candidates(legs)
         if fusion:
-            return Found(asked, fuse(candidates, explain=explain))
-        used = weights or (WITH_VECTORS if vector is not None else WITHOUT_VECTORS)
-        return Found(asked, rank(asked, candidates, statistics, used, explain=explain))
+            return fuse(candidates, explain=explain)
+        return rank(asked, candidates, space.statistics, weights or WITHOUT_VECTORS, explain=explain)
+
+    def _by_words(self, asked: Query, places: Sequence[int], filters: Filters) -> list[int]:
+        terms = dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True)))
+        expression = match_expression(terms, places)
+        if not expression:
+            return []
+        where, parameters = filters.sql()
+        found = self._space.words.best(expression, LEG, where=where, parameters=parameters)
+        return [number for number, _ in found]
+
+    def _candidates(self, legs: Mapping[str, Sequence[int]]) -> list[Candidate]:
+        """The candidates with what ranking has to know of them."""
+        places: dict[int, dict[str, int]] = {}
+        for leg, numbers in legs.items():
+            for place, number in enumerate(numbers, 1):
+                places.setdefault(number, {})[leg] = place
+        return [
+            Candidate(
+                id=number,
+                text=text,
+                previous=[one for one in (before, before2) if one is not None],
+                speaker=speaker,
+                session=session,
+                happened_at=happened_at,
+                information=information,
+                ranks=places[number],
+            )
+            for number, text, before, before2, speaker, session, happened_at, information in (
+                self._space.words.texts(list(places))
+            )
+        ]

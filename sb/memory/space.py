@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from sb.memory.ranking.rank import Ranked
 from sb.memory.views import Hit, Memory
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database
@@ -71,28 +72,34 @@ class Space:
         """The record that a row holds, as the dataclass of its kind."""
         return from_row(row, self.places.numbered(row["place"]), self.reads.stats([row["id"]]).get(row["id"]))
 
-    def memory(self, row: Row, **more: Any) -> Memory:
-        """One row as agents and people see it; `more` are the fields that only a `Hit` has."""
+    def memory(self, row: Row) -> Memory:
+        """One row as agents and people see it."""
+        return Memory(**self._shown(row))
+
+    def hit(self, row: Row, found: Ranked) -> Hit:
+        """One row that a search found."""
+        return Hit(**self._shown(row), score=found.score, explanation=found.features)
+
+    def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
-        shown = dict(
-            id=row["uid"],
-            kind=row["kind"],
-            content=row["text"],
-            category=row["category"],
-            scope=place.scope,
-            agent_id=row["agent"],
-            private=bool(place.owner),
-            source_type=row["source_type"],
-            confidence=row["confidence"],
-            strength=row["strength"],
-            happened_at=row["happened_at"],
-            created_at=row["created_at"],
-            session=self.session_name(row["session"]),
-            speaker=row["speaker"],
-            tags=tuple(orjson.loads(row["tags"]) if row["tags"] else ()),
-            details=orjson.loads(row["fields"]),
-        )
-        return Hit(**shown, **more) if more else Memory(**shown)
+        return {
+            "id": row["uid"],
+            "kind": row["kind"],
+            "content": row["text"],
+            "category": row["category"],
+            "scope": place.scope,
+            "agent_id": row["agent"],
+            "private": bool(place.owner),
+            "source_type": row["source_type"],
+            "confidence": row["confidence"],
+            "strength": row["strength"],
+            "happened_at": row["happened_at"],
+            "created_at": row["created_at"],
+            "session": self.session_name(row["session"]),
+            "speaker": row["speaker"],
+            "tags": tuple(orjson.loads(row["tags"]) if row["tags"] else ()),
+            "details": orjson.loads(row["fields"]),
+        }
 
     def session_name(self, number: int | None) -> str | None:
         session = None if number is None else self.sessions.numbered(number)

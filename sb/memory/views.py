@@ -80,3 +80,11 @@ class Hit(Memory):
 
     score: float = 0.0
     explanation: Mapping[str, Any] | None = None
+
+
+def estimated_tokens(text: str) -> int:
+    """How many tokens a text takes of a reader's context: a quarter of its characters and 30 % for safety.
+
+    Source: the stack protocol, "Token budget".
+    """
+    return int(len(text) // 4 * 1.3)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sb.memory.ranking.terms import words
 from sb.memory.space import Space
+from sb.memory.views import Memory, estimated_tokens
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
 from sb.store.records.places import Execute, Place, checked_scope
@@ -95,7 +96,12 @@ class Writer:
         if self.session is not None:
             return self.session
         return self.space.sessions.open(
-            execute, self.name, agent=self.agent, stack=self.stack, scope=self.scope, at=self.space.clock.now()
+            execute,
+            self.name,
+            agent=self.agent,
+            stack=self.stack,
+            scope=self.scope,
+            at=self.space.clock.now(),
         )
 
     def _updated(self, execute: Execute, row: Row, record: Any) -> bool:
@@ -105,6 +111,8 @@ class Writer:
             return False
         merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record))
         changes = {name: merged[name] for name in CONTENT} | {"state": ACTIVE}
+        if merged["happened_at"] is None:
+            changes["happened_at"] = former["happened_at"]
         self.space.records.update(execute, former["id"], changes, actor=self.agent)
         row.update(uid=former["uid"], id=former["id"])
         return True
@@ -141,3 +149,15 @@ class Writer:
             self.space.records.update(
                 execute, row["id"], changes, actor=self.agent, operation=operation, reason=reason
             )
+
+    def broadcast(
+        self, operation: str, query: str, found: Sequence[tuple[int, float]], shown: Sequence[Memory]
+    ) -> None:
+        """Keep what reached the agent's context: the records are not changed by it."""
+        tokens = sum(estimated_tokens(one.content) for one in shown)
+        session = self.session.number if self.session else None
+        with self.space.database.write() as execute:
+            self.space.reads.append(
+                execute, operation, query, found, at=self.space.clock.now(), agent=self.agent,
+                session=session, tokens=tokens,
+            )  # fmt: skip

@@ -61,9 +61,7 @@ class _BeliefReach:
 
 
 @dataclass
-class Belief(
-    _BeliefReach, Processed, Privacy, EpochId, Context, Strength, _BeliefState, Meta, Sync, _Belief
-):
+class Belief(_BeliefReach, Processed, Privacy, EpochId, Context, Strength, _BeliefState, Meta, Sync, _Belief):
     """Something held to be true."""
 
 

@@ -69,22 +69,71 @@ SOURCES_OF_BRAINS = {
 SOURCES = VALID_SOURCE_TYPE_VALUES | SOURCES_OF_BRAINS.keys()
 
 CATEGORIES = frozenset(
-    "convention decision environment identity integration lesson preference project user".split()
+    [
+        "convention",
+        "decision",
+        "environment",
+        "identity",
+        "integration",
+        "lesson",
+        "preference",
+        "project",
+        "user",
+    ]
 )
 EVENT_TYPES = frozenset(
-    "artifact decision error handoff result session_start session_end task_update warning observation".split()
+    [
+        "artifact",
+        "decision",
+        "error",
+        "handoff",
+        "result",
+        "session_start",
+        "session_end",
+        "task_update",
+        "warning",
+        "observation",
+    ]
 )
 ENTITY_TYPES = frozenset(
-    "agent concept document event location organization person project service tool".split()
+    [
+        "agent",
+        "concept",
+        "document",
+        "event",
+        "location",
+        "organization",
+        "person",
+        "project",
+        "service",
+        "tool",
+    ]
 )
 TRIGGER_STATUSES = frozenset({"pending", "fired", "retired"})
 
 BELIEF_TYPES = frozenset(
-    "assumption causal constraint evaluative fact factual hypothesis learned model observation opinion pattern"
-    " preference principle procedural rule strategy".split()
+    [
+        "assumption",
+        "causal",
+        "constraint",
+        "evaluative",
+        "fact",
+        "factual",
+        "hypothesis",
+        "learned",
+        "model",
+        "observation",
+        "opinion",
+        "pattern",
+        "preference",
+        "principle",
+        "procedural",
+        "rule",
+        "strategy",
+    ]
 )
 NOTE_TYPES = frozenset(
-    "decision diagnostic fact insight note observation procedure quote reference".split()
+    ["decision", "diagnostic", "fact", "insight", "note", "observation", "procedure", "quote", "reference"]
 )
 GOAL_TYPES = frozenset({"task", "aspiration", "commitment", "exploration"})
 DRIVE_TYPES = frozenset({"existence", "growth", "curiosity", "connection", "reproduction"})

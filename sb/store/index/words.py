@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sb.store.database import Database
+from sb.store.database import Database, Row
 
 BODY_WEIGHT, PREV_WEIGHT, PLACE_WEIGHT = (
     1.0,
@@ -58,6 +58,19 @@ class WordIndex:
         )
         end = (1 << 62) if below is None else below
         return [int(n) for (n,) in self._database.query(sql, (expression, end, *parameters, k))]
+
+    def texts(self, records: Sequence[int]) -> list[Row]:
+        """What ranking has to know of records: number, text, the texts of the two before it that it quotes, speaker,
+        session, time, information."""
+        marks = ", ".join("?" * len(records)) or "NULL"
+        return self._database.query(
+            "SELECT r.id, r.text, substr(a.text, 1, 1000), substr(b.text, 1, 1000), r.speaker, r.session, r.happened_at, r.info"
+            " FROM records AS r"
+            " LEFT JOIN records AS a ON a.id = r.prev1 AND a.state = 'active' AND a.place = r.place AND a.agent = r.agent"
+            " LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' AND b.place = r.place AND b.agent = r.agent"
+            f" WHERE r.id IN ({marks}) ORDER BY r.id",
+            tuple(records),
+        )
 
     def check(self) -> bool:
         """Whether the index says what the records say; reads both entirely."""

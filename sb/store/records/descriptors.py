@@ -52,6 +52,9 @@ _RANGES: Mapping[str, Range] = {
 }
 
 
+_KEPT = frozenset({"id", "created_at", "version", "strength"})  # of the record that an update finds
+
+
 def _folded(name: str) -> str:
     return name.strip().casefold()
 
@@ -132,7 +135,7 @@ class Descriptor:
     def merged(self, former: Any, new: Any) -> Any:
         """The record that is there with what a new one of the same key says."""
         united = {name: _united(getattr(former, name), getattr(new, name)) for name in self.united}
-        kept = {name: getattr(former, name) for name in ("id", "created_at", "version", "strength")}
+        kept = {name: getattr(former, name) for name in _KEPT & set(self.attributes)}
         return dataclasses.replace(new, **united, **kept)
 
 
@@ -144,9 +147,16 @@ def _united(former: Any, new: Any) -> Any:
 
 _ALL = (
     Descriptor(
-        "event", types.Event, ("summary",), "event_type", words={"event_type": words.EVENT_TYPES}, half_life_days=14
+        "event",
+        types.Event,
+        ("summary",),
+        "event_type",
+        words={"event_type": words.EVENT_TYPES},
+        half_life_days=14,
     ),
-    Descriptor("fact", types.Fact, ("content",), "category", words={"category": words.CATEGORIES}, half_life_days=60),
+    Descriptor(
+        "fact", types.Fact, ("content",), "category", words={"category": words.CATEGORIES}, half_life_days=60
+    ),
     Descriptor("decision", types.Decision, ("title", "rationale"), half_life_days=180),
     Descriptor(
         "entity",
@@ -161,7 +171,11 @@ _ALL = (
     ),
     Descriptor("affect", types.Affect, ("about",), half_life_days=14),
     Descriptor(
-        "trigger", types.Trigger, ("precondition", "action"), "status", words={"status": words.TRIGGER_STATUSES}
+        "trigger",
+        types.Trigger,
+        ("precondition", "action"),
+        "status",
+        words={"status": words.TRIGGER_STATUSES},
     ),
     Descriptor("lesson", types.Lesson, ("content", "cause"), half_life_days=180),
     Descriptor("handoff", types.Handoff, ("goal", "current_state", "open_loops", "next_step"), "status"),
@@ -214,7 +228,11 @@ _ALL = (
         sources=("episode",),
     ),
     Descriptor(
-        "raw", types.RawEntry, ("blob",), columns={"captured_at": "happened_at"}, twins=("content", "timestamp")
+        "raw",
+        types.RawEntry,
+        ("blob",),
+        columns={"captured_at": "happened_at"},
+        twins=("content", "timestamp"),
     ),
     Descriptor(
         "playbook",
@@ -234,7 +252,12 @@ _ALL = (
         half_life_days=365,
     ),
     Descriptor(
-        "summary", types.Summary, ("content",), "scope", words={"scope": words.SUMMARY_SCOPES}, half_life_days=365
+        "summary",
+        types.Summary,
+        ("content",),
+        "scope",
+        words={"scope": words.SUMMARY_SCOPES},
+        half_life_days=365,
     ),
     Descriptor(
         "self_narrative",
@@ -252,7 +275,9 @@ _ALL = (
         words={"status": words.SUGGESTION_STATUSES, "memory_type": words.SUGGESTION_MEMORY_TYPES},
     ),
     Descriptor("trust_assessment", types.TrustAssessment, ("entity",), key="entity"),
-    Descriptor("relationship_history", types.RelationshipHistoryEntry, ("entity_name", "notes"), "event_type"),
+    Descriptor(
+        "relationship_history", types.RelationshipHistoryEntry, ("entity_name", "notes"), "event_type"
+    ),
     Descriptor("entity_model", types.EntityModel, ("entity_name", "observation"), "model_type"),
 )
 DESCRIPTORS: Mapping[str, Descriptor] = {one.kind: one for one in _ALL}

@@ -7,7 +7,7 @@ full-text index, a column of the vector table.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +87,12 @@ class Places:
         if number not in self._numbered:
             self._numbered.update(self.all())
         return self._numbered[number]
+
+    def speakers(self, places: Sequence[int]) -> list[str]:
+        """Everybody who is known to speak in these places."""
+        marks = ", ".join("?" * len(places)) or "NULL"
+        sql = f"SELECT DISTINCT name FROM speakers WHERE place IN ({marks}) ORDER BY name"
+        return [name for (name,) in self._database.query(sql, tuple(places))]
 
     def all(self) -> dict[int, Place]:
         """Every place there is, for those who look after the whole database."""

@@ -11,7 +11,7 @@ import orjson
 
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF, Descriptor
 from sb.store.records.places import Place
-from sb.store.records.store import Row
+from sb.store.records.store import DEFAULTS, Row
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -31,13 +31,13 @@ def to_row(record: Any) -> Row:
         raise TypeError(f"{type(record).__name__} is no kind of record")
     about = DESCRIPTORS[kind]
     _check(about, record)
-    row: Row = {"kind": kind, "source_type": "unknown", "happened_at": None}
+    row: Row = {**DEFAULTS, "kind": kind, "source_type": "unknown", "happened_at": None}
     for name, column in about.column_of.items():
         value = getattr(record, name)
         row[column] = to_seconds(value) if name in about.times else value
-    if row.get("tags") is not None:
+    if row["tags"] is not None:
         row["tags"] = _json(about, row["tags"])
-    row["protected"] = int(row.get("protected", 0))
+    row["protected"] = int(row["protected"])
     row["source_type"] = str(row["source_type"])
     row["text"] = searchable(about, record)
     row["key"] = about.normal(getattr(record, about.key)) if about.key else None
@@ -129,7 +129,9 @@ def from_row(row: Row, place: Place, reads: tuple[int, float] | None = None) -> 
     values: dict[str, Any] = {}
     for name in about.in_fields:
         if name in kept:
-            values[name] = datetime.fromisoformat(kept[name]) if name in about.times and kept[name] else kept[name]
+            values[name] = (
+                datetime.fromisoformat(kept[name]) if name in about.times and kept[name] else kept[name]
+            )
         elif name == about.text[0]:
             values[name] = row["text"]
     for name, column in about.column_of.items():
