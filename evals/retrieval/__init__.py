@@ -1,0 +1,1 @@
+"""How well is what agents remember found again?"""
