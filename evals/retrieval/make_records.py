@@ -219,7 +219,7 @@ def commands(day: dict[str, str]) -> Iterator[Record]:
     for found in re.finditer(
         r"## `(sb[^`]*)`\n\n```text\nUsage: [^\n]*\n((?: {10,}[^\n]*\n)*)(.*?)```",
         (ROOT / page).read_text("utf-8"),
-        re.S,
+        re.DOTALL,
     ):
         command, said = found[1], found[3]
         if "\nCommands:" in said:
