@@ -201,10 +201,11 @@ def _of_block(block: Block, text: str, name: str, page: str, date: str) -> Itera
     topic = ", ".join(dict.fromkeys(block.headings[-2:])).replace("`", "")
     plain_bullet = page == "architecture" and block.lines[0].startswith("- **")
     for piece in pieces(text):
-        if piece.endswith(":"):  # leads to code or a table
+        table = block.lines[0].startswith("|")
+        if not table and not re.search(r"[.?!;)`\"*]$", piece):  # it leads to code or a table
             continue
         said = piece if plain_bullet or setting else f"{topic}: {piece}"
-        decided = plain_bullet or (_REASON.search(piece) and not block.lines[0].startswith("|"))
+        decided = plain_bullet or (_REASON.search(piece) and not table)
         if decided and len(piece.split()) >= 14:
             yield Record("decision", "decision", date, name, said)
         elif not setting and _ADVICE.search(piece):
@@ -263,7 +264,9 @@ def catalogue(day: dict[str, str]) -> Iterator[Record]:
 
 
 def commits() -> Iterator[Record]:
-    for entry in git("log", "--format=%x00%ad%x01%s%x01%b", "--date=short").split("\0")[1:]:
+    for entry in git(
+        "log", "--format=%x00%ad%x01%s%x01%b", "--date=short", "--", ".", ":!evals/retrieval"
+    ).split("\0")[1:]:
         date, subject, body = (part.strip() for part in entry.split("\1"))
         body = (
             cleaned(re.sub(r"^[A-Z][\w-]+: .*$", "", body, flags=re.MULTILINE))
