@@ -24,11 +24,13 @@ FOLDER = Path(__file__).parent / "records"
 Search = Callable[[str, int], list[str]]
 
 STOP_WORDS = frozenset(
-    "a about after again all also an and any are as at be because been before being but by can did do does doing for "
-    "from had has have having he her here his how i if in into is it its just me more most my no not now of off on "
-    "once only or other our out over own she should so some such than that the their them then there these they this "
-    "those through to too under until up us very was we were what when where which while who whom why will with would "
-    "you your".split()
+    """
+    a about after again all also an and any are as at be because been before being but by can did do
+    does doing for from had has have having he her here his how i if in into is it its just me more most
+    my no not now of off on once only or other our out over own she should so some such than that the
+    their them then there these they this those through to too under until up us very was we were what
+    when where which while who whom why will with would you your
+    """.split()  # noqa: SIM905 - a list of literals would take a page
 )
 
 
@@ -71,7 +73,7 @@ def load_questions(name: str = "questions.jsonl") -> list[Question]:
     for line in _lines(name):
         evidence = line["evidence"]
         if not isinstance(evidence, list):
-            raise ValueError(f"{line['id']}: the evidence is no list")
+            raise TypeError(f"{line['id']}: the evidence is no list")
         kind = str(line.get("kind") or line["language"])
         found.append(
             Question(
