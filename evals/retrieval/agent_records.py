@@ -6,7 +6,8 @@
 `records/records.jsonl` holds texts of this project (see `make_records`), `records/questions.jsonl` what somebody would
 ask for them: {"id", "question", "evidence": [ids of every record that answers], "kind": of the first of these, "hard":
 neighbours look alike}. `records/languages.jsonl` and `records/language_questions.jsonl` are the same in other languages.
-The questions were written before any ranking was run, and no question was reworded for one.
+The questions were written before any ranking was run, and none was reworded for one. Afterwards the first results of
+two rankings (words, static vectors) were read for records that answer as well: these are evidence, too.
 """
 
 from __future__ import annotations

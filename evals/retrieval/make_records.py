@@ -166,9 +166,8 @@ def _row(header: list[str], cells: list[str]) -> str:
     if not named or (len(cells) == 2 and not header[0]):
         return ": ".join(c for c in cells if c)
     first, *rest = named
-    return f"{first[0]} {first[1]}: ".lstrip() + "; ".join(
-        f"{h}: {c}" if h and len(rest) > 1 else c for h, c in rest
-    )
+    said = "; ".join(f"{h}: {c}" if h and len(rest) > 1 else c for h, c in rest)
+    return f"{first[0]} {first[1]}: {said}".strip().rstrip(": ")
 
 
 def documents(day: dict[str, str]) -> Iterator[Record]:
@@ -265,7 +264,13 @@ def catalogue(day: dict[str, str]) -> Iterator[Record]:
 
 def commits() -> Iterator[Record]:
     for entry in git(
-        "log", "--format=%x00%ad%x01%s%x01%b", "--date=short", "--", ".", ":!evals/retrieval"
+        "log",
+        "--format=%x00%ad%x01%s%x01%b",
+        "--date=short",
+        "--",
+        ".",
+        ":!evals/retrieval",
+        ":!tests/test_retrieval*",
     ).split("\0")[1:]:
         date, subject, body = (part.strip() for part in entry.split("\1"))
         body = (
