@@ -20,124 +20,17 @@ MOST_TERMS = 64
 MOST_STEMS = 200_000
 
 STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "hers",
-        "him",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "may",
-        "me",
-        "might",
-        "my",
-        "of",
-        "on",
-        "or",
-        "our",
-        "she",
-        "should",
-        "so",
-        "some",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "us",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "about",
-        "after",
-        "before",
-        "during",
-        "any",
-        "am",
-        "being",
-        "both",
-        "each",
-        "just",
-        "more",
-        "most",
-        "no",
-        "nor",
-        "not",
-        "only",
-        "other",
-        "own",
-        "same",
-        "such",
-        "too",
-        "very",
-        "s",
-        "t",
-        "don",
-        "now",
-    ]
+    """
+    a an and are as at be been but by can could did do does for from had has have he her hers him his how i if in
+    into is it its may me might my of on or our she should so some than that the their them then there these they
+    this those to us was we were what when where which who whom whose why will with would you your about after
+    before during any am being both each just more most no nor not only other own same such too very s t don now
+    """.split()
 )
 
-MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+MONTHS = (
+    "january february march april may june july august september october november december".split()
+)
 
 _TIMED = re.compile(
     r"\b(yesterday|today|tonight|tomorrow|ago|recently|since|just|weekend|the other day|20\d\d|19\d\d"
@@ -167,7 +60,7 @@ def _fold(character: str) -> str:
     category = unicodedata.category(character)
     if category[0] not in "LN" and category != "Co":
         return " "
-    base, *marks = list(unicodedata.normalize("NFD", character))
+    base, *marks = unicodedata.normalize("NFD", character)
     # unicode61 takes one accent off a Latin letter; two, or another script's, it leaves.
     plain = base if len(marks) == 1 and base.isascii() else character
     return next((form for form in (plain.casefold(), plain.lower()) if len(form) == 1), plain)
