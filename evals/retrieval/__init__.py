@@ -1,1 +1,1 @@
-"""How well is what agents remember found again?"""
+"""How often does retrieval find what answers a question, and what does each feature give?"""
