@@ -61,7 +61,7 @@ class Brain:
         self.database = database or open_database(opened, clock=clock, ids=ids)
         self.agent_id = agent_id
         self.stack = stack
-        self.space = Space(self.database, clock=clock, ids=ids)
+        self.space = Space(self.database, self.config.memory, clock=clock, ids=ids)
         self.writer = Writer(self.space, agent_id, stack, scope=scope, session=session)
         self.searcher = Searcher(self.space)
 

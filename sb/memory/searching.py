@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sb.errors import EmbedderError
 from sb.memory.ranking.features import Candidate
 from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.terms import match_expression
-from sb.memory.ranking.weights import WITHOUT_VECTORS, Weights
+from sb.memory.ranking.weights import WITH_VECTORS, WITHOUT_VECTORS, Weights
 from sb.memory.space import Space
 from sb.store.records.descriptors import DESCRIPTORS
 
@@ -93,10 +94,34 @@ class Searcher:
         asked = understand(query, space.places.speakers(places))
         space.statistics.refresh()
         legs = {"words": self._by_words(asked, places, filters)}
-        candidates = self._candidates(legs)
+        similar = self._by_meaning(asked, places, filters, legs["words"])
+        if similar is not None:
+            nearest = sorted(similar, key=lambda number: (-similar[number], number))
+            legs["meaning"] = nearest[:LEG]
+        candidates = self._candidates(legs, similar or {})
         if fusion:
             return fuse(candidates, explain=explain)
-        return rank(asked, candidates, space.statistics, weights or WITHOUT_VECTORS, explain=explain)
+        used = weights or (WITHOUT_VECTORS if similar is None else WITH_VECTORS)
+        return rank(asked, candidates, space.statistics, used, explain=explain)
+
+    def _by_meaning(
+        self, asked: Query, places: Sequence[int], filters: Filters, words: Sequence[int]
+    ) -> dict[int, float] | None:
+        """The cosines of the nearest records, and of those that words found; None where nothing makes vectors."""
+        embedder = self._space.usable_embedder
+        if embedder is None:
+            return None
+        try:
+            vector = embedder.embed_query(asked.text, asked.terms(spoken=True))
+        except EmbedderError:  # a server that is away now: the words are there
+            return None
+        where, parameters = filters.sql()
+        found = self._space.vectors.nearest(
+            embedder.model, vector, places, LEG, where=where or "1", parameters=parameters
+        )
+        similar = dict(found)
+        rest = [number for number in words if number not in similar]
+        return similar | self._space.vectors.exact(embedder.model, vector, rest)
 
     def _by_words(self, asked: Query, places: Sequence[int], filters: Filters) -> list[int]:
         terms = dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True)))
@@ -107,7 +132,7 @@ class Searcher:
         found = self._space.words.best(expression, LEG, where=where, parameters=parameters)
         return [number for number, _ in found]
 
-    def _candidates(self, legs: Mapping[str, Sequence[int]]) -> list[Candidate]:
+    def _candidates(self, legs: Mapping[str, Sequence[int]], similar: Mapping[int, float]) -> list[Candidate]:
         """The candidates with what ranking has to know of them."""
         places: dict[int, dict[str, int]] = {}
         for leg, numbers in legs.items():
@@ -122,6 +147,7 @@ class Searcher:
                 session=session,
                 happened_at=happened_at,
                 information=information,
+                similarity=similar.get(number),
                 ranks=places[number],
             )
             for number, text, before, before2, speaker, session, happened_at, information in (

@@ -10,12 +10,17 @@ import orjson
 
 from sb.memory.ranking.rank import Ranked
 from sb.memory.views import Hit, Memory
+from sb.config.model import Memory as Settings
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database
-from sb.store.index.statistics import TextStatistics
+from sb.store.embedding.choosing import NoEmbedder, choose
+from sb.store.embedding.context import embed_in_context
+from sb.store.embedding.embedder import Embedder
+from sb.store.index.statistics import TextStatistics, counted
+from sb.store.index.vectors import VectorIndex, VectorRow
 from sb.store.index.words import WordIndex
 from sb.store.records.edges import EdgeStore
-from sb.store.records.places import GLOBAL, Places, checked_scope
+from sb.store.records.places import GLOBAL, Execute, Places, checked_scope
 from sb.store.records.reads import ReadLog
 from sb.store.records.rows import from_row
 from sb.store.records.sessions import Sessions
@@ -28,12 +33,14 @@ class Space:
     """The memory in one database, seen by nobody in particular; `Brain` is an agent's view of it.
 
     Args:
+        settings: which embedder to use.
         includes: scope, or type such as `project:*`, to further scopes that it reads; every scope reads `global`.
     """
 
     def __init__(
         self,
         database: Database,
+        settings: Settings,
         *,
         includes: Includes | None = None,
         clock: Clock = SYSTEM_CLOCK,
@@ -48,11 +55,44 @@ class Space:
         self.sessions = Sessions(database)
         self.reads = ReadLog(database)
         self.words = WordIndex(database)
+        self.vectors = VectorIndex(database)
+        self._settings = settings
         self._includes = dict(includes or {})
 
     @cached_property
     def statistics(self) -> TextStatistics:
         return TextStatistics(self.database)
+
+    @cached_property
+    def embedder(self) -> Embedder | NoEmbedder:
+        """What makes vectors here, or why nothing does; loaded once it is needed."""
+        embedder = choose(self._settings)
+        if isinstance(embedder, NoEmbedder):
+            return embedder
+        return counted(embedder, self.database)
+
+    @property
+    def usable_embedder(self) -> Embedder | None:
+        """The embedder, if there is one."""
+        return None if isinstance(self.embedder, NoEmbedder) else self.embedder
+
+    def embed(self, execute: Execute, records: Sequence[int]) -> None:
+        """Make the vectors of records that were written in this transaction.
+
+        A model that is not in this process is not waited for while others wait for the database: housekeeping asks it.
+        """
+        embedder = self.usable_embedder
+        if embedder is None or not embedder.in_process or not records:
+            return
+        sources = self.vectors.sources(records)
+        vectors = embed_in_context(embedder, [(one.text, one.previous) for one in sources])
+        self.vectors.put_many(
+            execute,
+            [
+                VectorRow(one.record, one.place, embedder.model, one.digest, vector)
+                for one, vector in zip(sources, vectors, strict=True)
+            ],
+        )
 
     def chain(self, scope: str) -> tuple[str, ...]:
         """The scopes that are read from a scope: itself, what it includes directly or by way of others, and `global`.

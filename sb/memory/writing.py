@@ -75,6 +75,8 @@ class Writer:
             numbers = self.space.records.insert(execute, [row for row, _ in new])
             for at, (row, record) in zip(numbers, new, strict=True):
                 self._derived(execute, at, row, record)
+            changed = [*numbers, *(row["id"] for row, _ in pairs if "id" in row)]
+            self.space.embed(execute, changed)
         self.session = session
         return [row["uid"] for row, _ in pairs]
 
@@ -149,6 +151,8 @@ class Writer:
             self.space.records.update(
                 execute, row["id"], changes, actor=self.agent, operation=operation, reason=reason
             )
+            self.space.vectors.drop(execute, row["id"])
+            self.space.embed(execute, [row["id"]])
 
     def broadcast(
         self, operation: str, query: str, found: Sequence[tuple[int, float]], shown: Sequence[Memory]

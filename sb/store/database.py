@@ -104,6 +104,7 @@ class Database:
         self._clock = clock
         self._ids = ids
         self._open: list[driver.Connection] = []
+        self._vectors = False
         self._normal = self._connect("NORMAL")
         self._process_write = _Write(self, self._normal)
         self._power_write: _Write | None = None
@@ -112,6 +113,8 @@ class Database:
         connection = driver.connect(self.path)
         try:
             self.patiently(lambda: self._prepare(connection, synchronous))
+            if self._vectors:
+                driver.load_vectors(connection)
         except BaseException:
             connection.close()
             raise
@@ -184,6 +187,18 @@ class Database:
         except OSError as error:
             raise StoreError(f"cannot sync {self.path}: {error.strerror}", "check the disk") from error
 
+    def use_vectors(self) -> None:
+        """Load sqlite-vec into every connection, present and future.
+
+        Raises:
+            StoreError: it cannot be loaded; nothing else of the database is affected.
+        """
+        with self.lock:
+            if not self._vectors:
+                for connection in self._open:
+                    driver.load_vectors(connection)
+                self._vectors = True
+
     def check_process(self) -> None:
         """Raise StoreError in a forked child: locks and connections are its parent's."""
         if os.getpid() != self.pid:
@@ -209,6 +224,8 @@ class Database:
         connection = driver.connect(self.path, read_only=True)
         connection.text_factory = _lenient_text
         try:
+            if self._vectors:
+                driver.load_vectors(connection)
             connection.execute("BEGIN")
             yield connection
         except driver.Error as error:

@@ -114,8 +114,10 @@ def load_vectors(connection: Connection) -> str:
         )
     try:
         connection.enable_load_extension(True)
-        connection.load_extension(str(library.with_suffix("")))
-        connection.enable_load_extension(False)
+        try:
+            connection.load_extension(str(library.with_suffix("")))
+        finally:
+            connection.enable_load_extension(False)
         return str(connection.execute("SELECT vec_version()").fetchone()[0])
     except Error as error:
         raise StoreError(f"no vector search: sqlite-vec did not load ({error})") from error

@@ -104,9 +104,7 @@ def _saturated(counts: dict[int, float], worth: list[float], k1: float, length: 
     Args:
         length: what k1 is multiplied by: above 1 for long texts.
     """
-    return sum(
-        worth[number] * count * (k1 + 1) / (count + k1 * length) for number, count in counts.items()
-    )
+    return sum(worth[number] * count * (k1 + 1) / (count + k1 * length) for number, count in counts.items())
 
 
 _SHARES = (1.0, 0.4, 0.3)

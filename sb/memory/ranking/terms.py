@@ -28,9 +28,7 @@ STOP_WORDS = frozenset(
     """.split()
 )
 
-MONTHS = (
-    "january february march april may june july august september october november december".split()
-)
+MONTHS = "january february march april may june july august september october november december".split()
 
 _TIMED = re.compile(
     r"\b(yesterday|today|tonight|tomorrow|ago|recently|since|just|weekend|the other day|20\d\d|19\d\d"

@@ -22,6 +22,7 @@ class Embedder(Protocol):
     Args:
         model: names the model and its version: vectors of two models are never compared.
         dimensions: numbers in one vector.
+        in_process: whether it answers at once, without asking a server.
     """
 
     @property
@@ -29,6 +30,9 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int: ...
+
+    @property
+    def in_process(self) -> bool: ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text.

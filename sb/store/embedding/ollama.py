@@ -33,6 +33,8 @@ class OllamaEmbedder:
         EmbedderError: there is no such server, or it has no such model.
     """
 
+    in_process = False
+
     def __init__(self, url: str, name: str, *, timeout_s: float = 20.0) -> None:
         self._url = url
         self._name = name

@@ -92,6 +92,8 @@ class StaticEmbedder:
         EmbedderError: the statistics are those of another model.
     """
 
+    in_process = True
+
     def __init__(self, static: StaticModel, statistics: TokenStatistics | None = None) -> None:
         counted = statistics or TokenStatistics.empty(*static.vectors.shape)
         if (len(counted.df), len(counted.total)) != static.vectors.shape:

@@ -22,6 +22,8 @@ class TransformersEmbedder:
         EmbedderError: sentence-transformers or the model is not there.
     """
 
+    in_process = True
+
     def __init__(self, name: str) -> None:
         try:
             import sentence_transformers

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from sb.store.database import Database
+from sb.store.embedding.embedder import Embedder
+from sb.store.records.places import Execute
 
 _KEPT = 50_000  # words whose frequency a process remembers
 _GROWTH = 1.05  # by how much the database may grow until they are read again
@@ -45,3 +47,23 @@ class TextStatistics:
             )
             known = self._known[stem] = int(rows[0][0]) if rows else 0
         return known
+
+
+def counted(embedder: Embedder, database: Database) -> Embedder:
+    """The embedder with what housekeeping last counted of this database's tokens, if it goes by that."""
+    from sb.store.embedding.static import StaticEmbedder
+    from sb.store.embedding.token_statistics import TokenStatistics
+
+    if not isinstance(embedder, StaticEmbedder):
+        return embedder
+    rows = database.query("SELECT value FROM index_state WHERE name = ?", (f"tokens {embedder.model}",))
+    return embedder.knowing(TokenStatistics.from_bytes(rows[0][0])) if rows else embedder
+
+
+def keep_counts(execute: Execute, model: str, counts: bytes) -> None:
+    """Keep the token statistics that queries, and the vectors of new records, are made with from now on."""
+    execute(
+        "INSERT INTO index_state (name, value) VALUES (?, ?)"
+        " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (f"tokens {model}", counts),
+    )
