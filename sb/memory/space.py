@@ -57,6 +57,7 @@ class Space:
         self.words = WordIndex(database)
         self.vectors = VectorIndex(database)
         self._settings = settings
+        self._session_names: dict[int, str] = {}
         self._includes = dict(includes or {})
 
     @cached_property
@@ -142,5 +143,10 @@ class Space:
         }
 
     def session_name(self, number: int | None) -> str | None:
-        session = None if number is None else self.sessions.numbered(number)
-        return None if session is None else session.name
+        """What people and hosts call a session; its name never changes."""
+        if number is None:
+            return None
+        if number not in self._session_names:
+            session = self.sessions.numbered(number)
+            self._session_names[number] = session.name if session else ""
+        return self._session_names[number]

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 Execute = Callable[..., Any]
 
-FEW = 2_500  # records of a place that are all compared exactly, in at most 6 ms
+FEW = 500  # records of a place that are all compared exactly, which takes as long as bits name 100 of more
 _OVERSAMPLED = (
-    4  # proposals for each record that is wanted: 256 bits alone find half of the 100 nearest, this 0.86
+    4  # proposals for each record that is wanted: 256 bits alone find half of the nearest, this 0.86
 )
+_ENOUGH = 100  # but no more, unless more are wanted: their cost grows faster than their number
 _MOST_PROPOSED = 4_096  # sqlite-vec's own limit
 _SLICE = 1_000  # rows that are read or written at once
 _MODEL, _BEHIND = (
@@ -158,7 +159,7 @@ class VectorIndex:
         for place in places:
             rows = self._few(model, place, where, parameters)
             if rows is None and not self.unavailable(model):
-                asked = (np.packbits(query > 0).tobytes(), min(k * _OVERSAMPLED, _MOST_PROPOSED), place)
+                asked = (np.packbits(query > 0).tobytes(), proposals(k), place)
                 rows = self._database.query(f"{_PROPOSED} AND ({where})", (*asked, model, place, *parameters))
             found.update(_cosines(rows or (), query))
         return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:k]
@@ -251,6 +252,11 @@ class VectorIndex:
             execute("DELETE FROM index_state WHERE name = ?", (_BEHIND,))
             execute("INSERT OR REPLACE INTO index_state (name, value) VALUES (?, ?)", (_MODEL, model))
         return bool(model) or _MODEL in state
+
+
+def proposals(k: int) -> int:
+    """How many records the bits name when k are wanted."""
+    return min(max(k, min(k * _OVERSAMPLED, _ENOUGH)), _MOST_PROPOSED)
 
 
 def _of_model(execute: Execute, model: str) -> Iterator[tuple[int, int, bytes]]:
