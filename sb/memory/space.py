@@ -109,6 +109,10 @@ class Space:
                     found.append(inner)
         return (*found, *(() if GLOBAL in found else (GLOBAL,)))
 
+    def new_id(self, now: float) -> str:
+        """A public id: the time in milliseconds, so that the index over ids grows at its end, and 8 random bytes."""
+        return f"mem_{int(now * 1000):012x}{self.ids.token(8)}"
+
     def record(self, row: Row) -> Any:
         """The record that a row holds, as the dataclass of its kind."""
         return from_row(row, self.places.numbered(row["place"]), self.reads.stats([row["id"]]).get(row["id"]))

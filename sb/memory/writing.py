@@ -83,7 +83,7 @@ class Writer:
     def _row(self, record: Any) -> Row:
         now = self.space.clock.now()
         row = to_row(record)
-        row["uid"] = row["uid"] or "mem_" + self.space.ids.token(12)
+        row["uid"] = row["uid"] or self.space.new_id(now)
         row["agent"] = self.agent
         for name in ("created_at", "updated_at", "happened_at"):
             row[name] = now if row.get(name) is None else row[name]

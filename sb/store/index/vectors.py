@@ -115,12 +115,15 @@ class VectorIndex:
             return
         listed = self._listed(execute, rows[0].model, len(rows[0].vector))
         for row in rows:
+            if execute("SELECT 1 FROM vectors WHERE record = ?", (row.record,)).fetchone():
+                execute("DELETE FROM vectors WHERE record = ?", (row.record,))
+                if listed:  # sqlite-vec can neither update nor replace bits
+                    execute("DELETE FROM record_bits WHERE record = ?", (row.record,))
             execute(
-                "INSERT OR REPLACE INTO vectors (record, model, digest, vector) VALUES (?, ?, ?, ?)",
+                "INSERT INTO vectors (record, model, digest, vector) VALUES (?, ?, ?, ?)",
                 (row.record, row.model, row.digest, row.vector.astype("<f2").tobytes()),
             )
-            if listed:  # sqlite-vec can neither update nor replace bits
-                execute("DELETE FROM record_bits WHERE record = ?", (row.record,))
+            if listed:
                 _list(execute, row.record, row.place, row.vector)
 
     def drop(self, execute: Execute, record: int) -> None:

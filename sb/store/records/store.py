@@ -105,8 +105,7 @@ class RecordStore:
             numbers.append(number)
         for speaker in speakers:
             execute("INSERT INTO speakers (place, name) VALUES (?, ?) ON CONFLICT DO NOTHING", speaker)
-        for name, change in (("records", len(rows)), ("words", words), ("window", window)):
-            count(execute, name, change)
+        count(execute, records=len(rows), words=words, window=window)
         return numbers
 
     def _before(
@@ -164,7 +163,7 @@ class RecordStore:
         self._note(execute, number, now, actor, operation, reason, former["version"], kept)
         _guarded(execute, f"UPDATE records SET {sets} WHERE id = ?", (*values.values(), number))
         if "length" in changed:
-            count(execute, "words", changed["length"] - former["length"])
+            count(execute, words=changed["length"] - former["length"])
         return int(version)
 
     def erase(self, execute: Execute, number: int, *, actor: str, reason: str) -> None:
@@ -191,8 +190,7 @@ class RecordStore:
             " WHERE id = ?",
             (now, number),
         )
-        count(execute, "records", -1)
-        count(execute, "words", -former["length"])
+        count(execute, records=-1, words=-former["length"])
 
     def _note(
         self,
@@ -266,12 +264,13 @@ def place_token(place: int, state: str) -> str:
     return f"p{place}" if state == ACTIVE else f"{state}p{place}"
 
 
-def count(execute: Execute, name: str, change: int) -> None:
-    """Move one of the index's counters."""
+def count(execute: Execute, **changes: int) -> None:
+    """Move the index's counters."""
+    rows = ", ".join(["(?, ?)"] * len(changes))
     execute(
-        "INSERT INTO index_state (name, value) VALUES (?, ?)"
+        f"INSERT INTO index_state (name, value) VALUES {rows}"
         " ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
-        (name, change),
+        [part for change in changes.items() for part in change],
     )
 
 
