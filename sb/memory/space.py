@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
+from sb.config.model import Memory as Settings
 from sb.memory.ranking.rank import Ranked
 from sb.memory.views import Hit, Memory
-from sb.config.model import Memory as Settings
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database
 from sb.store.embedding.choosing import NoEmbedder, choose

@@ -28,6 +28,7 @@ _OVERSAMPLED = (
 )
 _ENOUGH = 100  # but no more, unless more are wanted: their cost grows faster than their number
 _MOST_PROPOSED = 4_096  # sqlite-vec's own limit
+_CHUNK = 512  # bits that a place makes room for at once, 22 KB: a place is searched without looking at others
 _SLICE = 1_000  # rows that are read or written at once
 _MODEL, _BEHIND = (
     "bits_model",
@@ -248,7 +249,8 @@ class VectorIndex:
             execute("DROP TABLE IF EXISTS record_bits")
             execute(
                 "CREATE VIRTUAL TABLE record_bits USING vec0"
-                f" (record INTEGER PRIMARY KEY, place INTEGER, bits bit[{-dimensions // 8 * -8}])"
+                f" (record INTEGER PRIMARY KEY, place INTEGER PARTITION KEY,"
+                f" bits bit[{-dimensions // 8 * -8}], chunk_size={_CHUNK})"
             )
             for record, place, vector in _of_model(execute, model):
                 _list(execute, record, place, np.frombuffer(vector, "<f2"))
