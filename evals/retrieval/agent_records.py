@@ -31,7 +31,7 @@ STOP_WORDS = frozenset(
     my no not now of off on once only or other our out over own she should so some such than that the
     their them then there these they this those through to too under until up us very was we were what
     when where which while who whom why will with would you your
-    """.split()  # noqa: SIM905 - a list of literals would take a page
+    """.split()
 )
 
 

@@ -48,7 +48,9 @@ class Collection:
         self.mean_length = sum(lengths) / max(len(lengths), 1)
         windows = [sum(lengths[at] for at in (row, *self.before[row])) for row in range(len(lengths))]
         self.mean_window = sum(windows) / max(len(windows), 1)
-        self._frequencies = Counter(stem for found in counted for stem in {terms.stem(word) for word in found})
+        self._frequencies = Counter(
+            stem for found in counted for stem in {terms.stem(word) for word in found}
+        )
         self.information = [
             information({terms.stem(word) for word in found if word not in terms.STOP_WORDS}, self)
             for found in counted

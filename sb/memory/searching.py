@@ -141,7 +141,7 @@ class Searcher:
         return [
             Candidate(
                 id=number,
-                text=text,
+                terms=terms,
                 previous=[one for one in (before, before2) if one is not None],
                 speaker=speaker,
                 session=session,
@@ -150,7 +150,7 @@ class Searcher:
                 similarity=similar.get(number),
                 ranks=places[number],
             )
-            for number, text, before, before2, speaker, session, happened_at, information in (
-                self._space.words.texts(list(places))
+            for number, terms, before, before2, speaker, session, happened_at, information in (
+                self._space.words.ranked_by(list(places))
             )
         ]

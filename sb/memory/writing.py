@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sb.memory.ranking.terms import words
+from sb.memory.ranking.terms import NOTHING, encoded
 from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
 from sb.store.records.descriptors import DESCRIPTORS
@@ -87,7 +87,7 @@ class Writer:
         row["agent"] = self.agent
         for name in ("created_at", "updated_at", "happened_at"):
             row[name] = now if row.get(name) is None else row[name]
-        row["length"] = len(words(row["text"]))
+        self._count(row)
         return row
 
     def _opened(self, execute: Execute) -> Session:
@@ -106,13 +106,19 @@ class Writer:
             at=self.space.clock.now(),
         )
 
+    @staticmethod
+    def _count(row: Row) -> None:
+        row["terms"] = encoded(row["text"])
+        row["length"] = (len(row["terms"]) - len(NOTHING)) // 4
+
     def _updated(self, execute: Execute, row: Row, record: Any) -> bool:
         """Whether there was a record of that key, which now has what the new one says."""
         former = row["key"] and self.space.records.keyed(row["place"], row["kind"], row["key"])
         if not former:
             return False
         merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record))
-        changes = {name: merged[name] for name in CONTENT} | {"state": ACTIVE}
+        self._count(merged)
+        changes = {name: merged[name] for name in (*CONTENT, "terms", "length")} | {"state": ACTIVE}
         if merged["happened_at"] is None:
             changes["happened_at"] = former["happened_at"]
         self.space.records.update(execute, former["id"], changes, actor=self.agent)

@@ -1,6 +1,7 @@
 """What speaks for a candidate, each as one plain number?
 
-Every feature is 0 where it does not apply, and none is far above 1, so that a weight says what a feature is worth.
+Every feature is 0 where it does not apply, and none is far above 1, so that a weight says what a feature is worth. All
+candidates are counted and measured at once, as arrays: a question has some 180 of them, with as many texts before them.
 """
 
 from __future__ import annotations
@@ -8,10 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics, idf
-from sb.memory.ranking.terms import asks, stem, timed, words
+from sb.memory.ranking.terms import ASKS, NOTHING, TIMED, stem, term_number
+
+Values: TypeAlias = NDArray[np.float64]
+
+_SHARES = (1.0, 0.4, 0.3)  # of a text and of the two before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +29,8 @@ class Candidate:
 
     Args:
         id: of the record.
-        text: what is searchable of it.
-        previous: the texts of the one or two records before it in its session, the nearest first.
+        terms: its text as `terms.encoded` gives it.
+        previous: the same of the one or two records before it in its session, the nearest first.
         speaker: who said it, None if nobody did.
         session: in which it was made, None if in none.
         happened_at: seconds since 1970, None if unknown.
@@ -31,8 +40,8 @@ class Candidate:
     """
 
     id: int
-    text: str
-    previous: Sequence[str] = ()
+    terms: bytes
+    previous: Sequence[bytes] = ()
     speaker: str | None = None
     session: int | str | None = None
     happened_at: float | None = None
@@ -41,178 +50,174 @@ class Candidate:
     ranks: dict[str, int] = field(default_factory=dict)
 
 
-class Counted:
-    """The question's terms in a text: `hits` has the number of a term each time it occurs, `length` counts all words."""
-
-    __slots__ = ("asks", "hits", "length")
-
-    def __init__(self, text: str, numbers: dict[str, int]) -> None:
-        found = words(text)
-        self.hits = [number for number in map(numbers.get, map(stem, found)) if number is not None]
-        self.length = len(found)
-        self.asks = asks(text)
-
-
-class Row:
-    """A candidate with what was counted in it."""
-
-    __slots__ = ("candidate", "lex", "previous", "session3", "spoken", "text")
-
-    def __init__(self, candidate: Candidate, text: Counted, previous: list[Counted]) -> None:
-        self.candidate = candidate
-        self.text = text
-        self.previous = previous
-        self.spoken = candidate.speaker is not None
-        self.lex = 0.0
-        self.session3 = 0.0
-
-
 class Asked:
     """A question, with what each of its terms is worth among all that there is; the worths of all terms add up to 1.
 
     A question has terms for rows that carry a speaker and for rows that don't: see `Query.terms`.
     """
 
-    __slots__ = ("mean_length", "mean_window", "numbers", "query", "worth_spoken", "worth_written")
-
     def __init__(self, query: Query, statistics: Statistics) -> None:
         self.query = query
         self.mean_length = max(statistics.mean_length, 1.0)
         self.mean_window = max(statistics.mean_window, 1.0)
-        self.numbers: dict[str, int] = {}
-        rarity: dict[int, float] = {}
-        for word in (*query.terms(spoken=False), *query.terms(spoken=True)):
-            term = stem(word)
-            number = self.numbers.setdefault(term, len(self.numbers))
-            if number not in rarity:
-                rarity[number] = idf(term, statistics)
+        rarity = {
+            term: idf(term, statistics)
+            for term in map(stem, (*query.terms(spoken=False), *query.terms(spoken=True)))
+        }
+        self.numbers = np.array(sorted({term_number(term) for term in rarity}), np.uint32)
         self.worth_spoken = self._shares(query.terms(spoken=True), rarity)
         self.worth_written = self._shares(query.terms(spoken=False), rarity)
 
-    def worth(self, row: Row) -> list[float]:
-        return self.worth_spoken if row.spoken else self.worth_written
+    def _shares(self, wanted: Iterable[str], rarity: dict[str, float]) -> Values:
+        shares = np.zeros(len(self.numbers))
+        for term in {stem(word) for word in wanted}:
+            shares[np.searchsorted(self.numbers, term_number(term))] = rarity[term]
+        total = shares.sum()
+        return shares / total if total else shares
 
-    def _shares(self, wanted: Iterable[str], rarity: dict[int, float]) -> list[float]:
-        kept = {self.numbers[stem(word)] for word in wanted}
-        total = sum(rarity[number] for number in kept) or 1.0
-        return [rarity[number] / total if number in kept else 0.0 for number in range(len(self.numbers))]
+
+class Counted:
+    """How often each of the question's terms stands in each candidate and in the texts before it.
+
+    Args:
+        own, before, earlier: for each candidate its own row in `counts`, `lengths` and `flags`, and those of the two
+            texts before it; row 0 is that of no text.
+    """
+
+    def __init__(self, candidates: Sequence[Candidate], asked: Asked) -> None:
+        self.candidates = candidates
+        rows: dict[bytes, int] = {NOTHING: 0}
+        texts = [(one.terms, *one.previous, NOTHING, NOTHING)[:3] for one in candidates]
+        numbered = [[rows.setdefault(text, len(rows)) for text in three] for three in texts]
+        self.own, self.before, self.earlier = np.array(numbered, np.intp).reshape(-1, 3).T
+        self.spoken = np.array([one.speaker is not None for one in candidates], bool)
+        sizes = np.array([len(text) // 4 for text in rows])
+        stored = np.frombuffer(b"".join(rows), "<u4")
+        starts = np.cumsum(sizes) - sizes
+        self.flags = stored[starts]
+        self.lengths = sizes - 1
+        self.counts = _counts(stored, starts, sizes, asked.numbers)
+        self.worth = np.where(self.spoken[:, None], asked.worth_spoken, asked.worth_written)
+        self.lex = self._lex(asked)
+
+    def _lex(self, asked: Asked) -> Values:
+        windows = (self.own, self.before, self.earlier)
+        found = np.zeros((len(self.own), self.counts.shape[1]))
+        for share, rows in zip(_SHARES, windows, strict=True):
+            found += share * self.counts[rows]
+        length = self.lengths[self.own] + self.lengths[self.before] + self.lengths[self.earlier]
+        return saturated(found, self.worth, 1.2, 0.25 + 0.75 * length / asked.mean_window)
+
+    def text_before(self, asked: Asked) -> Values:
+        """How well the text before matches by itself."""
+        length = 0.6 + 0.4 * self.lengths[self.before] / asked.mean_length
+        return saturated(self.counts[self.before], self.worth, 0.9, length)
+
+    @property
+    def _after_text(self) -> NDArray[np.bool_]:
+        return np.logical_and(self.spoken, self.before > 0)
+
+    @property
+    def answering(self) -> NDArray[np.bool_]:
+        """Whether somebody speaks after a text that asks."""
+        return self._after_text & (self.flags[self.before] & ASKS > 0)
+
+    @property
+    def following(self) -> NDArray[np.bool_]:
+        """Whether somebody speaks after a text that tells."""
+        return self._after_text & (self.flags[self.before] & ASKS == 0)
 
 
-def _saturated(counts: dict[int, float], worth: list[float], k1: float, length: float) -> float:
+def _counts(
+    stored: NDArray[np.uint32], starts: NDArray[np.intp], sizes: NDArray[np.intp], terms: NDArray[np.uint32]
+) -> Values:
+    """How often each term stands in each text: a row for each text, a column for each term."""
+    if not len(terms):
+        return np.zeros((len(sizes), 0))
+    places = np.searchsorted(terms, stored)
+    places[places == len(terms)] = 0
+    hits = terms[places] == stored
+    hits[starts] = False  # flags, no term
+    texts = np.repeat(np.arange(len(sizes)), sizes)[hits]
+    flat = np.bincount(texts * len(terms) + places[hits], minlength=len(sizes) * len(terms))
+    return flat.reshape(len(sizes), len(terms)).astype(float)
+
+
+def saturated(counts: Values, worth: Values, k1: float, length: Values) -> Values:
     """The sum of bm25, as a share of what the question could reach at most.
 
     Args:
         length: what k1 is multiplied by: above 1 for long texts.
     """
-    return sum(worth[number] * count * (k1 + 1) / (count + k1 * length) for number, count in counts.items())
+    result: Values = (worth * counts * (k1 + 1) / (counts + k1 * length[:, None])).sum(axis=1)
+    return result
 
 
-_SHARES = (1.0, 0.4, 0.3)
-
-
-def lex(row: Row, asked: Asked) -> float:
+def lex(counted: Counted, asked: Asked) -> Values:
     """How many of the question's words stand in the text or, for less, in the two before it; the rare ones count more."""
-    counts: dict[int, float] = {}
-    window = 0
-    for share, text in zip(_SHARES, (row.text, *row.previous), strict=False):
-        window += text.length
-        for number in text.hits:
-            counts[number] = counts.get(number, 0.0) + share
-    if not counts:
-        return 0.0
-    return _saturated(counts, asked.worth(row), 1.2, 0.25 + 0.75 * window / asked.mean_window)
+    return counted.lex
 
 
-def _alone(text: Counted, worth: list[float], asked: Asked) -> float:
-    counts: dict[int, float] = {}
-    for number in text.hits:
-        counts[number] = counts.get(number, 0.0) + 1
-    return _saturated(counts, worth, 0.9, 0.6 + 0.4 * text.length / asked.mean_length) if counts else 0.0
-
-
-def answers(row: Row, asked: Asked) -> float:
+def answers(counted: Counted, asked: Asked) -> Values:
     """How well the text before matches, if that one asks: whoever speaks next, answers."""
-    if not (row.spoken and row.previous and row.previous[0].asks):
-        return 0.0
-    return _alone(row.previous[0], asked.worth_spoken, asked)
+    return np.where(counted.answering, counted.text_before(asked), 0.0)
 
 
-def after_statement(row: Row, asked: Asked) -> float:
+def after_statement(counted: Counted, asked: Asked) -> Values:
     """How well the text before matches, if that one tells: then it is the one to find, not what was said to it."""
-    if not (row.spoken and row.previous) or row.previous[0].asks:
-        return 0.0
-    return _alone(row.previous[0], asked.worth_spoken, asked)
+    return np.where(counted.following, counted.text_before(asked), 0.0)
 
 
-def session3(row: Row, asked: Asked) -> float:
-    """The three best `lex` of the row's session: where much is about the matter, this probably is."""
-    return row.session3
+def session3(counted: Counted, asked: Asked) -> Values:
+    """The three best `lex` of the record's session: where much is about the matter, this probably is."""
+    sessions: dict[int | str, list[float]] = {}
+    for one, value in zip(counted.candidates, counted.lex.tolist(), strict=True):
+        if one.session is not None:
+            sessions.setdefault(one.session, []).append(value)
+    best = {session: sum(sorted(found)[-3:]) for session, found in sessions.items()}
+    return np.array([0.0 if one.session is None else best[one.session] for one in counted.candidates])
 
 
-def speaker(row: Row, asked: Asked) -> float:
+def speaker(counted: Counted, asked: Asked) -> Values:
     """Whether the question names one known speaker, and this is theirs."""
-    return float(len(asked.query.speakers) == 1 and row.candidate.speaker in asked.query.speakers)
+    named = asked.query.speakers if len(asked.query.speakers) == 1 else ()
+    return np.array([float(one.speaker in named) for one in counted.candidates])
 
 
-def date(row: Row, asked: Asked) -> float:
+def date(counted: Counted, asked: Asked) -> Values:
     """How far the day agrees with one that the question names: 1 for the month, 1 for the day of it, 0.3 for the year."""
-    query, happened = asked.query, row.candidate.happened_at
-    if happened is None or not (query.days or query.years):
+    query = asked.query
+    if not (query.days or query.years):
+        return np.zeros(len(counted.candidates))
+    return np.array([_dated(one.happened_at, query) for one in counted.candidates])
+
+
+def _dated(happened: float | None, query: Query) -> float:
+    if happened is None:
         return 0.0
     day = datetime.fromtimestamp(happened, UTC)
     months = [number for month, number in query.days if month == day.month]
     return len(months) + (day.day in months) + 0.3 * (day.year in query.years)
 
 
-def when(row: Row, asked: Asked) -> float:
+def when(counted: Counted, asked: Asked) -> Values:
     """Whether the question asks for a time, and the text holds one."""
-    return float(asked.query.when and timed(row.candidate.text))
+    return np.where(counted.flags[counted.own] & TIMED > 0, float(asked.query.when), 0.0)
 
 
-def information(row: Row, asked: Asked) -> float:
+def information(counted: Counted, asked: Asked) -> Values:
     """How specific the text is, whatever was asked."""
-    return row.candidate.information
+    return np.array([one.information for one in counted.candidates])
 
 
-def vec(row: Row, asked: Asked) -> float:
+def vec(counted: Counted, asked: Asked) -> Values:
     """Cosine of the text's vector with the question's."""
-    return row.candidate.similarity or 0.0
+    return np.array([one.similarity or 0.0 for one in counted.candidates])
 
 
-Feature = Callable[[Row, Asked], float]
+Feature = Callable[[Counted, Asked], Values]
 
 FEATURES: dict[str, Feature] = {
     feature.__name__: feature
-    for feature in (
-        lex,
-        vec,
-        session3,
-        information,
-        answers,
-        after_statement,
-        speaker,
-        date,
-        when,
-    )
+    for feature in (lex, vec, session3, information, answers, after_statement, speaker, date, when)
 }
-
-
-def prepare(candidates: Sequence[Candidate], asked: Asked) -> list[Row]:
-    """Count the question's terms in the candidates, each text once, and what sessions have in common."""
-    counted: dict[str, Counted] = {}
-
-    def count(text: str) -> Counted:
-        if text not in counted:
-            counted[text] = Counted(text, asked.numbers)
-        return counted[text]
-
-    rows = [Row(found, count(found.text), [count(text) for text in found.previous]) for found in candidates]
-    sessions: dict[int | str, list[float]] = {}
-    for row in rows:
-        row.lex = lex(row, asked)
-        if row.candidate.session is not None:
-            sessions.setdefault(row.candidate.session, []).append(row.lex)
-    best = {session: sum(sorted(found, reverse=True)[:3]) for session, found in sessions.items()}
-    for row in rows:
-        row.session3 = best.get(row.candidate.session, 0.0) if row.candidate.session is not None else 0.0
-    return rows

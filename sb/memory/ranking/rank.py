@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sb.memory.ranking.features import FEATURES, Asked, Candidate, prepare
+import numpy as np
+
+from sb.memory.ranking.features import FEATURES, Asked, Candidate, Counted
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics
 from sb.memory.ranking.weights import Weights
@@ -43,14 +45,19 @@ def rank(
     Raises:
         KeyError: a weight is that of no feature.
     """
+    if not candidates:
+        return []
     asked = Asked(query, statistics)
-    used = [(FEATURES[name], name, weight) for name, weight in weights.items() if weight or explain]
-    ranked = []
-    for row in prepare(candidates, asked):
-        values = [feature(row, asked) for feature, _, _ in used]
-        score = sum(value * weight for value, (_, _, weight) in zip(values, used, strict=True))
-        shown = None
-        if explain:
-            shown = {name: (value, weight) for value, (_, name, weight) in zip(values, used, strict=True)}
-        ranked.append(Ranked(row.candidate.id, score, shown))
+    counted = Counted(candidates, asked)
+    used = {name: weight for name, weight in weights.items() if weight or explain}
+    values = {name: FEATURES[name](counted, asked) for name in used}
+    scores = sum(weight * values[name] for name, weight in used.items()) + np.zeros(len(candidates))
+    ranked = [
+        Ranked(
+            found.id,
+            score,
+            {name: (float(values[name][row]), weight) for name, weight in used.items()} if explain else None,
+        )
+        for row, (found, score) in enumerate(zip(candidates, scores.tolist(), strict=True))
+    ]
     return sorted(ranked, key=lambda found: (-found.score, found.id))

@@ -6,10 +6,13 @@ The index is FTS5 with the tokenizer `porter unicode61`; what is counted here mu
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
+from array import array
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
+from zlib import crc32
 
 MOST_CHARACTERS = 20_000
 """So many characters of a text count; one memory of megabytes would stall every search that meets it."""
@@ -20,124 +23,18 @@ MOST_TERMS = 64
 MOST_STEMS = 200_000
 
 STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "hers",
-        "him",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "may",
-        "me",
-        "might",
-        "my",
-        "of",
-        "on",
-        "or",
-        "our",
-        "she",
-        "should",
-        "so",
-        "some",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "us",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "about",
-        "after",
-        "before",
-        "during",
-        "any",
-        "am",
-        "being",
-        "both",
-        "each",
-        "just",
-        "more",
-        "most",
-        "no",
-        "nor",
-        "not",
-        "only",
-        "other",
-        "own",
-        "same",
-        "such",
-        "too",
-        "very",
-        "s",
-        "t",
-        "don",
-        "now",
-    ]
+    """
+    a an and are as at be been but by can could did do does for from had has have he her hers him his how i if in
+    into is it its may me might my of on or our she should so some than that the their them then there these they
+    this those to us was we were what when where which who whom whose why will with would you your about after
+    before during any am being both each just more most no nor not only other own same such too very s t don now
+    """.split()
 )
 
-MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+ASKS, TIMED = 1, 2  # flags in `encoded`: the text ends with a question; it holds an expression of time
+NOTHING = bytes(4)  # no text, encoded
+
+MONTHS = "january february march april may june july august september october november december".split()
 
 _TIMED = re.compile(
     r"\b(yesterday|today|tonight|tomorrow|ago|recently|since|just|weekend|the other day|20\d\d|19\d\d"
@@ -221,6 +118,34 @@ def stem(word: str) -> str:
 def stems(text: str) -> list[str]:
     """The stems of the words of a text, in order."""
     return [_STEMS[word] for word in words(text)]
+
+
+class _Numbers(dict[str, int]):
+    """What stands for the stem of a word in `encoded`. A known word costs one look-up."""
+
+    def __missing__(self, word: str) -> int:
+        if len(self) >= MOST_STEMS:
+            self.clear()
+        self[word] = number = term_number(_STEMS[word])
+        return number
+
+
+_NUMBERS = _Numbers()
+
+
+def term_number(stem: str) -> int:
+    """What stands for a stem in `encoded`: 32 bits, so that of a question's ten terms hardly one meets another by chance."""
+    return crc32(stem.encode("utf-8", "replace"))
+
+
+def encoded(text: str) -> bytes:
+    """The words of a text as ranking counts them, 4 bytes each: first the flags, then a number for each word's stem."""
+    flags = (ASKS if asks(text) else 0) | (TIMED if timed(text) else 0)
+    found = array("I", [flags])
+    found.extend(map(_NUMBERS.__getitem__, words(text)))
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found.tobytes()
 
 
 def match_expression(terms: Iterable[str], places: Sequence[int]) -> str:

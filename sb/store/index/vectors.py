@@ -103,6 +103,7 @@ class VectorIndex:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._missing: str | None = None
+        self._many: set[int] = set()  # places that were found to hold more than `FEW`
 
     def put(
         self, execute: Execute, record: int, place: int, model: str, digest: bytes, vector: Vectors
@@ -217,9 +218,13 @@ class VectorIndex:
         self, model: str, place: int, where: str, parameters: tuple[Any, ...]
     ) -> list[tuple[Any, ...]] | None:
         """The vectors of all records in a place; None if there are too many to compare each."""
+        if place in self._many:
+            return None
         matching = f"r.place = ? AND r.state = 'active' AND ({where})"
         counted = f"SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE {matching} LIMIT ?)"
         if self._database.query(counted, (place, *parameters, FEW + 1))[0][0] > FEW:
+            if not parameters:
+                self._many.add(place)
             return None
         return self._database.query(f"{_ACTIVE_VECTORS} AND {matching}", (model, place, *parameters))
 

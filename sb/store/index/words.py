@@ -59,12 +59,12 @@ class WordIndex:
         end = (1 << 62) if below is None else below
         return [int(n) for (n,) in self._database.query(sql, (expression, end, *parameters, k))]
 
-    def texts(self, records: Sequence[int]) -> list[Row]:
-        """What ranking has to know of records: number, text, the texts of the two before it that it quotes, speaker,
-        session, time, information."""
+    def ranked_by(self, records: Sequence[int]) -> list[Row]:
+        """What ranking has to know of records: number, terms, those of the two before it that it quotes (None where
+        there are none), speaker, session, time, information."""
         marks = ", ".join("?" * len(records)) or "NULL"
         return self._database.query(
-            "SELECT r.id, r.text, substr(a.text, 1, 1000), substr(b.text, 1, 1000), r.speaker, r.session, r.happened_at, r.info"
+            "SELECT r.id, r.terms, a.terms, b.terms, r.speaker, r.session, r.happened_at, r.info"
             " FROM records AS r"
             " LEFT JOIN records AS a ON a.id = r.prev1 AND a.state = 'active' AND a.place = r.place AND a.agent = r.agent"
             " LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' AND b.place = r.place AND b.agent = r.agent"

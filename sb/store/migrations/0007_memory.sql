@@ -18,7 +18,8 @@ CREATE TABLE memory_sessions (
 ) STRICT;
 CREATE INDEX memory_sessions_of_scopes ON memory_sessions (stack, scope, started_at);
 
--- One memory of any kind. What has no column stands in `fields`; `text` is what of it can be searched.
+-- One memory of any kind. What has no column stands in `fields`; `text` is what of it can be searched, `terms` the same as
+-- numbers, which ranking counts without reading the text.
 CREATE TABLE records (
     id INTEGER PRIMARY KEY,
     uid TEXT NOT NULL UNIQUE,
@@ -44,6 +45,7 @@ CREATE TABLE records (
     version INTEGER NOT NULL DEFAULT 1,
     length INTEGER NOT NULL DEFAULT 0,
     info REAL NOT NULL DEFAULT 0,
+    terms BLOB NOT NULL DEFAULT x'00000000',
     tags TEXT,
     fields TEXT NOT NULL,
     text TEXT NOT NULL
@@ -77,7 +79,8 @@ END;
 
 CREATE TRIGGER erased_records_hold_nothing BEFORE UPDATE OF state ON records
 WHEN new.state = 'erased' AND (new.text <> '' OR new.fields <> '{}' OR new.tags IS NOT NULL OR new.key IS NOT NULL
-    OR new.speaker IS NOT NULL)
+    OR new.speaker IS NOT NULL
+    OR length(new.terms) > 4)
 BEGIN
     SELECT RAISE(ABORT, 'an erased record holds nothing');
 END;

@@ -21,7 +21,7 @@ _Before = tuple[int, str, int]  # number, text and length of a record that stand
 CONTENT = ("key", "category", "speaker", "confidence", "evidence_n", "happened_at", "tags", "fields", "text")
 COLUMNS = (
     "id", "uid", "kind", "place", "state", "agent", "session", "prev1", "prev2", "source_type", "strength",
-    "protected", "created_at", "updated_at", "version", "length", "info", *CONTENT,
+    "protected", "created_at", "updated_at", "version", "length", "info", "terms", *CONTENT,
 )  # fmt: skip
 DEFAULTS: Row = {
     "state": "active",
@@ -32,6 +32,7 @@ DEFAULTS: Row = {
     "protected": 0,
     "version": 1,
     "length": 0,
+    "terms": bytes(4),
     "info": 0.0,
     "key": None,
     "category": None,
@@ -156,7 +157,9 @@ class RecordStore:
             return int(former["version"])
         content = {name: former[name] for name in changed if name in CONTENT}
         version = former["version"] + bool(content)
-        kept = {name: former[name] for name in changed if name not in ("updated_at", "info", "length")}
+        kept = {
+            name: former[name] for name in changed if name not in ("updated_at", "info", "length", "terms")
+        }
         now = self._clock.now()
         values = {**changed, "version": version, "updated_at": now}
         sets = ", ".join(f"{name} = ?" for name in values)
@@ -186,7 +189,7 @@ class RecordStore:
         self._note(execute, number, now, actor, "erase", reason, former["version"], None)
         execute(
             "UPDATE records SET state = 'erased', text = '', fields = '{}', tags = NULL, key = NULL,"
-            " speaker = NULL, category = NULL, confidence = NULL, length = 0, info = 0, updated_at = ?"
+            " speaker = NULL, category = NULL, confidence = NULL, terms = x'00000000', length = 0, info = 0, updated_at = ?"
             " WHERE id = ?",
             (now, number),
         )
