@@ -114,18 +114,14 @@ class Counted:
         return saturated(self.counts[self.before], self.worth, 0.9, length)
 
     @property
-    def _after_text(self) -> NDArray[np.bool_]:
-        return np.logical_and(self.spoken, self.before > 0)
-
-    @property
     def answering(self) -> NDArray[np.bool_]:
         """Whether somebody speaks after a text that asks."""
-        return self._after_text & (self.flags[self.before] & ASKS > 0)
+        return np.asarray(self.spoken & (self.before > 0) & (self.flags[self.before] & ASKS > 0), bool)
 
     @property
     def following(self) -> NDArray[np.bool_]:
         """Whether somebody speaks after a text that tells."""
-        return self._after_text & (self.flags[self.before] & ASKS == 0)
+        return np.asarray(self.spoken & (self.before > 0) & (self.flags[self.before] & ASKS == 0), bool)
 
 
 def _counts(

@@ -64,7 +64,7 @@ def _fold(character: str) -> str:
     category = unicodedata.category(character)
     if category[0] not in "LN" and category != "Co":
         return " "
-    base, *marks = unicodedata.normalize("NFD", character)
+    base, *marks = list(unicodedata.normalize("NFD", character))
     # unicode61 takes one accent off a Latin letter; two, or another script's, it leaves.
     plain = base if len(marks) == 1 and base.isascii() else character
     return next((form for form in (plain.casefold(), plain.lower()) if len(form) == 1), plain)
