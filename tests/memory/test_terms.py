@@ -149,4 +149,4 @@ def test_of_a_huge_text_only_the_beginning_counts() -> None:
     ],
 )
 def test_questions_and_expressions_of_time_are_recognised(text: str, asked: bool, is_timed: bool) -> None:
-    assert (terms.asks(text), terms.timed(text)) == (asked, is_timed)
+    assert (terms.asks(text), terms.timed(terms.words(text))) == (asked, is_timed)

@@ -36,14 +36,17 @@ NOTHING = bytes(4)  # no text, encoded
 
 MONTHS = "january february march april may june july august september october november december".split()
 
-_TIMED = re.compile(
-    r"\b(yesterday|today|tonight|tomorrow|ago|recently|since|just|weekend|the other day|20\d\d|19\d\d"
-    r"|(?:last|next|this) (?:week|weekend|night|morning|month|year|summer|winter|spring|fall"
-    r"|mon|tues|wednes|thurs|fri|satur|sun)"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|" + "|".join(MONTHS) + r"|(?:\d+|few|couple of|two|three"
-    r"|four|five|six|seven|ten) (?:days?|weeks?|months?|years?))\b",
-    re.IGNORECASE,
+_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_TIMES = frozenset(
+    [*"yesterday today tonight tomorrow ago recently since just weekend".split(), *MONTHS, *_WEEKDAYS]
+    + [str(year) for year in range(1900, 2100)]
 )
+_SEASONS = (
+    "week night morning month year summer winter spring fall mon tues wednes thurs fri satur sun".split()
+)
+_SPANS = frozenset("day days week weeks month months year years".split())
+_FEW = frozenset("few two three four five six seven ten".split())
+_PERIODS = _SPANS | frozenset(_SEASONS)
 
 
 # The combining marks that unicode61 takes as part of the letter before them; others end a word there.
@@ -140,12 +143,12 @@ def term_number(stem: str) -> int:
 
 def encoded(text: str) -> bytes:
     """The words of a text as ranking counts them, 4 bytes each: first the flags, then a number for each word's stem."""
-    flags = (ASKS if asks(text) else 0) | (TIMED if timed(text) else 0)
-    found = array("I", [flags])
-    found.extend(map(_NUMBERS.__getitem__, words(text)))
+    found = words(text)
+    flags = (ASKS if asks(text) else 0) | (TIMED if timed(found) else 0)
+    numbers = array("I", [flags, *map(_NUMBERS.__getitem__, found)])
     if sys.byteorder == "big":
-        found.byteswap()
-    return found.tobytes()
+        numbers.byteswap()
+    return numbers.tobytes()
 
 
 def match_expression(terms: Iterable[str], places: Sequence[int]) -> str:
@@ -168,6 +171,23 @@ def asks(text: str) -> bool:
     return text.rstrip().endswith("?")
 
 
-def timed(text: str) -> bool:
-    """Whether a text holds an expression of time: a weekday, "last week", a year."""
-    return _TIMED.search(text, 0, MOST_CHARACTERS) is not None
+def timed(found: Sequence[str]) -> bool:
+    """Whether the words of a text hold an expression of time: a weekday, "last week", a year, "three days"."""
+    if not _TIMES.isdisjoint(found):
+        return True
+    if _PERIODS.isdisjoint(found):
+        return False
+    return any(map(_period, ("", "", *found), ("", *found), found))
+
+
+def _period(earlier: str, before: str, word: str) -> bool:
+    if before in ("last", "next", "this"):
+        return word in _SEASONS
+    if word not in _SPANS:
+        return False
+    return (
+        before.isdigit()
+        or before in _FEW
+        or (earlier, before) == ("couple", "of")
+        or (earlier, before, word) == ("the", "other", "day")
+    )

@@ -1,0 +1,189 @@
+"""How long does an agent wait for its memory, compared with what SQLite itself takes for the same words and vectors?
+
+The texts are made of the words of this project's own records (`evals/retrieval/records`), the questions are those
+that people asked about them. `python -m evals.bench.memory 5000 50000 500000` says which sizes; `make bench` takes the
+first.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from evals.bench.timing import block, compare
+from evals.retrieval.agent_records import load_questions, load_records
+from sb.memory import Brain
+from sb.memory.ranking.questions import understand
+from sb.memory.ranking.terms import match_expression
+from sb.store import driver
+from sb.store.records.places import Place
+from sb.types import Event, Fact
+
+SIZES = (5_000,)
+SMALL_SCOPE = 10_000  # records of one project among many others
+LEG = 100  # candidates of each search, as `sb.memory.searching` asks for them
+BATCH = 1_000
+
+
+class Texts:
+    """Texts as long as people's, made of the words of real ones: no two alike."""
+
+    def __init__(self) -> None:
+        self._chosen = random.Random(1)
+        self._words = [word for record in load_records() for word in record["text"].split()]
+
+    def __call__(self) -> str:
+        return " ".join(self._chosen.choices(self._words, k=self._chosen.randint(10, 40)))
+
+
+def fill(brain: Brain, size: int, text: Texts, scope: str) -> float:
+    """Write so many events in sessions of their own; returns seconds."""
+    started = time.perf_counter()
+    for at in range(0, size, BATCH):
+        brain.writer.begin(scope)
+        events = [Event(text(), speaker="ab"[number % 2]) for number in range(min(BATCH, size - at))]
+        brain.writer.keep_all(events, Place(brain.stack, scope))
+    return time.perf_counter() - started
+
+
+class Floor:
+    """The same words and bits in bare tables of one file: what a search cannot be faster than.
+
+    Args:
+        brain: the memory whose places and vectors it copies.
+    """
+
+    def __init__(self, brain: Brain, folder: Path) -> None:
+        self._brain = brain
+        self._connection = driver.connect(_touched(folder / "floor.db"))
+        driver.load_vectors(self._connection)
+        execute = self._connection.execute
+        execute("PRAGMA journal_mode = WAL")
+        execute("PRAGMA synchronous = NORMAL")
+        execute("CREATE VIRTUAL TABLE f USING fts5 (body, prev, place, tokenize = 'porter unicode61')")
+        execute(
+            "CREATE VIRTUAL TABLE b USING vec0 (record INTEGER PRIMARY KEY, place INTEGER, bits bit[256])"
+        )
+        execute("BEGIN")
+        for row in brain.database.query("SELECT id, body, prev, place FROM searchable"):
+            execute("INSERT INTO f (rowid, body, prev, place) VALUES (?, ?, ?, ?)", row)
+        for number, place, bits in brain.database.query("SELECT record, place, bits FROM record_bits"):
+            execute("INSERT INTO b (record, place, bits) VALUES (?, ?, vec_bit(?))", (number, place, bits))
+        execute("COMMIT")
+        self._numbers = itertools.count(1 << 40)
+
+    def search(self, expression: str, bits: bytes, place: int) -> None:
+        self._connection.execute(
+            "SELECT rowid FROM f WHERE f MATCH ? ORDER BY bm25(f, 1.0, 0.4, 0.0) LIMIT ?", (expression, LEG)
+        ).fetchall()
+        self.scan(bits, place)
+
+    def scan(self, bits: bytes, place: int) -> None:
+        self._connection.execute(
+            "SELECT record FROM b WHERE bits MATCH vec_bit(?) AND k = ? AND place = ?", (bits, LEG, place)
+        ).fetchall()
+
+    def insert(self, text: str) -> None:
+        self._connection.execute("INSERT INTO f (rowid, body) VALUES (?, ?)", (next(self._numbers), text))
+
+
+def _touched(path: Path) -> Path:
+    path.touch()
+    return path
+
+
+def report(sizes: tuple[int, ...] = SIZES) -> Iterator[str]:
+    """One line a comparison, for each size."""
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            yield from _of_size(size, Path(folder))
+    yield from _imports()
+
+
+def _of_size(size: int, folder: Path) -> Iterator[str]:
+    text = Texts()
+    with Brain("bench", path=folder / "brain.db", scope="project:bench") as brain:
+        small = min(size, SMALL_SCOPE)
+        seconds = fill(brain, size - small, text, "project:others") + fill(
+            brain, small, text, "project:bench"
+        )
+        brain.writer.begin("project:bench")
+        growth = (folder / "brain.db").stat().st_size / size
+        rate = size / seconds
+        yield f"memory of {size} records, {small} of them in scope: {rate:.0f} records/s with vectors, {growth:.0f} bytes each"
+        yield from _comparisons(brain, Floor(brain, folder), text, f"{size} records")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    yield f"  the process took at most {peak:.0f} MiB, that of the floor included"
+
+
+def _comparisons(brain: Brain, floor: Floor, text: Texts, of: str) -> Iterator[str]:
+    import numpy as np
+
+    embedder = brain.space.usable_embedder
+    assert embedder is not None
+    place = brain.writer.places()[-1]
+    questions = [question.question for question in load_questions()]
+    asked = [understand(question, "ab") for question in questions]
+    expressions = [match_expression(one.terms(spoken=True), [place]) for one in asked]
+    bits = [
+        np.packbits(embedder.embed_query(one.text, one.terms(spoken=True)) > 0).tobytes() for one in asked
+    ]
+    turn = itertools.cycle(range(len(questions)))
+
+    def search() -> None:
+        brain.search(questions[next(turn)])
+
+    def bare_search() -> None:
+        at = next(turn)
+        floor.search(expressions[at], bits[at], place)
+
+    def bare_remember() -> None:
+        floor.insert(text())
+        floor.scan(bits[next(turn)], place)
+
+    def remember() -> None:
+        brain.remember(text())
+
+    both = "FTS5 query + bit scan"
+    yield compare(f"search, {of}", search, both, bare_search, calls=40, bar=2.0).line()
+    waited = median(block(search, 1) for _ in range(100)) / 1000
+    yield f"  search p50 {waited:.1f} ms  bar 25 ms  {'ok' if waited <= 25 else 'OVER'}"
+    yield compare(
+        f"remember, {of}", remember, "FTS5 insert + bit scan", bare_remember, calls=40, bar=2.0
+    ).line()
+
+
+def _imports() -> Iterator[str]:
+    """Records a second, in one process that does nothing else."""
+    text = Texts()
+    for embedder, bar in (("none", 20_000), ("static", 5_000)):
+        with tempfile.TemporaryDirectory() as folder:
+            facts = [Fact(text()) for _ in range(10_000)]
+            code = f"memory:\n  embedder: {embedder}\n"
+            rate = _imported(Path(folder), code, facts)
+            verdict = "ok" if rate >= bar else "UNDER"
+            yield f"bulk write, embedder {embedder:<8} {rate:>9.0f} records/s   bar {bar}   {verdict}"
+
+
+def _imported(folder: Path, settings: str, facts: list[Fact]) -> float:
+    from sb.config import load_config
+
+    (folder / "config.yaml").write_text(settings, encoding="utf-8")
+    config = load_config(env={"SB_HOME": str(folder), "HOME": str(folder)}, cwd=folder, flags={})
+    with Brain("bench", config=config) as brain:
+        started = time.perf_counter()
+        for at in range(0, len(facts), BATCH):
+            brain.writer.keep_all(facts[at : at + BATCH], Place(brain.stack))
+        return len(facts) / (time.perf_counter() - started)
+
+
+if __name__ == "__main__":
+    for line in report(tuple(map(int, sys.argv[1:])) or SIZES):
+        print(line, flush=True)
