@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from sb.types.vocabulary import CHARACTERS_PER_TOKEN, TOKEN_MARGIN
+
 
 class View(Mapping[str, Any]):
     """A dataclass whose fields are also the keys of a mapping."""
@@ -87,4 +89,4 @@ def estimated_tokens(text: str) -> int:
 
     Source: the stack protocol, "Token budget".
     """
-    return int(len(text) // 4 * 1.3)
+    return int(len(text) // CHARACTERS_PER_TOKEN * TOKEN_MARGIN)

@@ -12,6 +12,7 @@ from sb.types.brain import (
     Remembered,
     Trigger,
 )
+from sb.types.results import QueuedChange, SearchResult, SyncConflict
 from sb.types.stack import (
     Belief,
     Drive,
@@ -65,14 +66,17 @@ __all__ = [
     "MemoryType",
     "Note",
     "Playbook",
+    "QueuedChange",
     "RawEntry",
     "Relationship",
     "RelationshipHistoryEntry",
     "Remembered",
+    "SearchResult",
     "SelfNarrative",
     "SourceType",
     "StackState",
     "Summary",
+    "SyncConflict",
     "SyncStatus",
     "Trigger",
     "TrustAssessment",

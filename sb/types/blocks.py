@@ -79,5 +79,8 @@ def parse_datetime(text: str | None) -> datetime | None:
     """
     if not text:
         return None
-    found = datetime.fromisoformat(text)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no time such as 2026-03-04T05:06:07+00:00: {error}") from error
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

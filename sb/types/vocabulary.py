@@ -55,6 +55,10 @@ class SyncStatus(StrEnum):
     CONFLICT = "conflict"
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 VALID_SOURCE_TYPE_VALUES = frozenset(SourceType)
 
 # The paper's names for sources, and what a stack calls the same. Both are accepted; what was given is stored.
@@ -68,85 +72,37 @@ SOURCES_OF_BRAINS = {
 }
 SOURCES = VALID_SOURCE_TYPE_VALUES | SOURCES_OF_BRAINS.keys()
 
-CATEGORIES = frozenset(
-    [
-        "convention",
-        "decision",
-        "environment",
-        "identity",
-        "integration",
-        "lesson",
-        "preference",
-        "project",
-        "user",
-    ]
+CATEGORIES = _words("convention decision environment identity integration lesson preference project user")
+EVENT_TYPES = _words(
+    "artifact decision error handoff result session_start session_end task_update warning observation"
 )
-EVENT_TYPES = frozenset(
-    [
-        "artifact",
-        "decision",
-        "error",
-        "handoff",
-        "result",
-        "session_start",
-        "session_end",
-        "task_update",
-        "warning",
-        "observation",
-    ]
-)
-ENTITY_TYPES = frozenset(
-    [
-        "agent",
-        "concept",
-        "document",
-        "event",
-        "location",
-        "organization",
-        "person",
-        "project",
-        "service",
-        "tool",
-    ]
-)
-TRIGGER_STATUSES = frozenset({"pending", "fired", "retired"})
+ENTITY_TYPES = _words("agent concept document event location organization person project service tool")
+TRIGGER_STATUSES = _words("pending fired retired")
 
-BELIEF_TYPES = frozenset(
-    [
-        "assumption",
-        "causal",
-        "constraint",
-        "evaluative",
-        "fact",
-        "factual",
-        "hypothesis",
-        "learned",
-        "model",
-        "observation",
-        "opinion",
-        "pattern",
-        "preference",
-        "principle",
-        "procedural",
-        "rule",
-        "strategy",
-    ]
+BELIEF_TYPES = _words(
+    "assumption causal constraint evaluative fact factual hypothesis learned model observation opinion pattern"
+    " preference principle procedural rule strategy"
 )
-NOTE_TYPES = frozenset(
-    ["decision", "diagnostic", "fact", "insight", "note", "observation", "procedure", "quote", "reference"]
-)
-GOAL_TYPES = frozenset({"task", "aspiration", "commitment", "exploration"})
-DRIVE_TYPES = frozenset({"existence", "growth", "curiosity", "connection", "reproduction"})
-GOAL_STATUSES = frozenset({"active", "completed", "paused"})
-SUGGESTION_STATUSES = frozenset({"pending", "promoted", "modified", "rejected", "dismissed", "expired"})
-SUGGESTION_MEMORY_TYPES = frozenset({"belief", "note", "episode", "goal", "relationship", "value", "drive"})
-OUTCOME_TYPES = frozenset({"success", "failure", "partial", "unknown"})
-MASTERY_LEVELS = frozenset({"novice", "competent", "proficient", "expert"})
-BELIEF_SCOPES = frozenset({"self", "world", "relational"})
-ABSTRACTION_LEVELS = frozenset({"specific", "domain", "universal"})
-EPOCH_TRIGGERS = frozenset({"declared", "detected", "system"})
-SUMMARY_SCOPES = frozenset({"month", "quarter", "year", "decade", "epoch"})
-NARRATIVE_TYPES = frozenset({"identity", "developmental", "aspirational"})
+NOTE_TYPES = _words("decision diagnostic fact insight note observation procedure quote reference")
+GOAL_TYPES = _words("task aspiration commitment exploration")
+GOAL_STATUSES = _words("active completed paused")
+DRIVE_TYPES = _words("existence growth curiosity connection reproduction")
+SUGGESTION_STATUSES = _words("pending promoted modified rejected dismissed expired")
+SUGGESTION_MEMORY_TYPES = _words("belief note episode goal relationship value drive")
+OUTCOME_TYPES = _words("success failure partial unknown")
+MASTERY_LEVELS = _words("novice competent proficient expert")
+BELIEF_SCOPES = _words("self world relational")
+ABSTRACTION_LEVELS = _words("specific domain universal")
+EPOCH_TRIGGERS = _words("declared detected system")
+SUMMARY_SCOPES = _words("month quarter year decade epoch")
+NARRATIVE_TYPES = _words("identity developmental aspirational")
+MODEL_TYPES = _words("behavioral preference capability")
+RELATIONSHIP_EVENTS = _words("interaction trust_change type_change note")
 
 # Strength tiers of the stack protocol: strong from 0.8, fading from 0.5, weak from 0.2, dormant above 0.
 STRONG, FADING, WEAK = 0.8, 0.5, 0.2
+
+# The token budget of what is loaded at once, and how tokens are estimated: a quarter of the characters, and a margin.
+TOKEN_BUDGET, LEAST_TOKEN_BUDGET, MOST_TOKEN_BUDGET = 8000, 100, 50_000
+ITEM_CHARACTERS = 500
+CHARACTERS_PER_TOKEN, TOKEN_MARGIN = 4, 1.3
