@@ -116,7 +116,7 @@ class Writer:
         former = row["key"] and self.space.records.keyed(row["place"], row["kind"], row["key"])
         if not former:
             return False
-        merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record))
+        merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record), former)
         self._count(merged)
         changes = {name: merged[name] for name in (*CONTENT, "terms", "length")} | {"state": ACTIVE}
         if merged["happened_at"] is None:

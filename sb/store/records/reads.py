@@ -65,7 +65,10 @@ class ReadLog:
         return int(cursor.rowcount)
 
     def stats(self, records: Sequence[int]) -> dict[int, tuple[int, float]]:
-        """How often each of these was read, and when last (seconds since the epoch), counting what is not folded yet."""
+        """How often each of these was read, and when last, counting what is not folded yet.
+
+        The time is in seconds since the epoch; minus infinity where reads were counted elsewhere, nobody knows when.
+        """
         marks = ", ".join("?" * len(records)) or "NULL"
         rows = self._database.query(
             f"SELECT record, sum(n), max(at) FROM ("

@@ -1,4 +1,9 @@
-"""How does a record become a row, and a row a record again? By its kind's descriptor; no kind has code of its own."""
+"""How does a record become a row, and a row a record again? By its kind's descriptor; no kind has code of its own.
+
+An attribute has one home: a column, the record's place, the counts of its reads, or else `fields`, as JSON. The
+column `text` is home to the only text of a kind that has one. A time that a column cannot hold to the microsecond
+also stands in `fields`, which wins.
+"""
 
 from __future__ import annotations
 
@@ -9,59 +14,92 @@ from typing import Any
 
 import orjson
 
-from sb.store.records.descriptors import DESCRIPTORS, KIND_OF, Descriptor
+from sb.store.records.checks import check, check_numbers, check_text
+from sb.store.records.descriptor import Descriptor
+from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.places import Place
-from sb.store.records.store import DEFAULTS, Row
+from sb.store.records.store import DEFAULTS, ERASED, Row
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_LEAST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_MOST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_EXACT = 2.0**32  # seconds either side of 1970 in which a float tells microseconds apart: 1833 to 2106
+_BLANK: Row = {**DEFAULTS, "source_type": "unknown", "happened_at": None}
+# What JSON has no word for is refused, not turned into something else that would come back.
+_STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
-def to_row(record: Any) -> Row:
+def to_row(record: Any, former: Row | None = None) -> Row:
     """The columns of a record, but for its place, session and neighbours; `happened_at` may be None.
+
+    Beside the columns of `records` it has `accessed` and `last_accessed`, where a new record's reads start.
 
     Args:
         record: of a type in `sb.types`.
+        former: the row that this one takes the place of: what a newer version of `sb` wrote into its `fields` and
+            this one does not know is kept.
 
     Raises:
-        ValueError: an attribute has a value that it cannot have; TypeError: this is no record.
+        ValueError: an attribute has a value that it cannot have. TypeError: this is no record.
     """
     kind = KIND_OF.get(type(record))
     if kind is None:
         raise TypeError(f"{type(record).__name__} is no kind of record")
     about = DESCRIPTORS[kind]
-    _check(about, record)
-    row: Row = {**DEFAULTS, "kind": kind, "source_type": "unknown", "happened_at": None}
-    for name, column in about.column_of.items():
-        value = getattr(record, name)
-        row[column] = to_seconds(value) if name in about.times else value
+    held = vars(record)
+    check(about, held)
+    kept = {} if former is None else _unknown(about, former)
+    row: Row = _BLANK.copy()
+    row["kind"] = kind
+    for name, column in about.homes:
+        row[column] = held[name]
+    for name in about.times_in_columns:
+        if held[name] is not None:
+            row[about.column_of[name]] = seconds = to_seconds(held[name])
+            if not -_EXACT < seconds < _EXACT:
+                kept[name] = held[name]
+    if about.reads:
+        last = held["last_accessed"]
+        row["accessed"], row["last_accessed"] = (
+            held["times_accessed"],
+            None if last is None else to_seconds(last),
+        )
     if row["tags"] is not None:
-        row["tags"] = _json(about, row["tags"])
+        row["tags"] = _json(about, "tags", row["tags"])
     row["protected"] = int(row["protected"])
     row["source_type"] = str(row["source_type"])
-    row["text"] = searchable(about, record)
-    row["key"] = about.normal(getattr(record, about.key)) if about.key else None
-    row["fields"] = _fields(about, record, row["text"])
+    row["text"] = searchable(about, held)
+    row["key"] = about.normal(held[about.key]) if about.key else None
+    for column, name in about.texts:
+        if row[column] and not row[column].isascii():
+            check_text(name, row[column])
+    row["fields"] = _fields(about, held, kept, row["text"])
     return row
 
 
-def searchable(about: Descriptor, record: Any) -> str:
+def content(record: Any) -> str:
+    """What a record says, in one line of text."""
+    about = DESCRIPTORS[KIND_OF[type(record)]]
+    return _joined(about.text, vars(record))
+
+
+def searchable(about: Descriptor, held: Mapping[str, Any]) -> str:
     """What a record is found by: its texts, one after another."""
-    parts = (_flat(getattr(record, name)) for name in about.text)
-    text = ": ".join(part for part in parts if part)
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(f"{about.text[0]} is no valid text: {error.reason}") from error
-    return text
+    return _joined(about.text + about.also, held)
+
+
+def _joined(names: tuple[str, ...], held: Mapping[str, Any]) -> str:
+    if len(names) == 1:
+        return _flat(held[names[0]])
+    return ": ".join(text for name in names if (text := _flat(held[name])))
 
 
 def _flat(value: Any) -> str:
-    if value is None:
-        return ""
     if isinstance(value, str):
         return value
+    if value is None:
+        return ""
     if isinstance(value, Mapping):
         return "; ".join(f"{name} {_flat(one)}" for name, one in value.items())
     if isinstance(value, list | tuple):
@@ -69,81 +107,81 @@ def _flat(value: Any) -> str:
     return str(value)
 
 
-def _fields(about: Descriptor, record: Any, text: str) -> str:
-    only = about.text[0] if len(about.text) == 1 else None
-    kept: dict[str, Any] = {}
+def _fields(about: Descriptor, held: Mapping[str, Any], kept: dict[str, Any], text: str) -> str:
     for name in about.in_fields:
-        value = getattr(record, name)
-        if value is None and name in about.optional:
-            continue
-        if name == only and value == text and "\0" not in text:
-            continue  # the column has it
-        kept[name] = value
-    return _json(about, kept) if kept else "{}"
+        value = held[name]
+        if value is not None or name not in about.optional:
+            kept[name] = value
+    if about.said_by_text and kept.get(about.text[0]) == text and "\0" not in text:
+        del kept[about.text[0]]  # the column has it; of a NUL it has a space
+    if not kept:
+        return "{}"
+    for name in about.times & kept.keys():
+        kept[name] = _aware(kept[name]).isoformat()
+    return _json(about, "a field", kept)
 
 
-def _json(about: Descriptor, value: Any) -> str:
+def _json(about: Descriptor, name: str, value: Any) -> str:
     try:
-        return orjson.dumps(value).decode()
+        text = orjson.dumps(value, option=_STRICT).decode()
     except TypeError as error:
-        raise ValueError(f"a field of this {about.kind} cannot be kept: {error}") from error
+        raise ValueError(f"{name} of this {about.kind} cannot be kept: {error}") from error
+    if "null" in text:  # which is what becomes of a NaN
+        for inner, one in value.items() if isinstance(value, dict) else ():
+            check_numbers(inner, one)
+    return text
 
 
-def _check(about: Descriptor, record: Any) -> None:
-    for name, words in about.vocabulary.items():
-        value = getattr(record, name)
-        if value not in words:
-            raise ValueError(f"{name} is {value!r}, must be one of {', '.join(sorted(words))}")
-    for name, (least, most) in about.ranges.items():
-        value = getattr(record, name)
-        if value is not None and not least <= value <= most:
-            raise ValueError(f"{name} is {value!r}, must be from {least:g} to {most:g}")
-    for name in about.text[:1]:
-        if getattr(record, name) in (None, ""):
-            raise ValueError(f"{name} of this {about.kind} is empty")
+def _unknown(about: Descriptor, former: Row) -> dict[str, Any]:
+    found = orjson.loads(former["fields"])
+    return {name: found[name] for name in found.keys() - set(about.attributes)}
 
 
-def to_seconds(moment: datetime | None) -> float | None:
-    """Seconds since the epoch, exact to the microsecond; a time without an offset counts as UTC."""
-    if moment is None:
-        return None
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return ((aware - _EPOCH) // _MICROSECOND) / 1e6
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def to_seconds(moment: datetime) -> float:
+    """Seconds since the epoch, exact to the microsecond from 1833 to 2106; a time without an offset counts as UTC."""
+    return ((_aware(moment) - _EPOCH) // _MICROSECOND) / 1e6
 
 
 def to_moment(seconds: float | None) -> datetime | None:
-    """The time in UTC, exact to the microsecond."""
+    """The time in UTC, exact to the microsecond from 1833 to 2106; None for None and what is not finite."""
     if seconds is None or not math.isfinite(seconds):
         return None
-    return _EPOCH + timedelta(microseconds=round(seconds * 1e6))
+    return _EPOCH + timedelta(microseconds=max(_LEAST, min(_MOST, round(seconds * 1e6))))
 
 
 def from_row(row: Row, place: Place, reads: tuple[int, float] | None = None) -> Any:
     """The record that a row holds.
 
     Args:
-        place: where it stands. reads: how often it was read since it was kept, and when last, in seconds.
+        place: where it stands. reads: how often it was read, and when last, in seconds.
+
+    Raises:
+        ValueError: it was erased, or a newer version of `sb` wrote it.
     """
-    about = DESCRIPTORS[row["kind"]]
-    kept = orjson.loads(row["fields"])
-    values: dict[str, Any] = {}
-    for name in about.in_fields:
-        if name in kept:
-            values[name] = (
-                datetime.fromisoformat(kept[name]) if name in about.times and kept[name] else kept[name]
-            )
-        elif name == about.text[0]:
-            values[name] = row["text"]
-    for name, column in about.column_of.items():
-        values[name] = to_moment(row[column]) if name in about.times else row[column]
-    if "tags" in values and values["tags"] is not None:
+    about = DESCRIPTORS.get(row["kind"])
+    if about is None:
+        raise ValueError(f"{row['uid']} is of kind {row['kind']!r}, which this version of sb does not know")
+    if row["state"] == ERASED:
+        raise ValueError(f"{row['uid']} is erased: nothing of it is left")
+    found = orjson.loads(row["fields"])
+    values = {name: row[column] for name, column in about.column_of.items()}
+    for name in about.times_in_columns:
+        values[name] = to_moment(values[name])
+    if values.get("tags") is not None:
         values["tags"] = orjson.loads(values["tags"])
     if "is_protected" in values:
         values["is_protected"] = bool(values["is_protected"])
+    for name in found.keys() & about.known:
+        values[name] = datetime.fromisoformat(found[name]) if name in about.times else found[name]
+    if about.said_by_text:
+        values.setdefault(about.text[0], row["text"])
     values["stack_id"] = place.stack
     if about.of_a_brain:
         values |= {"scope": place.scope, "private": bool(place.owner)}
-    if reads and "times_accessed" in about.attributes:
-        values["times_accessed"] = values.get("times_accessed", 0) + reads[0]
-        values["last_accessed"] = to_moment(reads[1])
+    if reads is not None and about.reads:
+        values["times_accessed"], values["last_accessed"] = reads[0], to_moment(reads[1])
     return about.type(**values)

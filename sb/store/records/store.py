@@ -40,7 +40,10 @@ DEFAULTS: Row = {
     "confidence": None,
     "evidence_n": 2.0,
     "tags": None,
+    "accessed": 0,
+    "last_accessed": None,
 }
+NEVER = float("-inf")  # when a record was last read that was not, in record_stats
 _SELECT = f"SELECT {', '.join('r.' + column for column in COLUMNS)} FROM records AS r"
 _INSERT = f"INSERT INTO records ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _INDEX = "INSERT INTO record_index (rowid, body, prev, place) VALUES (?, ?, ?, ?)"
@@ -81,6 +84,7 @@ class RecordStore:
 
         Args:
             rows: columns by name; what `DEFAULTS` has may be left out, and numbers and neighbours are given here.
+                `accessed` and `last_accessed` (seconds since the epoch) say how often a record was read elsewhere.
         """
         top = execute("SELECT coalesce(max(id), 0) FROM records").fetchone()[0]
         neighbours: dict[tuple[Any, ...], list[_Before]] = {}
@@ -97,6 +101,8 @@ class RecordStore:
             quoted = [text[:_QUOTED] for _, text, _ in prev] + ["", ""]
             token = place_token(whole["place"], whole["state"])
             execute(_INDEX, (number, whole["text"], f"{quoted[0]} {quoted[1]}", token))
+            if whole["accessed"] or whole["last_accessed"] is not None:
+                _read_elsewhere(execute, whole)
             words += whole["length"]
             window += whole["length"] + sum(length for _, _, length in prev)
             if whole["speaker"] is not None:
@@ -275,6 +281,13 @@ def count(execute: Execute, **changes: int) -> None:
         " ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
         [part for change in changes.items() for part in change],
     )
+
+
+def _read_elsewhere(execute: Execute, row: Row) -> None:
+    """Begin the counts of a record with the reads that it brings."""
+    last = NEVER if row["last_accessed"] is None else row["last_accessed"]
+    values = (row["id"], row["place"], row["accessed"], last)
+    execute("INSERT INTO record_stats (record, place, accessed, last_accessed) VALUES (?, ?, ?, ?)", values)
 
 
 def _guarded(execute: Execute, sql: str, parameters: tuple[Any, ...]) -> None:

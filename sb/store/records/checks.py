@@ -1,0 +1,69 @@
+"""Can a record be kept as it is? What its kind's descriptor does not allow is refused, with the attribute's name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from reprlib import repr as short
+from typing import Any
+
+from sb.store.records.descriptor import Descriptor, Shape
+
+
+def check(about: Descriptor, held: Mapping[str, Any]) -> None:
+    """Refuse a record that holds something it cannot have.
+
+    Args:
+        held: its attributes.
+
+    Raises:
+        ValueError: an attribute is of another type, or outside of its words or range; the first text is empty.
+    """
+    for name, plain in about.plain:
+        if type(held[name]) not in plain:
+            _check_shape(name, held[name], about.shapes[name])
+    for name, words in about.vocabulary.items():
+        if held[name] not in words:
+            raise ValueError(f"{name} is {short(held[name])}, must be one of {', '.join(sorted(words))}")
+    for name, least, most in about.ranges:
+        if not least <= held[name] <= most:
+            raise ValueError(f"{name} is {short(held[name])}, must be from {least:g} to {most:g}")
+    first = held[about.text[0]]
+    if first is None or (isinstance(first, str) and not first.strip()):
+        raise ValueError(f"{about.text[0]} of this {about.kind} is empty")
+
+
+def _check_shape(name: str, value: Any, shape: Shape) -> None:
+    fits = isinstance(value, shape.accepted)
+    if fits and shape.each is not None and value is not None:
+        fits = all(isinstance(one, shape.each) for one in value)
+    if not fits:
+        raise ValueError(f"{name} is {short(value)}, must be {shape.label}")
+
+
+def check_text(name: str, text: str) -> None:
+    """Refuse what is no Unicode, such as half of a surrogate pair: it could neither be stored nor shown.
+
+    Raises:
+        ValueError: it cannot be encoded.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name} is no valid text: {error.reason} at character {error.start}") from error
+
+
+def check_numbers(name: str, value: Any) -> None:
+    """Refuse numbers that JSON cannot hold, at any depth.
+
+    Raises:
+        ValueError: one of them is NaN or infinite.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{name} holds {value}, must be a finite number")
+    if isinstance(value, Mapping):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return
+    for one in value:
+        check_numbers(name, one)
