@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
-from sb.errors import ConfigError
 from sb.hosted.contracts import register_hosted
 from sb.hosted.files import HostedFiles
 from sb.kernel.approvals.decisions import Approvals
@@ -37,6 +36,7 @@ from sb.state import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import Database, database_files, open_database
 from sb.store.kept import KeptStore
+from sb.store.secret import home_secret
 from sb.tools import register_builtin
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
@@ -191,7 +191,7 @@ def open_log(config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_I
     """
     database = open_database(config.database, create=False, clock=clock, ids=ids)
     key = config.home.digest_key
-    return _log(config, database, clock, ids, _digest_key(key) if key.exists() else b"")
+    return _log(config, database, clock, ids, home_secret(key) if key.exists() else b"")
 
 
 def _log(config: Config, database: Database, clock: Clock, ids: Ids, digest_key: bytes) -> EventLog:
@@ -203,28 +203,6 @@ def _log(config: Config, database: Database, clock: Clock, ids: Ids, digest_key:
         clock=clock,
         ids=ids,
     )
-
-
-def _digest_key(path: Path) -> bytes:
-    """The key of this home's digests; made by the first process, whoever that is of several at once."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.{SYSTEM_IDS.token(4)}")
-    try:
-        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        os.write(fd, os.urandom(32))
-        os.close(fd)
-        with contextlib.suppress(FileExistsError):
-            os.link(fresh, path)
-        return path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"cannot make {path}: {error.strerror}") from None
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def open_registry(config: Config, *, hosted: bool = False) -> tuple[ToolRegistry, tuple[LoadFailure, ...]]:
@@ -340,7 +318,7 @@ def open_runtime(
     config.home.create()
     database = open_database(config.database, clock=clock, ids=ids)
     try:
-        log = _log(config, database, clock, ids, _digest_key(config.home.digest_key))
+        log = _log(config, database, clock, ids, home_secret(config.home.digest_key))
         registry, failures = open_registry(config, hosted=hosted)
         authority = open_authority(config, log)
         baselines = open_baselines(config, log, authority)

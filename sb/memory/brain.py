@@ -183,6 +183,7 @@ class Brain:
         scope: str | None = None,
         explain: bool = False,
         fusion: bool = False,
+        benchmark: bool = False,
         **filters: Any,
     ) -> list[Hit]:
         """The memories that answer a question best, the best first.
@@ -192,6 +193,7 @@ class Brain:
             project, scope: where to search, by default in the session's scope; with what that includes.
             explain: say for each hit what each stage gave.
             fusion: order by reciprocal rank fusion (k = 60), as the paper does; it finds less.
+            benchmark: leave out what depends on the past: how recent and how much used a memory is.
             filters: fields of `sb.memory.searching.Filters`, such as `kinds=["decision"]`.
 
         Raises:
@@ -200,13 +202,10 @@ class Brain:
         if k < 1:
             raise ValueError("k must be at least 1")
         places = self.writer.places(self.writer.chosen(project, scope))
-        found = self.searcher.find(query, places, filters=Filters(**filters), fusion=fusion, explain=explain)[
-            :k
-        ]
-        rows = {row["id"]: row for row in self.space.records.rows([one.id for one in found])}
-        hits = [self.space.hit(rows[one.id], one) for one in found]
-        self.writer.broadcast("search", query, [(one.id, one.score) for one in found], hits)
-        return hits
+        found = self.searcher.find(query, places, filters=Filters(**filters), fusion=fusion, explain=explain)
+        hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
+        self.writer.broadcast("search", query, [(one.id, one.score) for one, _ in hits], [hit for _, hit in hits])
+        return [hit for _, hit in hits]
 
     def get(self, record: str) -> Memory:
         """One memory by its id, or an entity by its name.

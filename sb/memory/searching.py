@@ -16,7 +16,9 @@ from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.terms import match_expression
 from sb.memory.ranking.weights import WITH_VECTORS, WITHOUT_VECTORS, Weights
+from sb.memory.salience import in_reach, salient
 from sb.memory.space import Space
+from sb.memory.views import Hit
 from sb.store.records.descriptors import DESCRIPTORS
 
 LEG = 100  # candidates that words, and meaning, name each: half or double changes nothing (docs/retrieval.md)
@@ -103,6 +105,22 @@ class Searcher:
             return fuse(candidates, explain=explain)
         used = weights or (WITHOUT_VECTORS if similar is None else WITH_VECTORS)
         return rank(asked, candidates, space.statistics, used, explain=explain)
+
+    def best(
+        self, found: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
+    ) -> list[tuple[Ranked, Hit]]:
+        """The k best of all candidates, the best first, as an agent sees them.
+
+        Args:
+            salience: let it count a little how recent, how much used, how sure and how strong a memory is.
+        """
+        space = self._space
+        first = in_reach(found, k) if salience else found[:k]
+        numbers = [one.id for one in first]
+        rows = {row["id"]: row for row in space.records.rows(numbers)}
+        if salience:
+            first = salient(first, rows, space.reads.stats(numbers), space.clock.now(), explain=explain)
+        return [(one, space.hit(rows[one.id], one)) for one in first[:k]]
 
     def _by_meaning(
         self, asked: Query, places: Sequence[int], filters: Filters, words: Sequence[int]

@@ -70,6 +70,15 @@ class Memory(View):
     tags: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def title(self) -> str:
+        """What it is called: the title of a decision, the name of an entity, else the first line."""
+        named = self.details.get("title") or self.details.get("name")
+        return str(named or self.content.partition("\n")[0])
+
+    def __str__(self) -> str:
+        return self.title
+
 
 @dataclass(frozen=True)
 class Hit(Memory):
@@ -89,4 +98,9 @@ def estimated_tokens(text: str) -> int:
 
     Source: the stack protocol, "Token budget".
     """
-    return int(len(text) // CHARACTERS_PER_TOKEN * TOKEN_MARGIN)
+    return tokens_of(len(text))
+
+
+def tokens_of(characters: int) -> int:
+    """How many tokens a text of that length takes."""
+    return int(characters // CHARACTERS_PER_TOKEN * TOKEN_MARGIN)

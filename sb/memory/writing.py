@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sb.memory.ranking.terms import NOTHING, encoded
@@ -30,7 +30,7 @@ class Writer:
         self.stack = stack
         self.scope = checked_scope(scope)
         self.name = session or self._new_name()
-        self.session: Session | None = space.sessions.named(self.name) if session else None
+        self.session: Session | None = None  # once something was written in it by this process
 
     def _new_name(self) -> str:
         return "ses_" + self.space.ids.token(8)
@@ -39,7 +39,15 @@ class Writer:
         """Start another session, or go on in the one of that name; nothing is written before it has something to write."""
         self.scope = checked_scope(scope)
         self.name = name or self._new_name()
-        self.session = self.space.sessions.named(self.name) if name else None
+        self.session = None
+
+    def begun(self) -> Session | None:
+        """The session in the database, if anything was done in it yet.
+
+        Raises:
+            ValueError: a session of that name is another agent's.
+        """
+        return self.session or self.space.sessions.find(self.name, agent=self.agent, stack=self.stack)
 
     def chosen(self, project: str | None, scope: str | None) -> str:
         """The scope that a call names, by default the session's.
@@ -59,8 +67,13 @@ class Writer:
         """Write one record, or update the one that its key stands for; returns its id."""
         return self.keep_all([record], place)[0]
 
-    def keep_all(self, records: Sequence[Any], place: Place) -> list[str]:
+    def keep_all(
+        self, records: Sequence[Any], place: Place, *, also: Callable[[Execute, Session], object] | None = None
+    ) -> list[str]:
         """Write records of any kind in one transaction; returns their ids.
+
+        Args:
+            also: does what has to be committed with them.
 
         Raises:
             ValueError: a field has a value that it cannot have; nothing was written.
@@ -77,6 +90,8 @@ class Writer:
                 self._derived(execute, at, row, record)
             changed = [*numbers, *(row["id"] for row, _ in pairs if "id" in row)]
             self.space.embed(execute, changed)
+            if also is not None:
+                also(execute, session)
         self.session = session
         return [row["uid"] for row, _ in pairs]
 
@@ -165,9 +180,10 @@ class Writer:
     ) -> None:
         """Keep what reached the agent's context: the records are not changed by it."""
         tokens = sum(estimated_tokens(one.content) for one in shown)
-        session = self.session.number if self.session else None
         with self.space.database.write() as execute:
+            session = self._opened(execute)
             self.space.reads.append(
                 execute, operation, query, found, at=self.space.clock.now(), agent=self.agent,
-                session=session, tokens=tokens,
+                session=session.number, tokens=tokens,
             )  # fmt: skip
+        self.session = session

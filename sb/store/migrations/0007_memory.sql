@@ -52,6 +52,7 @@ CREATE TABLE records (
 ) STRICT;
 CREATE UNIQUE INDEX records_of_keys ON records (place, kind, key) WHERE key IS NOT NULL AND state <> 'erased';
 CREATE INDEX records_of_places ON records (place, kind, id);
+CREATE INDEX records_protected ON records (place, kind, id) WHERE protected = 1;
 CREATE INDEX records_of_sessions ON records (session, id) WHERE session IS NOT NULL;
 
 -- Who is known to speak where: a question that names one of them asks for what they said.
@@ -121,7 +122,8 @@ CREATE TABLE edges (
     UNIQUE (source, relation, target),
     CHECK (source <> target AND weight >= 0)
 ) STRICT;
-CREATE INDEX edges_of_targets ON edges (target, relation);
+CREATE INDEX edges_of_sources ON edges (source, weight);
+CREATE INDEX edges_of_targets ON edges (target, weight);
 
 -- What reached an agent's context: one row a read, and one for each record in it.
 CREATE TABLE broadcasts (
@@ -133,6 +135,7 @@ CREATE TABLE broadcasts (
     query TEXT NOT NULL,
     tokens INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX broadcasts_of_sessions ON broadcasts (session, id);
 CREATE TABLE access_log (
     broadcast INTEGER NOT NULL REFERENCES broadcasts (id),
     record INTEGER NOT NULL REFERENCES records (id),

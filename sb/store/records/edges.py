@@ -11,6 +11,7 @@ from sb.store.records.places import Execute
 DERIVED_FROM = "derived_from"
 SUPERSEDES = "supersedes"
 LINEAGE = frozenset({DERIVED_FROM, SUPERSEDES})
+_LOOKED_AT = 256  # relations of one record, in one direction, of which the ends are looked up
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,27 @@ class EdgeStore:
         once = (*records, *places, *places)
         rows = self._database.query(f"{sql} ORDER BY 1, 2, 3", once + once)
         return [Edge(*row) for row in rows]
+
+    def strongest(self, records: Sequence[int], places: Sequence[int], each: int) -> list[Edge]:
+        """The strongest relations of each of these records with others that can be seen, the strongest first.
+
+        Args:
+            places: the places in view. each: how many of one record; of a record with very many relations only the
+                strongest that can be seen are looked at.
+        """
+        found: dict[tuple[int, str, int], Edge] = {}
+        seen = _marks(places)
+        for record in records:
+            for near, far in (("source", "target"), ("target", "source")):
+                sql = (
+                    "SELECT e.source, e.relation, e.target, e.weight FROM ("
+                    f" SELECT * FROM edges WHERE {near} = ? AND place IN ({seen}) ORDER BY weight DESC LIMIT ?"
+                    f") AS e JOIN records AS other ON other.id = e.{far} AND other.place IN ({seen})"
+                    " AND other.state = 'active' ORDER BY e.weight DESC, e.id LIMIT ?"
+                )
+                rows = self._database.query(sql, (record, *places, _LOOKED_AT, *places, each))
+                found.update({row[:3]: Edge(*row) for row in rows})
+        return sorted(found.values(), key=lambda edge: -edge.weight)
 
     def lineage(self, record: int) -> list[Edge]:
         """What a record was made from, and what was made from it, whoever may see it: for operators."""

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.store.database import Database
 from sb.store.records.places import Execute
 
+ORIENT = "orient"  # what a session is shown when it starts: nobody asked for it, so it does not count as use
+
 _FOLDED = "reads_folded"  # the last broadcast whose reads are in record_stats
+_UNFOLDED = 64  # broadcasts that are counted one by one; with more, they are folded by whoever reads next
+_LAST_FOLDED = "coalesce((SELECT value FROM index_state WHERE name = ?), 0)"
+
+
+class Known(NamedTuple):
+    """A record that a session wrote or was shown.
+
+    Args:
+        record, uid, kind, place: which it is. version: the one that the session knows of. actual: the one that it is at.
+        active: whether it still counts.
+    """
+
+    record: int
+    uid: str
+    kind: str
+    place: int
+    version: int
+    actual: int
+    active: bool
+
+    @property
+    def unchanged(self) -> bool:
+        return self.active and self.version == self.actual
 
 
 class ReadLog:
@@ -41,6 +66,8 @@ class ReadLog:
         number = int(cursor.lastrowid)
         for record, score in dict(hits).items():
             execute("INSERT INTO access_log VALUES (?, ?, ?)", (number, record, score))
+        if number % _UNFOLDED == 0:
+            self.fold(execute)
         return number
 
     def fold(self, execute: Execute) -> int:
@@ -52,10 +79,10 @@ class ReadLog:
             "INSERT INTO record_stats (record, place, accessed, last_accessed)"
             " SELECT a.record, r.place, count(*), max(b.at) FROM access_log AS a"
             " JOIN broadcasts AS b ON b.id = a.broadcast JOIN records AS r ON r.id = a.record"
-            " WHERE a.broadcast > ? AND a.broadcast <= ? GROUP BY a.record"
+            " WHERE a.broadcast > ? AND a.broadcast <= ? AND b.operation <> ? GROUP BY a.record"
             " ON CONFLICT (record) DO UPDATE SET accessed = accessed + excluded.accessed,"
             " last_accessed = max(last_accessed, excluded.last_accessed)",
-            (first, last),
+            (first, last, ORIENT),
         )
         execute(
             "INSERT INTO index_state (name, value) VALUES (?, ?)"
@@ -65,7 +92,7 @@ class ReadLog:
         return int(cursor.rowcount)
 
     def stats(self, records: Sequence[int]) -> dict[int, tuple[int, float]]:
-        """How often each of these was read, and when last, counting what is not folded yet.
+        """How often each of these was asked for, and when last, with what is not folded yet.
 
         The time is in seconds since the epoch; minus infinity where reads were counted elsewhere, nobody knows when.
         """
@@ -73,12 +100,35 @@ class ReadLog:
         rows = self._database.query(
             f"SELECT record, sum(n), max(at) FROM ("
             f" SELECT record, accessed AS n, last_accessed AS at FROM record_stats WHERE record IN ({marks})"
-            f" UNION ALL SELECT a.record, 1, b.at FROM broadcasts AS b JOIN access_log AS a ON a.broadcast = b.id"
-            f" WHERE b.id > coalesce((SELECT value FROM index_state WHERE name = ?), 0) AND a.record IN ({marks})"
+            f" UNION ALL SELECT a.record, 1, b.at FROM access_log AS a CROSS JOIN broadcasts AS b"
+            f" WHERE a.broadcast > {_LAST_FOLDED} AND a.record IN ({marks})"
+            f" AND b.id = a.broadcast AND b.operation <> ?"
             f") GROUP BY record",
-            (*records, _FOLDED, *records),
+            (*records, _FOLDED, *records, ORIENT),
         )
         return {int(record): (int(n), float(at)) for record, n, at in rows}
+
+    def known(self, session: int, agent: str, limit: int = -1) -> list[Known]:
+        """What a session wrote or was shown, the latest first.
+
+        Args:
+            agent: whose session it is; what that one changed later is known to it too.
+            limit: the most that are returned; -1 for all.
+        """
+        rows = self._database.query(
+            "SELECT k.record, r.uid, r.kind, r.place, coalesce((SELECT h.version FROM record_history AS h"
+            " WHERE h.record = k.record AND h.at > k.at AND h.actor <> ? ORDER BY h.id LIMIT 1), r.version),"
+            " r.version, r.state = 'active' FROM (SELECT record, max(at) AS at FROM ("
+            " SELECT id AS record, created_at AS at FROM records WHERE session = ?"
+            " UNION ALL SELECT a.record, b.at FROM broadcasts AS b JOIN access_log AS a ON a.broadcast = b.id"
+            " WHERE b.session = ?) GROUP BY record) AS k JOIN records AS r ON r.id = k.record"
+            " ORDER BY k.at DESC, k.record DESC LIMIT ?",
+            (agent, session, session, limit),
+        )
+        return [
+            Known(record, uid, kind, place, version, actual, bool(active))
+            for record, uid, kind, place, version, actual, active in rows
+        ]
 
     def of(self, record: int, limit: int = 20) -> list[dict[str, Any]]:
         """The latest reads of one record, newest first."""

@@ -36,19 +36,28 @@ class Sessions:
         self._database = database
 
     def open(self, execute: Execute, name: str, *, agent: str, stack: str, scope: str, at: float) -> Session:
-        """The session of that name, begun now unless there is one; within a write transaction.
+        """The session of that name, begun now unless there is one; one that had ended goes on. Within a write transaction.
 
         Raises:
             ValueError: it is another agent's.
         """
         execute(
             "INSERT INTO memory_sessions (name, agent, stack, scope, started_at) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT (name) DO NOTHING",
+            " ON CONFLICT (name) DO UPDATE SET ended_at = NULL",
             (name, agent, stack, scope, at),
         )
-        session = self.named(name)
+        session = self.find(name, agent=agent, stack=stack)
         assert session is not None
-        if (session.agent, session.stack) != (agent, stack):
+        return session
+
+    def find(self, name: str, *, agent: str, stack: str) -> Session | None:
+        """An agent's session, if it has begun.
+
+        Raises:
+            ValueError: it is another agent's.
+        """
+        session = self.named(name)
+        if session is not None and (session.agent, session.stack) != (agent, stack):
             raise ValueError(f"session {name!r} is {session.agent}'s, in stack {session.stack!r}")
         return session
 

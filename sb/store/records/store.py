@@ -256,6 +256,32 @@ class RecordStore:
         for found in self.database.query(sql, (*parameters, limit)):
             yield dict(zip(COLUMNS, found, strict=True))
 
+    def prominent(self, places: Sequence[int], kinds: Sequence[str], each: int) -> Iterator[Row]:
+        """The active records that stand out in these places: the newest and the protected ones of each kind, and
+        those that were read most.
+
+        Args:
+            each: how many of them of each place and kind; the cost depends on it, not on how many records there are.
+        """
+        parts: list[str] = []
+        values: list[Any] = []
+        for place in places:
+            parts.append("SELECT record AS id FROM record_stats WHERE place = ? ORDER BY accessed DESC LIMIT ?")
+            values += (place, each * len(kinds))
+            for kind in kinds:
+                for also in ("", " AND protected = 1"):
+                    parts.append(
+                        f"SELECT id FROM records WHERE place = ? AND kind = ? AND state = 'active'{also}"
+                        " ORDER BY id DESC LIMIT ?"
+                    )
+                    values += (place, kind, each)
+        if not parts:
+            return iter(())
+        found = " UNION ".join(f"SELECT id FROM ({part})" for part in parts)
+        marks = ", ".join("?" * len(kinds))
+        where = f"r.id IN ({found}) AND r.state = 'active' AND r.kind IN ({marks})"
+        return self.select(where, (*values, *kinds))
+
     def history(self, number: int) -> list[Row]:
         """What was done with a record, oldest first; `former` holds what each change replaced."""
         names = ("at", "actor", "operation", "reason", "version", "former")

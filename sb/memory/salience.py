@@ -1,0 +1,131 @@
+"""How much does a memory matter, whatever was asked, and how much of what matters fits into a reader's context?
+
+Source: the memory whitepaper, "salience routing"; docs/memory.md. Every term is a number from 0 to 1, and salience is their
+weighted mean. What is asked for by an agent counts as use; what it is shown when a session starts does not, since what
+is shown once would otherwise be shown for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+from typing import Any, TypeVar
+
+from sb.memory.ranking.rank import Ranked
+from sb.memory.views import tokens_of
+from sb.store.records.descriptors import DESCRIPTORS
+
+Weights = Mapping[str, float]
+
+WEIGHTS: Weights = {
+    "relevance": 3.0,  # to what was asked, as a share of the best hit
+    "recency": 2.0,  # since it was kept or asked for: half after the half-life of its kind
+    "frequency": 2.0,  # of being asked for
+    "confidence": 1.0,
+    "strength": 1.0,
+    "protected": 2.0,
+}
+# Of a search: what the words and the meaning say comes first, and relevance is in it already.
+IN_SEARCH: Weights = {name: weight for name, weight in WEIGHTS.items() if name != "relevance"}
+SHARE_OF_SEARCH = 0.05  # of the best hit's score, that a salience of 1 adds; 0 switches the stage off
+
+_DAY = 86_400.0
+_OFTEN = 5.0  # log2 of how often (32 times) something is asked for until more no longer counts
+_UNSURE = 0.5  # of what has no confidence
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Salience:
+    """How much one memory matters.
+
+    Args:
+        value: from 0 to 1. terms: name to value and weight; `value` is their weighted mean.
+    """
+
+    value: float
+    terms: Mapping[str, tuple[float, float]]
+
+
+def salience(
+    row: Mapping[str, Any],
+    reads: tuple[int, float] | None,
+    now: float,
+    *,
+    relevance: float = 0.0,
+    weights: Weights = WEIGHTS,
+) -> Salience:
+    """How much a record matters.
+
+    Args:
+        row: its columns `kind`, `created_at`, `confidence`, `strength` and `protected`.
+        reads: how often it was asked for, and when last, in seconds since the epoch. now: likewise.
+        relevance: to what was asked, from 0 to 1.
+    """
+    times, last = reads or (0, 0.0)
+    days = max(0.0, now - max(row["created_at"], last)) / _DAY
+    values = {
+        "relevance": relevance,
+        "recency": 0.5 ** (days / DESCRIPTORS[row["kind"]].half_life_days),
+        "frequency": min(1.0, log2(1 + times) / _OFTEN),
+        "confidence": _UNSURE if row["confidence"] is None else row["confidence"],
+        "strength": row["strength"],
+        "protected": float(row["protected"]),
+    }
+    total = sum(weights.values()) or 1.0
+    terms = {name: (values[name], weight) for name, weight in weights.items()}
+    return Salience(sum(value * weight for value, weight in terms.values()) / total, terms)
+
+
+def in_reach(found: Sequence[Ranked], k: int) -> Sequence[Ranked]:
+    """Those of all hits, the best first, that could be among the k best by what salience adds."""
+    if not found:
+        return found
+    least = found[min(k, len(found)) - 1].score - SHARE_OF_SEARCH * max(0.0, found[0].score)
+    return [one for one in found if one.score >= least]
+
+
+def salient(
+    found: Sequence[Ranked],
+    rows: Mapping[int, Mapping[str, Any]],
+    reads: Mapping[int, tuple[int, float]],
+    now: float,
+    *,
+    explain: bool = False,
+) -> list[Ranked]:
+    """Hits of a search in their order once it counts, a little, how much they matter; ties by id.
+
+    Args:
+        rows, reads: what `salience` takes, by id.
+        explain: also say what each term gave, as `salience.recency` and so on.
+    """
+    if not found or found[0].score <= 0:
+        return list(found)
+    unit = SHARE_OF_SEARCH * found[0].score
+    share = unit / (sum(IN_SEARCH.values()) or 1.0)
+    moved = []
+    for one in found:
+        its = salience(rows[one.id], reads.get(one.id), now, weights=IN_SEARCH)
+        shown = one.features
+        if explain:
+            given = {f"salience.{name}": (value, weight * share) for name, (value, weight) in its.terms.items()}
+            shown = {**(shown or {}), **given}
+        moved.append(Ranked(one.id, one.score + unit * its.value, shown))
+    return sorted(moved, key=lambda one: (-one.score, one.id))
+
+
+def within(budget_tokens: int, items: Iterable[tuple[T, str]]) -> list[T]:
+    """The items whose texts fit into a budget together, in their order; one that does not fit is passed over.
+
+    Args:
+        items: each with the line that shows it.
+    """
+    kept: list[T] = []
+    characters = 0
+    for item, line in items:
+        if tokens_of(characters + len(line) + 1) <= budget_tokens:
+            characters += len(line) + 1
+            kept.append(item)
+    return kept

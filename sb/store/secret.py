@@ -1,0 +1,43 @@
+"""Which secret do the keys of one home come from? One file, made once, that no database and no log holds."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+from pathlib import Path
+
+from sb.errors import ConfigError
+from sb.sources import SYSTEM_IDS
+
+
+def home_secret(path: Path) -> bytes:
+    """The secret in a file; made by the first process, whoever that is of several at once.
+
+    Raises:
+        ConfigError: the file can neither be read nor made.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.{SYSTEM_IDS.token(4)}")
+    try:
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        os.write(fd, os.urandom(32))
+        os.close(fd)
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, path)
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot make {path}: {error.strerror}") from None
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def derived_key(secret: bytes, label: str) -> bytes:
+    """A key for one purpose; from it neither the secret nor the key of another purpose can be told."""
+    return hmac.digest(secret, label.encode(), hashlib.sha256)
