@@ -12,14 +12,17 @@ from typing import Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import NotFoundError
+from sb.memory.neighbourhood import Neighbour, neighbourhood
 from sb.memory.searching import Filters, Searcher
 from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
 from sb.memory.writing import Writer
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
+from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import GLOBAL, Place
 from sb.store.records.store import ACTIVE, FORGOTTEN, Row
+from sb.text import shorten
 from sb.types import Decision, EntityRecord, Event, Fact
 
 DEFAULT_STACK = "default"
@@ -39,6 +42,8 @@ class Brain:
     Raises:
         ConfigError, StoreError: the configuration or the database cannot be used. ValueError: a name is empty.
     """
+
+    _writes: type[Writer] = Writer
 
     def __init__(
         self,
@@ -62,7 +67,7 @@ class Brain:
         self.agent_id = agent_id
         self.stack = stack
         self.space = Space(self.database, self.config.memory, clock=clock, ids=ids)
-        self.writer = Writer(self.space, agent_id, stack, scope=scope, session=session)
+        self.writer = self._writes(self.space, agent_id, stack, scope=scope, session=session)
         self.searcher = Searcher(self.space)
 
     @property
@@ -201,7 +206,7 @@ class Brain:
         """
         if k < 1:
             raise ValueError("k must be at least 1")
-        places = self.writer.places(self.writer.chosen(project, scope))
+        places = self.writer.places(self.writer.named(project, scope))
         found = self.searcher.find(query, places, filters=Filters(**filters), fusion=fusion, explain=explain)
         hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
         self.writer.broadcast("search", query, [(one.id, one.score) for one, _ in hits], [hit for _, hit in hits])
@@ -214,6 +219,17 @@ class Brain:
             NotFoundError: there is none that this agent sees.
         """
         return self.space.memory(self._visible_row(record, states=None))
+
+    def graph(self, record: str, depth: int = 1) -> Neighbour:
+        """What a memory is related to, as far as this agent sees it, as a tree.
+
+        Args:
+            depth: in how many steps, from 1 to `sb.memory.neighbourhood.DEEPEST`.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        return neighbourhood(self.space, self._visible_row(record), self.writer.places(), depth=depth)
 
     def forget(self, record: str, reason: str = "") -> None:
         """Take a memory out of every search until it is recovered.
@@ -251,12 +267,19 @@ class Brain:
         """The row of a record that this agent sees: by its id, else the entity of that name."""
         places = self.writer.places()
         row = self.space.records.find(record)
-        if row is None:
-            named = (self.space.records.keyed(place, "entity", record.casefold()) for place in places)
-            row = next((one for one in named if one is not None), None)
-        if row is None or row["place"] not in places or (states is not None and row["state"] not in states):
-            raise NotFoundError(f"no memory {record!r} in {self.scope}", "sb memory search finds ids")
-        return row
+        rows = self._entities(record, places) if row is None else [row]
+        for one in rows:
+            if one["place"] in places and (states is None or one["state"] in states):
+                return one
+        raise NotFoundError(
+            f"no memory {shorten(record, 80)!r} to be seen here", "sb memory search finds ids"
+        )
+
+    def _entities(self, name: str, places: Sequence[int]) -> list[Row]:
+        """The entities of a name, the one of the nearest scope first."""
+        key = DESCRIPTORS["entity"].normal(name)
+        found = (self.space.records.keyed(place, "entity", key) for place in places)
+        return [row for row in found if row is not None]
 
     def close(self) -> None:
         """Close the database, if this Brain opened it."""

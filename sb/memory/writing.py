@@ -50,14 +50,19 @@ class Writer:
         return self.session or self.space.sessions.find(self.name, agent=self.agent, stack=self.stack)
 
     def chosen(self, project: str | None, scope: str | None) -> str:
-        """The scope that a call names, by default the session's.
+        """The scope that a call names, by default the session's; raises as `named` does."""
+        return self.named(project, scope) or self.scope
+
+    def named(self, project: str | None, scope: str | None) -> str | None:
+        """The scope that a call names, or None.
 
         Raises:
             ValueError: it names both a project and a scope, or something that is no scope.
         """
         if project is not None and scope is not None:
             raise ValueError("give project or scope, not both")
-        return checked_scope(f"project:{project}" if project is not None else scope or self.scope)
+        scope = f"project:{project}" if project is not None else scope
+        return None if scope is None else checked_scope(scope)
 
     def places(self, scope: str | None = None) -> tuple[int, ...]:
         """The places that this agent sees from a scope, by default the session's."""

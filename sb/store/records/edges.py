@@ -91,6 +91,9 @@ class EdgeStore:
         )
         return [Edge(*row) for row in rows]
 
+    def count(self) -> int:
+        return int(self._database.query("SELECT count(*) FROM edges")[0][0])
+
     def orphans(self) -> int:
         """How many relations lead to a record that is not there or was erased; sound databases have none."""
         sql = (

@@ -78,9 +78,9 @@ class Places:
         return known
 
     def visible(self, stack: str, scopes: Iterable[str], agent: str) -> tuple[int, ...]:
-        """The places that an agent sees in these scopes: what is everybody's, and what is its own."""
-        wanted = (Place(stack, scope, owner) for scope in scopes for owner in dict.fromkeys(("", agent)))
-        return tuple(sorted(number for place in wanted if (number := self.find(place)) is not None))
+        """The places that an agent sees in these scopes, in their order: in each its own, then what is everybody's."""
+        wanted = (Place(stack, scope, owner) for scope in scopes for owner in dict.fromkeys((agent, "")))
+        return tuple(number for place in wanted if (number := self.find(place)) is not None)
 
     def numbered(self, number: int) -> Place:
         """The place of that number."""

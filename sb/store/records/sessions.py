@@ -71,3 +71,6 @@ class Sessions:
     def numbered(self, number: int) -> Session | None:
         rows = self._database.query(f"SELECT {_COLUMNS} FROM memory_sessions WHERE id = ?", (number,))
         return Session(*rows[0]) if rows else None
+
+    def count(self) -> int:
+        return int(self._database.query("SELECT count(*) FROM memory_sessions")[0][0])

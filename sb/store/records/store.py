@@ -282,6 +282,15 @@ class RecordStore:
         where = f"r.id IN ({found}) AND r.state = 'active' AND r.kind IN ({marks})"
         return self.select(where, (*values, *kinds))
 
+    def counts(self) -> list[tuple[int, str, str, int]]:
+        """How many records of each place, kind and state there are; reads them all."""
+        return [
+            (int(place), kind, state, int(n))
+            for place, kind, state, n in self.database.query(
+                "SELECT place, kind, state, count(*) FROM records GROUP BY place, kind, state"
+            )
+        ]
+
     def history(self, number: int) -> list[Row]:
         """What was done with a record, oldest first; `former` holds what each change replaced."""
         names = ("at", "actor", "operation", "reason", "version", "former")

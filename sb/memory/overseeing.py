@@ -1,0 +1,59 @@
+"""What do operators see of memory, and mend in it? Everything that any agent keeps, unless they name a scope.
+
+What an operator looks at reaches no agent's context, so it does not count as read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sb.errors import UsageError
+from sb.memory.brain import Brain
+from sb.memory.views import Memory
+from sb.memory.writing import Writer
+from sb.store.records.store import Row
+from sb.text import shorten
+
+OPERATOR = "operator"
+
+
+class Everywhere(Writer):
+    """Reads everything; a scope that is named is read with what it includes, whoever it is private to."""
+
+    def places(self, scope: str | None = None) -> tuple[int, ...]:
+        known = self.space.places.all()
+        if scope is None:
+            return tuple(known)
+        chain = self.space.chain(scope)
+        return tuple(number for number, place in known.items() if place.scope in chain)
+
+    def broadcast(
+        self, operation: str, query: str, found: Sequence[tuple[int, float]], shown: Sequence[Memory]
+    ) -> None:
+        """Nothing is noted."""
+
+
+class Overseer(Brain):
+    """A Brain that sees all places: those of every agent, stack and scope. It writes as `operator`.
+
+    Args:
+        more: the other arguments of `Brain`.
+    """
+
+    _writes = Everywhere
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(OPERATOR, **more)
+
+    def _entities(self, name: str, places: Sequence[int]) -> list[Row]:
+        """The only entity of a name.
+
+        Raises:
+            UsageError: several scopes or agents have one.
+        """
+        found = super()._entities(name, places)
+        if len(found) > 1:
+            known = ", ".join(f"{row['uid']} in {self.space.memory(row).scope}" for row in found[:5])
+            raise UsageError(f"{len(found)} entities are named {shorten(name, 80)!r}", f"use an id: {known}")
+        return found
