@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.recovery.service import Recovery
     from sb.kernel.recovery.watching import Looked
     from sb.kernel.recovery_loop import RecoveryLoop, RuntimeDecisionRecord
+    from sb.memory import Brain
     from sb.tools.discovery import LoadFailure
 
 
@@ -75,6 +76,26 @@ class Runtime:
         from sb.kernel.memory import MemoryStore
 
         return MemoryStore(self.database, agent_name)
+
+    def brain(self, agent_id: str, **more: Any) -> Brain:
+        """What an agent remembers from session to session.
+
+        Args:
+            more: other arguments of `sb.memory.Brain`, such as `scope` and `session`.
+
+        Raises:
+            ValueError: a name is empty, or the scope is none.
+        """
+        from sb.memory import Brain
+
+        return Brain(
+            agent_id,
+            database=self.database,
+            config=self.config,
+            clock=self.log.clock,
+            ids=self.log.ids,
+            **more,
+        )
 
     @cached_property
     def recovery(self) -> Recovery:
