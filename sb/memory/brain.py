@@ -209,7 +209,9 @@ class Brain:
         places = self.writer.places(self.writer.named(project, scope))
         found = self.searcher.find(query, places, filters=Filters(**filters), fusion=fusion, explain=explain)
         hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
-        self.writer.broadcast("search", query, [(one.id, one.score) for one, _ in hits], [hit for _, hit in hits])
+        self.writer.broadcast(
+            "search", query, [(one.id, one.score) for one, _ in hits], [hit for _, hit in hits]
+        )
         return [hit for _, hit in hits]
 
     def get(self, record: str) -> Memory:

@@ -110,7 +110,9 @@ def salient(
         its = salience(rows[one.id], reads.get(one.id), now, weights=IN_SEARCH)
         shown = one.features
         if explain:
-            given = {f"salience.{name}": (value, weight * share) for name, (value, weight) in its.terms.items()}
+            given = {
+                f"salience.{name}": (value, weight * share) for name, (value, weight) in its.terms.items()
+            }
             shown = {**(shown or {}), **given}
         moved.append(Ranked(one.id, one.score + unit * its.value, shown))
     return sorted(moved, key=lambda one: (-one.score, one.id))

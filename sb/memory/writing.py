@@ -73,7 +73,11 @@ class Writer:
         return self.keep_all([record], place)[0]
 
     def keep_all(
-        self, records: Sequence[Any], place: Place, *, also: Callable[[Execute, Session], object] | None = None
+        self,
+        records: Sequence[Any],
+        place: Place,
+        *,
+        also: Callable[[Execute, Session], object] | None = None,
     ) -> list[str]:
         """Write records of any kind in one transaction; returns their ids.
 

@@ -266,7 +266,9 @@ class RecordStore:
         parts: list[str] = []
         values: list[Any] = []
         for place in places:
-            parts.append("SELECT record AS id FROM record_stats WHERE place = ? ORDER BY accessed DESC LIMIT ?")
+            parts.append(
+                "SELECT record AS id FROM record_stats WHERE place = ? ORDER BY accessed DESC LIMIT ?"
+            )
             values += (place, each * len(kinds))
             for kind in kinds:
                 for also in ("", " AND protected = 1"):
