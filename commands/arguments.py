@@ -15,7 +15,7 @@ def read_arguments(text: str) -> dict[str, Any]:
     """The arguments of a call: a JSON object, @FILE for a file that holds one, - for stdin."""
     source = "--args"
     if text == "-":
-        source, text = "stdin", _stdin()
+        source, text = "stdin", read_stdin()
     elif text.startswith("@"):
         source = text[1:]
         try:
@@ -33,7 +33,8 @@ def read_arguments(text: str) -> dict[str, Any]:
     return value
 
 
-def _stdin() -> str:
+def read_stdin() -> str:
+    """All of stdin; raises UsageError if it cannot be read."""
     if sys.stdin is None:
         raise UsageError("stdin is closed", "pass the arguments themselves, or @FILE")
     try:

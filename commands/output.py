@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +52,30 @@ def line(text: str = "", *, one_line: bool = False) -> None:
         one_line: also keep what others wrote from beginning lines of its own.
     """
     sys.stdout.write(plain(text, one_line=one_line) + "\n")
+
+
+def passage(
+    text: str, indent: str, marked: Callable[[str], Iterable[tuple[int, int]]] = lambda line: ()
+) -> None:
+    """A text of several lines, indented; on a terminal folded to its width, with what is marked in bold.
+
+    Args:
+        marked: gives where in a line of the text the parts to be set off begin and end.
+    """
+    to_terminal = sys.stdout.isatty()
+    bold = to_terminal and not os.environ.get("NO_COLOR")
+    width = shutil.get_terminal_size().columns if to_terminal else 0
+    for line in plain(text).replace("\t", " ").split("\n"):
+        for part in textwrap.wrap(line, max(width - len(indent), 20)) or [""] if width else [line]:
+            sys.stdout.write(indent + (_bold(part, marked(part)) if bold else part) + "\n")
+
+
+def _bold(line: str, parts: Iterable[tuple[int, int]]) -> str:
+    shown, at = "", 0
+    for start, end in parts:
+        shown += f"{line[at:start]}\x1b[1m{line[start:end]}\x1b[0m"
+        at = end
+    return shown + line[at:]
 
 
 def text(document: str) -> None:

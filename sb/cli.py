@@ -36,6 +36,7 @@ COMMANDS = {
     "install": "Let a coding agent's host call sb before and after each tool call.",
     "kernel": "Look at the kernel's tools and run one.",
     "kill": "Stop every agent, or one agent, tool, class or run, and lift that.",
+    "memory": "Keep what agents learn, and find it again.",
     "migrate": "Bring the database to this version's schema.",
     "operator": "Say who may decide, and keep their keys.",
     "recovery": "See what lost its reason or is in doubt, and settle it.",

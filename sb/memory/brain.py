@@ -19,8 +19,9 @@ from sb.memory.views import Hit, Memory
 from sb.memory.writing import Writer
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
+from sb.store.embedding.choosing import NoEmbedder
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.store.records.places import GLOBAL, Place
+from sb.store.records.places import Place
 from sb.store.records.store import ACTIVE, FORGOTTEN, Row
 from sb.text import shorten
 from sb.types import Decision, EntityRecord, Event, Fact
@@ -36,7 +37,8 @@ class Brain:
         database: an open database, which stays open; otherwise the configured one is opened, and made if need be.
         path: another file than the configured one.
         stack: the memory container; the configured agents share `default`.
-        scope: where the session starts, before `orient` names a project.
+        scope: where the session starts, before `orient` names a project; by default where the session of that name
+            is, or `global`.
         session: a name for the session, such as a coding agent's own id; by default one is made up.
 
     Raises:
@@ -53,7 +55,7 @@ class Brain:
         path: str | Path | None = None,
         config: Config | None = None,
         stack: str = DEFAULT_STACK,
-        scope: str = GLOBAL,
+        scope: str | None = None,
         session: str | None = None,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
@@ -74,6 +76,12 @@ class Brain:
     def scope(self) -> str:
         """The session's scope: what is written without one goes there, and it is read with what it includes."""
         return self.writer.scope
+
+    @property
+    def words_alone(self) -> str:
+        """Why memories are found by their words alone, in one line, or "" if meaning counts too."""
+        embedder = self.space.embedder
+        return str(embedder) if isinstance(embedder, NoEmbedder) else ""
 
     def remember(
         self,

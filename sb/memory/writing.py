@@ -11,7 +11,7 @@ from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
-from sb.store.records.places import Execute, Place, checked_scope
+from sb.store.records.places import GLOBAL, Execute, Place, checked_scope
 from sb.store.records.rows import to_row
 from sb.store.records.sessions import Session
 from sb.store.records.store import ACTIVE, CONTENT, Row
@@ -21,16 +21,20 @@ class Writer:
     """One agent's session, and what it writes in it.
 
     Args:
+        scope: where it begins; None for where the session of that name is, or `global`.
         session: its name; one is made up where it is None.
     """
 
-    def __init__(self, space: Space, agent: str, stack: str, *, scope: str, session: str | None) -> None:
+    def __init__(
+        self, space: Space, agent: str, stack: str, *, scope: str | None, session: str | None
+    ) -> None:
         self.space = space
         self.agent = agent
         self.stack = stack
-        self.scope = checked_scope(scope)
         self.name = session or self._new_name()
         self.session: Session | None = None  # once something was written in it by this process
+        known = space.sessions.named(self.name) if session else None
+        self.scope = checked_scope(scope or (known.scope if known else GLOBAL))
 
     def _new_name(self) -> str:
         return "ses_" + self.space.ids.token(8)

@@ -1,0 +1,189 @@
+"""How do the commands of `sb memory` open a memory, read what people type, and show what is in it?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.arguments import read_stdin
+from sb.commands.session import configuration
+
+from sb.duration import human_age
+from sb.errors import SBError, UsageError
+from sb.sources import iso
+
+if TYPE_CHECKING:
+    from sb.memory import Brain
+    from sb.memory.views import Memory
+
+
+def scopes(incomplete: str) -> list[str]:
+    """The scopes that there are, for the shell to complete."""
+    try:
+        from sb.config import current_config
+        from sb.store.database import open_database
+        from sb.store.records.places import Places
+
+        database = open_database(current_config().database, create=False)
+        known = {place.scope for place in Places(database).all().values()}
+    except SBError:
+        return []
+    return sorted(scope for scope in known if scope.startswith(incomplete))
+
+
+def categories(incomplete: str) -> list[str]:
+    """The categories of facts, for the shell to complete."""
+    from sb.types.vocabulary import CATEGORIES
+
+    return sorted(one for one in CATEGORIES if one.startswith(incomplete))
+
+
+def event_types(incomplete: str) -> list[str]:
+    """The types of events, for the shell to complete."""
+    from sb.types.vocabulary import EVENT_TYPES
+
+    return sorted(one for one in EVENT_TYPES if one.startswith(incomplete))
+
+
+def entity_types(incomplete: str) -> list[str]:
+    """The types of entities, for the shell to complete."""
+    from sb.types.vocabulary import ENTITY_TYPES
+
+    return sorted(one for one in ENTITY_TYPES if one.startswith(incomplete))
+
+
+def kinds(incomplete: str) -> list[str]:
+    """The kinds of records, for the shell to complete."""
+    from sb.store.records.descriptors import DESCRIPTORS
+
+    return sorted(one for one in DESCRIPTORS if one.startswith(incomplete))
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Agent = Annotated[
+    str,
+    typer.Option(
+        help="Act as this agent, with what it may see; by default as operator, who sees everything.",
+        metavar="NAME",
+    ),
+]
+Project = Annotated[str, typer.Option(help="A project's scope: the same as --scope project:NAME.")]
+Scope = Annotated[
+    str,
+    typer.Option(help="global, or TYPE:NAME such as project:api-v2.", autocompletion=scopes),
+]
+Session = Annotated[str, typer.Option(help="Go on in this session; by default a new one.")]
+Private = Annotated[bool, typer.Option("--private", help="Only this agent may read it.")]
+Reason = Annotated[str, typer.Option(help="Why; it is kept with the change, and required.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="Of a memory (mem_…), or the name of an entity.")]
+WIDEST = 600  # characters of a memory in a list; `sb memory show` has all of them
+_INDENT = "    "
+
+
+@contextmanager
+def memory(
+    ctx: typer.Context,
+    agent: str,
+    *,
+    project: str = "",
+    scope: str = "",
+    session: str = "",
+    create: bool = False,
+) -> Iterator[Brain]:
+    """An agent's memory or, for no agent, an operator's view of all.
+
+    Args:
+        project, scope, session: where the session begins, and its name; "" if none was named.
+        create: whether a missing database is made.
+
+    Raises:
+        UsageError: a value cannot be used; also of what is done with the memory.
+    """
+    from sb.memory.brain import Brain
+    from sb.memory.overseeing import Overseer
+    from sb.store.database import open_database
+
+    if project and scope:
+        raise UsageError("name a project or a scope, not both")
+    config = configuration(ctx)
+    database = open_database(config.database, create=create)
+    more: dict[str, Any] = {"database": database, "config": config, "session": session or None}
+    if project or scope:
+        more["scope"] = scope or f"project:{project}"
+    try:
+        yield Brain(agent, **more) if agent else Overseer(**more)
+    except SBError:
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    finally:
+        database.close()
+
+
+def typed(text: str, what: str) -> str:
+    """What was typed, or with - what stdin holds.
+
+    Raises:
+        UsageError: it is empty, or no text.
+    """
+    text = read_stdin().rstrip("\n") if text == "-" else text
+    if not text.strip():
+        raise UsageError(f"the {what} is empty", "pass a text, or - to read it from stdin")
+    return text
+
+
+def as_json(found: Memory) -> dict[str, Any]:
+    """A memory as commands print it: times in UTC, each stage of a score by name."""
+    shown = found.as_json()
+    for name in ("happened_at", "created_at"):
+        shown[name] = iso(shown[name])
+    if shown.get("explanation"):
+        shown["explanation"] = {
+            stage: {"value": value, "weight": weight}
+            for stage, (value, weight) in shown["explanation"].items()
+        }
+    return shown
+
+
+def heading(found: Memory, now: float) -> str:
+    """The line above a memory's content."""
+    what = f"{found.kind} {found.category}" if found.category else found.kind
+    where = f"{found.scope} (private)" if found.private else found.scope
+    return f"{found.id}  {what}  {where}  {human_age(now - found.happened_at)}  by {found.agent_id}"
+
+
+def show(found: Memory, now: float, query: str = "") -> None:
+    """A memory in a list: its heading, and below it what it says, with the words that were asked for set off."""
+    from sb.memory.highlights import excerpt, spans
+
+    output.line(heading(found, now), one_line=True)
+    output.passage(excerpt(query, found.content, WIDEST), _INDENT, lambda line: spans(query, line))
+
+
+def confirmed(question: str, *, yes: bool) -> None:
+    """Ask on the terminal.
+
+    Raises:
+        UsageError: there is no terminal. typer.Exit: the answer was no.
+    """
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("this asks first, and there is no terminal", "pass --yes")
+    if not typer.confirm(question):
+        raise typer.Exit(1)
+
+
+def required(reason: str) -> str:
+    """The reason.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not reason.strip():
+        raise UsageError("this needs a reason", "--reason TEXT")
+    return reason

@@ -1,0 +1,135 @@
+"""`sb memory show|graph|forget|recover|protect|stats`: look after what is remembered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import Agent, AsJson, Id, Reason, as_json, memory, required
+
+from sb.text import human_bytes, plain, shorten
+
+if TYPE_CHECKING:
+    from sb.memory.neighbourhood import Neighbour
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+WIDEST = 100  # characters of a memory in a tree
+
+
+@app.command()
+def graph(
+    ctx: typer.Context,
+    record: Id,
+    depth: Annotated[int, typer.Option(min=1, max=5, help="In so many steps.")] = 1,
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Show what a memory is related to, as a tree."""
+    with memory(ctx, agent) as brain:
+        found = brain.graph(record, depth)
+        if json_:
+            output.emit_json(_tree(found))
+            return
+        for line in _branches(found):
+            output.line(line, one_line=True)
+        if not found.neighbours:
+            note("it is related to nothing: sb memory relate ONE RELATION OTHER")
+
+
+def _tree(one: Neighbour) -> dict[str, object]:
+    shown = one.as_json() | {"memory": as_json(one.memory)}
+    return shown | {"neighbours": [_tree(other) for other in one.neighbours]}
+
+
+def _branches(one: Neighbour, before: str = "", last: bool = True) -> list[str]:
+    """A record, and those below it with the lines of a tree before them."""
+    said = shorten(plain(one.memory.content, one_line=True), WIDEST)
+    name = f"{one.memory.kind} {said}  {one.memory.id}"
+    if not one.relation:
+        lines, inner = [name], ""
+    else:
+        arrow = f"{one.relation} →" if one.outwards else f"← {one.relation}"
+        lines = [f"{before}{'└─' if last else '├─'} {plain(arrow, one_line=True)} {name}"]
+        inner = before + ("   " if last else "│  ")
+    for number, other in enumerate(one.neighbours, 1):
+        lines += _branches(other, inner, number == len(one.neighbours) and not one.left_out)
+    return [*lines, *([f"{inner}└─ … and {one.left_out} more"] if one.left_out else [])]
+
+
+@app.command()
+def forget(
+    ctx: typer.Context, record: Id, reason: Reason = "", agent: Agent = "", json_: AsJson = False
+) -> None:
+    """Take a memory out of every search, until it is recovered."""
+    required(reason)
+    with memory(ctx, agent) as brain:
+        found = brain.get(record)
+        brain.forget(record, reason)
+        _done(found.id, "forgotten", json_)
+        note(f"sb memory recover {found.id} --reason TEXT brings it back; erase removes it for good")
+
+
+@app.command()
+def recover(
+    ctx: typer.Context, record: Id, reason: Reason = "", agent: Agent = "", json_: AsJson = False
+) -> None:
+    """Bring back a memory that was forgotten."""
+    required(reason)
+    with memory(ctx, agent) as brain:
+        found = brain.get(record)
+        brain.recover(record, reason)
+        _done(found.id, "recovered", json_)
+
+
+@app.command()
+def protect(
+    ctx: typer.Context,
+    record: Id,
+    lift: Annotated[bool, typer.Option("--lift", help="Let it be forgotten again.")] = False,
+    reason: Reason = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Keep a memory from being forgotten."""
+    required(reason)
+    with memory(ctx, agent) as brain:
+        found = brain.get(record)
+        brain.protect(record, not lift, reason)
+        _done(found.id, "not protected" if lift else "protected", json_)
+
+
+def _done(record: str, state: str, json_: bool) -> None:
+    if json_:
+        output.emit_json({"id": record, "state": state})
+    else:
+        output.line(f"{record} {state}")
+
+
+@app.command()
+def stats(ctx: typer.Context, json_: AsJson = False) -> None:
+    """Say how much is remembered, where, and how it is found."""
+    from sb.memory.counting import counted
+
+    with memory(ctx, "") as brain:
+        found = counted(brain.space)
+    if json_:
+        output.emit_json(found.as_json())
+        return
+    for title, counts in (("kind", found.kinds), ("scope", found.scopes), ("state", found.states)):
+        if counts:
+            output.table([title, "records"], [(name, f"{count:,}") for name, count in counts.items()])
+            output.line()
+    meaning = found.words_alone or f"{found.embedder}, {found.to_embed:,} records wait for their vector"
+    for title, text in (
+        (
+            "records",
+            f"{found.records:,} active, in {found.sessions:,} sessions, with {found.relations:,} relations",
+        ),
+        ("meaning", meaning),
+        ("database", human_bytes(found.bytes)),
+    ):
+        output.line(f"{title}: {text}", one_line=True)
+    if not found.records:
+        note('nothing is remembered yet: sb memory remember "…"')
