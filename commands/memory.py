@@ -250,7 +250,9 @@ def search(
 def _sum(explanation: Any) -> str:
     """The stages of a score that count, as a sum."""
     used = ((name, *pair) for name, pair in explanation.items())
-    return " + ".join(f"{name} {value:.2f} {TIMES} {weight:g}" for name, value, weight in used if value * weight)
+    return " + ".join(
+        f"{name} {value:.2f} {TIMES} {weight:g}" for name, value, weight in used if value * weight
+    )
 
 
 def _nothing(asked: list[str], narrowed: bool) -> None:
