@@ -12,10 +12,14 @@ from typing import Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import NotFoundError
+from sb.memory.activation import Activated, think
+from sb.memory.handoffs import HandoffPacket, Handoffs, loops
 from sb.memory.neighbourhood import Neighbour, neighbourhood
+from sb.memory.orienting import DEFAULT_TOKENS, ContextPackage, Orienting
 from sb.memory.searching import Filters, Searcher
 from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
+from sb.memory.wrapping import wrap_up
 from sb.memory.writing import Writer
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
@@ -24,7 +28,7 @@ from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 from sb.store.records.store import ACTIVE, FORGOTTEN, Row
 from sb.text import shorten
-from sb.types import Decision, EntityRecord, Event, Fact
+from sb.types import Decision, EntityRecord, Event, Fact, Handoff
 
 DEFAULT_STACK = "default"
 
@@ -71,6 +75,8 @@ class Brain:
         self.space = Space(self.database, self.config.memory, clock=clock, ids=ids)
         self.writer = self._writes(self.space, agent_id, stack, scope=scope, session=session)
         self.searcher = Searcher(self.space)
+        self.handoffs = Handoffs(self.writer, self.config.home)
+        self._named = session  # by whoever made this Brain, until that session ends
 
     @property
     def scope(self) -> str:
@@ -221,6 +227,106 @@ class Brain:
             "search", query, [(one.id, one.score) for one, _ in hits], [hit for _, hit in hits]
         )
         return [hit for _, hit in hits]
+
+    def think(self, query: str, *, hops: int = 2, decay: float = 0.6, k: int = 20) -> list[Activated]:
+        """What answers a question and what that is related to, the most active first.
+
+        Args:
+            hops: how many relations away from a hit. decay: what is left of activation after each, at most 1.
+            k: the most that are returned.
+
+        Raises:
+            ValueError: a value that cannot be.
+        """
+        found = think(self.space, self.searcher, query, self.writer.places(), hops, decay, k)
+        hits = [(number, one.activation) for number, one in found]
+        self.writer.broadcast("think", query, hits, [one for _, one in found])
+        return [one for _, one in found]
+
+    def orient(
+        self,
+        project: str | None = None,
+        *,
+        scope: str | None = None,
+        query: str | None = None,
+        token_budget: int = DEFAULT_TOKENS,
+        session: str | None = None,
+        repeat: bool = False,
+    ) -> ContextPackage:
+        """Start a session, and get what the agent should know from the start.
+
+        Args:
+            project, scope: the session's scope from now on, by default the one that there is.
+            query: what the session is about; what answers it comes first.
+            token_budget: tokens that the package may take as text, at least 100.
+            session: the name of a session to go on in, such as a coding agent's own id; by default a new one begins.
+            repeat: show also what that session has seen before, since it was lost from its context.
+
+        Raises:
+            ValueError: a value that cannot be, or a session of another agent.
+        """
+        self.writer.begin(self.writer.chosen(project, scope), session or self._named)
+        return Orienting(self.writer, self.searcher, self.handoffs).package(
+            query, token_budget, repeat=repeat
+        )
+
+    def handoff(
+        self,
+        goal: str,
+        current_state: str,
+        open_loops: str | Sequence[str],
+        next_step: str,
+        *,
+        recipient: str = "",
+        project: str | None = None,
+        scope: str | None = None,
+    ) -> HandoffPacket:
+        """Leave a signed packet for another agent, or for whoever comes next; the session goes on.
+
+        Args:
+            recipient: the agent it is for; "" for anyone.
+
+        Raises:
+            ValueError: the goal is empty. ConfigError: the home's secret cannot be used.
+        """
+        said = Handoff(goal, current_state, loops(open_loops), next_step, recipient)
+        return self.handoffs.send(said, self.writer.chosen(project, scope))
+
+    def resume(self, project: str | None = None, *, scope: str | None = None) -> HandoffPacket | None:
+        """Take over the newest packet that is waiting for this agent, or for anyone; None if none is.
+
+        Look at `verified` first: of a packet that cannot be verified the content is left out, and it goes on waiting.
+        """
+        return self.handoffs.resume(self.writer.chosen(project, scope))
+
+    def wrap_up(
+        self,
+        summary: str,
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        goal: str | None = None,
+        open_loops: str | Sequence[str] | None = None,
+        next_step: str | None = None,
+        recipient: str = "",
+    ) -> HandoffPacket:
+        """End the session with a signed packet for the next one.
+
+        Args:
+            summary: where things stand.
+            goal, open_loops, next_step: derived from what the session wrote where they are not given; docs/memory.md
+                says how.
+            recipient: the agent it is for; "" for anyone.
+
+        Raises:
+            ValueError: the summary is empty. ConfigError: the home's secret cannot be used.
+        """
+        given = {"goal": goal, "open_loops": open_loops, "next_step": next_step}
+        made = wrap_up(
+            self.writer, self.handoffs, summary, self.writer.chosen(project, scope), given, recipient
+        )
+        self._named = None
+        return made
 
     def get(self, record: str) -> Memory:
         """One memory by its id, or an entity by its name.

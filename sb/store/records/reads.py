@@ -12,7 +12,7 @@ ORIENT = "orient"  # what a session is shown when it starts: nobody asked for it
 
 _FOLDED = "reads_folded"  # the last broadcast whose reads are in record_stats
 _UNFOLDED = 64  # broadcasts that are counted one by one; with more, they are folded by whoever reads next
-_LAST_FOLDED = "coalesce((SELECT value FROM index_state WHERE name = ?), 0)"
+UNFOLDED = f"broadcast > coalesce((SELECT value FROM index_state WHERE name = '{_FOLDED}'), 0)"  # of access_log
 
 
 class Known(NamedTuple):
@@ -101,10 +101,10 @@ class ReadLog:
             f"SELECT record, sum(n), max(at) FROM ("
             f" SELECT record, accessed AS n, last_accessed AS at FROM record_stats WHERE record IN ({marks})"
             f" UNION ALL SELECT a.record, 1, b.at FROM access_log AS a CROSS JOIN broadcasts AS b"
-            f" WHERE a.broadcast > {_LAST_FOLDED} AND a.record IN ({marks})"
+            f" WHERE a.{UNFOLDED} AND a.record IN ({marks})"
             f" AND b.id = a.broadcast AND b.operation <> ?"
             f") GROUP BY record",
-            (*records, _FOLDED, *records, ORIENT),
+            (*records, *records, ORIENT),
         )
         return {int(record): (int(n), float(at)) for record, n, at in rows}
 

@@ -14,6 +14,7 @@ from sb.errors import NotFoundError
 from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.database import Database
 from sb.store.records.places import Execute
+from sb.store.records.reads import UNFOLDED
 
 Row = dict[str, Any]
 _Before = tuple[int, str, int]  # number, text and length of a record that stands before another
@@ -263,7 +264,9 @@ class RecordStore:
         Args:
             each: how many of them of each place and kind; the cost depends on it, not on how many records there are.
         """
-        parts: list[str] = []
+        if not places:
+            return iter(())
+        parts: list[str] = [f"SELECT record AS id FROM access_log WHERE {UNFOLDED}"]
         values: list[Any] = []
         for place in places:
             parts.append(
@@ -277,12 +280,10 @@ class RecordStore:
                         " ORDER BY id DESC LIMIT ?"
                     )
                     values += (place, kind, each)
-        if not parts:
-            return iter(())
         found = " UNION ".join(f"SELECT id FROM ({part})" for part in parts)
-        marks = ", ".join("?" * len(kinds))
-        where = f"r.id IN ({found}) AND r.state = 'active' AND r.kind IN ({marks})"
-        return self.select(where, (*values, *kinds))
+        seen, wanted = (", ".join("?" * len(some)) for some in (places, kinds))
+        where = f"r.id IN ({found}) AND r.state = 'active' AND r.place IN ({seen}) AND r.kind IN ({wanted})"
+        return self.select(where, (*values, *places, *kinds))
 
     def counts(self) -> list[tuple[int, str, str, int]]:
         """How many records of each place, kind and state there are; reads them all."""

@@ -1,0 +1,280 @@
+"""What does one session hand to the next, and has nobody altered it since?
+
+Source: the memory whitepaper, "handoff packets" and "theory of mind". A packet is a record of kind `handoff`, signed by
+HMAC-SHA256 over the RFC 8785 form of all that it says, with a key that this home's secret gives its sender. That proves
+that it is unaltered and was made in this home. It does not prove who made it: whoever can read the secret can sign.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from sb.canonical import canonical_bytes
+from sb.config import Home
+from sb.errors import ConfigError
+from sb.memory.views import Memory, View
+from sb.memory.writing import Writer
+from sb.store.records.descriptors import DESCRIPTORS
+from sb.store.records.places import Execute, Place
+from sb.store.records.rows import searchable, to_moment, to_seconds
+from sb.store.records.sessions import Session
+from sb.store.records.store import ACTIVE, Row
+from sb.store.secret import derived_key, home_secret
+from sb.types import Handoff
+
+PENDING, CONSUMED = "pending", "consumed"
+MOST_KNOWN = 200  # records that a packet names as what its sender built on: the latest ones
+_LOOKED_AT = 50  # packets of a scope, the latest ones, among which one for this agent is looked for
+_ALTERED = "its signature does not match: it was altered, or made in another home"
+
+
+@dataclass(frozen=True)
+class Stale(View):
+    """Something that the sender took for true, and that has changed.
+
+    Args:
+        version: the one that the sender knew. now: "changed", or the state that it is in.
+        title: what it is called now.
+    """
+
+    id: str
+    title: str
+    version: int
+    now: str
+
+
+@dataclass(frozen=True)
+class HandoffPacket(View):
+    """What the next session needs to go on.
+
+    Args:
+        sender, recipient: agents; recipient is "" for whoever comes next.
+        session: the sender's. created_at: seconds since the epoch.
+        knows: ids of the records that the sender built on, with their versions.
+        status: pending, or consumed by the session that took it over.
+        verified: whether it is unaltered and from this home; if not, `problem` says why, and it holds nothing else.
+        stale: what the sender built on that has changed since, as far as the receiver may see it.
+    """
+
+    id: str
+    goal: str
+    current_state: str
+    open_loops: tuple[str, ...]
+    next_step: str
+    sender: str
+    recipient: str
+    scope: str
+    session: str | None
+    created_at: float
+    status: str = PENDING
+    verified: bool = True
+    problem: str = ""
+    knows: Mapping[str, int] = field(default_factory=dict)
+    stale: tuple[Stale, ...] = ()
+
+
+class Newest(NamedTuple):
+    """The newest packet for an agent, if there is one; `others` are the agents that newer ones are for."""
+
+    row: Row | None
+    packet: HandoffPacket | None
+    others: tuple[str, ...]
+
+
+class Handoffs:
+    """The packets that one agent sends and receives.
+
+    Args:
+        home: the folder that holds the secret.
+    """
+
+    def __init__(self, writer: Writer, home: Home) -> None:
+        self._writer = writer
+        self._space = writer.space
+        self._home = home
+
+    def signed(self, handoff: Handoff, scope: str) -> Handoff:
+        """A packet of the writer's session with all that it says of itself, and a signature over that.
+
+        Raises:
+            ValueError: it holds what has no JSON form. ConfigError: the home's secret cannot be read or made.
+        """
+        now = self._space.clock.now()
+        made = replace(
+            handoff,
+            id=self._space.new_id(now),
+            stack_id=self._writer.stack,
+            scope=scope,
+            agent_id=self._writer.agent,
+            session=self._writer.name,
+            knows=self._known(),
+            created_at=to_moment(now),
+        )
+        return replace(made, signature=self._signature(made, self._secret(make=True)))
+
+    def send(self, handoff: Handoff, scope: str) -> HandoffPacket:
+        """Keep a packet for whoever it is for, in a scope where everybody can read it."""
+        made = self.signed(handoff, scope)
+        self._writer.keep(made, Place(self._writer.stack, scope))
+        return packet(made)
+
+    def stand_for(self, execute: Execute, session: Session, made: Handoff) -> None:
+        """Mark the packets that a session was shown or made as consumed: its latest one stands for them from now on."""
+        known = self._space.reads.known(session.number, self._writer.agent)
+        former = [one.record for one in known if one.kind == "handoff" and one.uid != made.id]
+        for row in self._space.records.rows(former):
+            self._consume(execute, row)
+
+    def resume(self, scope: str) -> HandoffPacket | None:
+        """The newest pending packet of a scope that is for this agent, or for anyone; it is pending no longer.
+
+        One that cannot be verified is returned without its content, and stays pending for an operator to look at.
+        """
+        with self._space.database.write() as execute:
+            row, given, _ = self.newest(scope, PENDING)
+            if row is not None and given is not None and given.verified:
+                self._consume(execute, row)
+        if row is None or given is None or not given.verified:
+            return given
+        self._writer.broadcast("resume", "", [(row["id"], 1.0)], [self._space.memory(row)])
+        return replace(given, status=CONSUMED)
+
+    def newest(self, scope: str, status: str | None = None) -> Newest:
+        """The newest packet of a scope that is for this agent, or for anyone.
+
+        One that cannot be verified ends the search: whom it was for is not known, and an older one may be out of date.
+
+        Args:
+            status: PENDING for those that nobody took over; None for any.
+        """
+        others: dict[str, None] = {}
+        for row in self._rows(scope, status):
+            handoff, problem = self._read(row)
+            if handoff is None or problem:
+                return Newest(row, _withheld(row, scope, problem), tuple(others))
+            if handoff.recipient in ("", self._writer.agent):
+                return Newest(row, packet(handoff, self._stale(handoff.knows)), tuple(others))
+            others[handoff.recipient] = None
+        return Newest(None, None, tuple(others))
+
+    def _rows(self, scope: str, status: str | None) -> Iterator[Row]:
+        """The latest packets of a scope, newest first."""
+        place = self._space.places.find(Place(self._writer.stack, scope))
+        wanted = " AND r.category = ?" if status else ""
+        where = f"r.place = ? AND r.kind = 'handoff' AND r.state = 'active'{wanted}"
+        values = (place, *((status,) if status else ()))
+        return self._space.records.select(where, values, order="r.id DESC", limit=_LOOKED_AT)
+
+    def _read(self, row: Row) -> tuple[Handoff | None, str]:
+        """The packet in a row, None if it cannot be read; and what is wrong with it."""
+        try:
+            handoff = self._space.record(row)
+            text = searchable(DESCRIPTORS["handoff"], handoff).replace("\0", " ")
+            signature = self._signature(handoff, self._secret())
+        except ConfigError as error:
+            return None, error.message
+        except (ValueError, TypeError, AttributeError) as error:
+            return None, f"it cannot be read ({type(error).__name__})"
+        good = hmac.compare_digest(signature, str(handoff.signature)) and row["text"] == text
+        return handoff, "" if good else _ALTERED
+
+    def _secret(self, *, make: bool = False) -> bytes:
+        """The home's secret; only who signs makes one, since with a new one nothing can be verified."""
+        path = self._home.digest_key
+        if make:
+            self._home.create()
+        elif not path.exists():
+            raise ConfigError(f"there is no {path} to verify it with")
+        return home_secret(path)
+
+    def _signature(self, handoff: Handoff, secret: bytes) -> str:
+        said = {
+            "id": handoff.id,
+            "stack": handoff.stack_id,
+            "scope": handoff.scope,
+            "sender": handoff.agent_id,
+            "recipient": handoff.recipient,
+            "session": handoff.session,
+            "microseconds": round((to_seconds(handoff.created_at) or 0) * 1_000_000),
+            "goal": handoff.goal,
+            "current_state": handoff.current_state,
+            "open_loops": handoff.open_loops,
+            "next_step": handoff.next_step,
+            "knows": handoff.knows,
+        }
+        key = derived_key(secret, f"handoff:{handoff.agent_id}")
+        return hmac.digest(key, canonical_bytes(said), "sha256").hex()
+
+    def _known(self) -> dict[str, int]:
+        """What the session wrote or was shown, and everybody who gets the packet may see: ids and versions."""
+        session = self._writer.begun()
+        if session is None:
+            return {}
+        known = self._space.reads.known(session.number, self._writer.agent, MOST_KNOWN)
+        return {
+            one.uid: one.version
+            for one in known
+            if one.active and one.kind != "handoff" and not self._space.places.numbered(one.place).owner
+        }
+
+    def _stale(self, knows: Mapping[str, int]) -> tuple[Stale, ...]:
+        if not knows:
+            return ()
+        places = self._writer.places()
+        where = f"r.uid IN ({_marks(knows)}) AND r.place IN ({_marks(places)})"
+        rows = self._space.records.select(where, (*knows, *places))
+        return tuple(
+            _changed(self._space.memory(row), row, knows[row["uid"]])
+            for row in rows
+            if row["state"] != ACTIVE or row["version"] > knows[row["uid"]]
+        )
+
+    def _consume(self, execute: Execute, row: Row) -> None:
+        if row["category"] == PENDING:
+            self._space.records.update(
+                execute, row["id"], {"category": CONSUMED}, actor=self._writer.agent, operation="consume",
+                reason=self._writer.name,
+            )  # fmt: skip
+
+
+def packet(handoff: Handoff, stale: Sequence[Stale] = ()) -> HandoffPacket:
+    """A packet as it was sent."""
+    return HandoffPacket(
+        id=handoff.id,
+        goal=handoff.goal,
+        current_state=handoff.current_state,
+        open_loops=tuple(handoff.open_loops),
+        next_step=handoff.next_step,
+        sender=handoff.agent_id,
+        recipient=handoff.recipient,
+        scope=handoff.scope,
+        session=handoff.session,
+        created_at=to_seconds(handoff.created_at) or 0.0,
+        status=handoff.status,
+        knows=dict(handoff.knows),
+        stale=tuple(stale),
+    )
+
+
+def _withheld(row: Row, scope: str, problem: str) -> HandoffPacket:
+    """A packet that cannot be relied on: that there is one, and nothing that it says."""
+    return HandoffPacket(
+        row["uid"], "", "", (), "", row["agent"], "", scope, None, row["created_at"], row["category"] or "",
+        verified=False, problem=problem,
+    )  # fmt: skip
+
+
+def _changed(memory: Memory, row: Row, version: int) -> Stale:
+    return Stale(memory.id, memory.title, version, "changed" if row["state"] == ACTIVE else row["state"])
+
+
+def _marks(values: Any) -> str:
+    return ", ".join("?" * len(values)) or "NULL"
+
+
+def loops(given: str | Sequence[str]) -> list[str]:
+    """Open loops as a list, however they were given."""
+    return [given] if isinstance(given, str) else list(given)

@@ -1,0 +1,54 @@
+"""Agents that share one database, each call of `brain` being a new session as in a new process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb.config import load_config
+from sb.memory import Brain
+from sb.sources import CountingIds, SteeredClock
+from sb.store.database import Database, open_database
+
+DAY = 86_400.0
+
+
+@dataclass
+class Agents:
+    """Makes the Brains of one database.
+
+    Args:
+        home: SB_HOME, where the secret is.
+    """
+
+    database: Database
+    home: Path
+    clock: SteeredClock
+    ids: CountingIds
+
+    def brain(self, agent: str = "coder", **more: Any) -> Brain:
+        self.clock.time += 60
+        config = load_config(
+            env={"SB_HOME": str(self.home), "HOME": "/data/nobody"}, cwd=self.home.parent, flags={}
+        )
+        return Brain(agent, database=self.database, config=config, clock=self.clock, ids=self.ids, **more)
+
+    def rows(self, sql: str, *values: Any) -> list[Any]:
+        return self.database.query(sql, values)
+
+    def tamper(self, sql: str, *values: Any) -> None:
+        """Change the database as somebody would who does not go through a Brain."""
+        with self.database.write() as execute:
+            execute(sql, values)
+
+
+@pytest.fixture
+def agents(home: Path, clock: SteeredClock, ids: CountingIds) -> Iterator[Agents]:
+    home.mkdir(mode=0o700)
+    database = open_database(home / "brain.db", clock=clock, ids=ids)
+    yield Agents(database, home, clock, ids)
+    database.close()
