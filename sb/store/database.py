@@ -187,6 +187,22 @@ class Database:
         except OSError as error:
             raise StoreError(f"cannot sync {self.path}: {error.strerror}", "check the disk") from error
 
+    def rewrite(self) -> bool:
+        """Write the whole file anew and empty the write-ahead log, so that nothing of what was removed is in either.
+
+        `secure_delete` alone does not do: where SQLite moved rows between pages, former copies stand in their gaps.
+
+        Returns:
+            Whether the log was emptied; a reader of an older state prevents it.
+
+        Raises:
+            StoreError: there is no room for a second copy, or others did not stop writing.
+        """
+        self.check_process()
+        with self.lock:
+            self.patiently(lambda: self._normal.execute("VACUUM"))
+            return not self._normal.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+
     def use_vectors(self) -> None:
         """Load sqlite-vec into every connection, present and future.
 

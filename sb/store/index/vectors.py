@@ -128,8 +128,11 @@ class VectorIndex:
             if listed:
                 _list(execute, row.record, row.place, row.vector)
 
-    def drop(self, execute: Execute, record: int) -> None:
+    def drop(self, execute: Execute, record: int) -> list[int]:
         """Remove what the text of a record went into: its vector, and those of the records that quote it.
+
+        Returns:
+            The records that quote it.
 
         Call it when a record's text, state, place or agent changes; `stale` finds those that need another vector.
         """
@@ -139,10 +142,12 @@ class VectorIndex:
             (record,),
         ).fetchall()
         listed = self._listed(execute)
-        for (number,) in [(record,), *rows]:
+        quoting = [number for (number,) in rows]
+        for number in (record, *quoting):
             execute("DELETE FROM vectors WHERE record = ?", (number,))
             if listed:
                 execute("DELETE FROM record_bits WHERE record = ?", (number,))
+        return quoting
 
     def nearest(
         self,

@@ -12,6 +12,7 @@ BODY_WEIGHT, PREV_WEIGHT, PLACE_WEIGHT = (
     0.4,
     0.0,
 )  # RETRIEVAL.md, step 6; who may see a record is no evidence
+_MERGED_AT_ONCE = 250  # pages, which takes some 10 ms
 
 
 class WordIndex:
@@ -88,9 +89,19 @@ class WordIndex:
         with self._database.write() as execute:
             execute("INSERT INTO record_index (record_index) VALUES ('rebuild')")
 
-    def optimize(self, execute: Any) -> None:
-        """Rewrite the index as one segment: only then are the words of what was erased gone from its pages."""
-        execute("INSERT INTO record_index (record_index) VALUES ('optimize')")
+    def optimize(self) -> None:
+        """Rewrite the index as one segment, in short transactions: only then are the words of what was erased gone."""
+        pages = -_MERGED_AT_ONCE  # a negative number begins it, a positive one goes on
+        while True:
+            with self._database.write() as execute:
+                before = execute("SELECT total_changes()").fetchone()[0]
+                execute("INSERT INTO record_index (record_index, rank) VALUES ('merge', ?)", (pages,))
+                done = (
+                    execute("SELECT total_changes()").fetchone()[0] - before < 2
+                )  # FTS5: nothing was left to do
+            if done:
+                return
+            pages = _MERGED_AT_ONCE
 
 
 def in_places(places: Sequence[int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sb.store.database import Database
@@ -129,6 +129,19 @@ class ReadLog:
             Known(record, uid, kind, place, version, actual, bool(active))
             for record, uid, kind, place, version, actual, active in rows
         ]
+
+    def queries(self) -> Iterator[tuple[int, str]]:
+        """The number and the question of every read that had one."""
+        after = 0
+        while rows := self._database.query(
+            "SELECT id, query FROM broadcasts WHERE id > ? AND query <> '' ORDER BY id LIMIT 1000", (after,)
+        ):
+            yield from rows
+            after = rows[-1][0]
+
+    def blank(self, execute: Execute, broadcast: int) -> None:
+        """Remove a question, since it says what was erased."""
+        execute("UPDATE broadcasts SET query = '' WHERE id = ?", (broadcast,))
 
     def of(self, record: int, limit: int = 20) -> list[dict[str, Any]]:
         """The latest reads of one record, newest first."""

@@ -200,6 +200,11 @@ class RecordStore:
             " WHERE id = ?",
             (now, number),
         )
+        execute(
+            "DELETE FROM speakers WHERE (place, name) = (?, ?)"
+            " AND NOT EXISTS (SELECT 1 FROM records AS r WHERE r.place = speakers.place AND r.speaker = speakers.name)",
+            (former["place"], former["speaker"]),
+        )
         count(execute, records=-1, words=-former["length"])
 
     def _note(
