@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sb.screens.actions import LISTS, bindings
-from sb.screens.filtering import Filtering
 from sb.screens.row_list import RowList
+from sb.screens.searching import Searching
 from sb.screens.state.document import Field
 from sb.screens.state.events import EVENT_COLUMNS, event_rows
-from sb.screens.state.search import Found, LogSearch
+from sb.screens.state.search import LogSearch, Search
 from textual import on
 from textual.message import Message
 from textual.widget import Widget
@@ -26,20 +26,13 @@ EMPTY = "No events yet. What agents do appears here as it happens.\n\nsb demo ma
 NO_HIT = "No event fits.\n\nesc clears the filter."
 
 
-class AuditScreen(Filtering):
+class AuditScreen(Searching):
     """The log, newest first."""
 
     name_ = "audit"
     parts = ("audit", LISTS)
     heading = "Audit"
     BINDINGS = bindings("audit")
-
-    @dataclass
-    class Step(Message):
-        """A search has come further."""
-
-        search: LogSearch
-        found: Found
 
     @dataclass
     class Verifying(Message):
@@ -50,9 +43,7 @@ class AuditScreen(Filtering):
 
     def __init__(self) -> None:
         super().__init__()
-        self.search = LogSearch()
-        self._looking: LogSearch | None = None
-        self._look_again = False
+        self.search: Search = LogSearch()
         self._verified = "not verified yet (v)"
 
     def body(self) -> Iterable[Widget]:
@@ -63,41 +54,12 @@ class AuditScreen(Filtering):
     def rows(self) -> RowList:
         return self.query_one("#events", RowList)
 
-    def refresh_records(self) -> None:
-        search = self.search
-        if self._looking is search:
-            self._look_again = True
-            return
-        self._looking, self._look_again = search, False
+    def new_search(self, text: str) -> LogSearch:
+        return LogSearch(text)
 
-        def work() -> None:
-            worker = get_current_worker()
-            for found in search.look(self.records.log("search")):
-                if worker.is_cancelled:
-                    return
-                self.post_message(self.Step(search, found))
-
-        self.read("search", work, self._looked)
-
-    @on(Step)
-    def _step(self, message: Step) -> None:
-        if message.search is not self.search:
-            return
-        before, found = self.search.found, message.found
-        self.search.found = found
-        if found.complete or len(found.keys) != len(before.keys):
-            notice = EMPTY if not self.search.text else NO_HIT if found.complete else "Searching…"
-            self.rows.show(found.keys, notice)
-        self.show_status()
-
-    def _looked(self, _: None) -> None:
-        self._looking = None
-        if self._look_again:
-            self.refresh_records()
-
-    def failed(self, error: BaseException) -> None:
-        self._looking = None
-        super().failed(error)
+    def show_found(self, notice: str) -> None:
+        nothing = notice or NO_HIT if self.search.text else EMPTY
+        self.rows.show(self.search.found.keys, nothing)
 
     @on(RowList.Wanted)
     def _wanted(self, message: RowList.Wanted) -> None:
@@ -107,16 +69,8 @@ class AuditScreen(Filtering):
     def _opened(self, message: RowList.Opened) -> None:
         self.console_app.open_record(message.key)
 
-    def filter_changed(self) -> None:
-        self.search = LogSearch(self.filter_text)
-        self.refresh_records()
-
     def pointed_at(self) -> Pointed:
         return self.rows.listing.current
-
-    def start_over(self) -> None:
-        self.search = LogSearch(self.search.text)
-        self.rows.start_over()
 
     def summary(self) -> str:
         return f"· {self.search.summary()} · {self._verified}"

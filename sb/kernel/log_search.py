@@ -15,6 +15,8 @@ from sb.state import EVENT_COLUMNS, Event, EventLog
 
 FIRST_STEP = 2_000  # rows of the log
 LONGEST_STEP = 20_000
+MOST_WORDS = 100  # of a filter; SQLite refuses conditions that are much deeper
+Clause = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class LogFilter:
         """From words and `field:text` terms; the fields are those of FIELDS, and any other colon is part of a word."""
         terms: list[tuple[str, str]] = []
         words: list[str] = []
-        for word in text.split():
+        for word in text.split()[:MOST_WORDS]:
             field, _, wanted = word.partition(":")
             if field in cls.FIELDS and wanted:
                 terms.append((field, wanted))
@@ -53,19 +55,25 @@ class LogFilter:
     def __bool__(self) -> bool:
         return bool(self.terms or self.words)
 
-    def condition(self) -> tuple[str, tuple[str, ...]]:
+    def condition(self) -> Clause:
         """The SQL condition and its parameters."""
-        terms = [(text, (self.FIELDS[field],)) for field, text in self.terms]
-        everywhere = (*self.ANYWHERE, *self.FIELDS.values())
-        clauses, parameters = [], list[str]()
-        for text, columns in [*terms, *((word, everywhere) for word in self.words)]:
-            clauses.append("(" + " OR ".join(f"{column} LIKE ? ESCAPE '\\'" for column in columns) + ")")
-            parameters += [f"%{_literal(text)}%"] * len(columns)
-        return " AND ".join(clauses) or "1", tuple(parameters)
+        clauses = [contains(text, self.FIELDS[field]) for field, text in self.terms]
+        clauses += map(self.word, self.words)
+        return (
+            " AND ".join(sql for sql, _ in clauses) or "1",
+            tuple(parameter for _, parameters in clauses for parameter in parameters),
+        )
+
+    def word(self, word: str) -> Clause:
+        """What one word asks for."""
+        return contains(word, *self.ANYWHERE, *self.FIELDS.values())
 
 
-def _literal(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+def contains(text: str, *columns: str) -> Clause:
+    """That a text is in one of these columns, or SQL expressions."""
+    literal = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    sql = " OR ".join(f"{column} LIKE ? ESCAPE '\\'" for column in columns)
+    return f"({sql})", (f"%{literal}%",) * len(columns)
 
 
 @dataclass(frozen=True)
@@ -85,11 +93,17 @@ def search(log: EventLog, wanted: LogFilter, *, newest: int, after: int = 0) -> 
     """Look through the rows `after` < seq <= `newest`, from the newest on; each step is one short query."""
     condition, parameters = wanted.condition()
     sql = f"SELECT id FROM events WHERE id > ? AND id <= ? AND {condition} ORDER BY id DESC"
+    for low, high in windows(newest, after):
+        rows = log.database.query(sql, (log.first_id + low, log.first_id + high, *parameters))
+        yield Step(array("q", (row[0] - log.first_id for row in rows)), low + 1)
+
+
+def windows(newest: int, after: int) -> Iterator[tuple[int, int]]:
+    """The rows `after` < number <= `newest` in growing steps from the newest on, each as (below, to)."""
     high, step = newest, FIRST_STEP
     while high > after:
         low = max(after, high - step)
-        rows = log.database.query(sql, (log.first_id + low, log.first_id + high, *parameters))
-        yield Step(array("q", (row[0] - log.first_id for row in rows)), low + 1)
+        yield low, high
         high, step = low, min(step * 2, LONGEST_STEP)
 
 

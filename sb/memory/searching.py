@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sb.errors import EmbedderError
 from sb.memory.ranking.features import Candidate
@@ -22,6 +22,13 @@ from sb.memory.views import Hit
 from sb.store.records.descriptors import DESCRIPTORS
 
 LEG = 100  # candidates that words, and meaning, name each: half or double changes nothing (docs/retrieval.md)
+
+
+class Predicate(Protocol):
+    """What a hit must be."""
+
+    def sql(self) -> tuple[str, tuple[Any, ...]]:
+        """A condition over `r`, the table of records, and its parameters; "" for none."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class Searcher:
         query: str,
         places: Sequence[int],
         *,
-        filters: Filters = NO_FILTERS,
+        filters: Predicate = NO_FILTERS,
         weights: Weights | None = None,
         fusion: bool = False,
         explain: bool = False,
@@ -123,7 +130,7 @@ class Searcher:
         return [(one, space.hit(rows[one.id], one)) for one in first[:k]]
 
     def _by_meaning(
-        self, asked: Query, places: Sequence[int], filters: Filters, words: Sequence[int]
+        self, asked: Query, places: Sequence[int], filters: Predicate, words: Sequence[int]
     ) -> dict[int, float] | None:
         """The cosines of the nearest records, and of those that words found; None where nothing makes vectors."""
         embedder = self._space.usable_embedder
@@ -141,7 +148,7 @@ class Searcher:
         rest = [number for number in words if number not in similar]
         return similar | self._space.vectors.exact(embedder.model, vector, rest)
 
-    def _by_words(self, asked: Query, places: Sequence[int], filters: Filters) -> list[int]:
+    def _by_words(self, asked: Query, places: Sequence[int], filters: Predicate) -> list[int]:
         terms = dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True)))
         expression = match_expression(terms, places)
         if not expression:

@@ -1,10 +1,12 @@
-"""Which rows of the log fit the filter so far?"""
+"""Which rows of the log, or of memory, fit the filter so far?"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sb.kernel.log_search import LogFilter, search
 from sb.state import EventLog
@@ -25,20 +27,42 @@ class Found:
     complete: bool
 
 
-class LogSearch:
-    """One filter over the log, followed as the log grows.
+class Search(ABC):
+    """One filter, followed as what it is about grows.
 
     Args:
         text: as it was typed; "" for everything.
     """
 
+    noun: ClassVar[str]
+
     def __init__(self, text: str = "") -> None:
         self.text = text
         self.found = Found((), 0, False)
+
+    @abstractmethod
+    def look(self, log: EventLog) -> Iterator[Found]:
+        """Look at what was written since the last complete look; called in a worker, changes nothing."""
+
+    def summary(self) -> str:
+        """37 of 12,408, as far as that is known."""
+        found = self.found
+        if not self.text:
+            return f"{found.total:,} {self.noun}"
+        more = "" if found.complete else "+"
+        return f"{len(found.keys):,}{more} of {found.total:,} · filter: {self.text}"
+
+
+class LogSearch(Search):
+    """One filter over the log."""
+
+    noun = "events"
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text)
         self._wanted = LogFilter.parse(text)
 
     def look(self, log: EventLog) -> Iterator[Found]:
-        """Look at what was written since the last complete look; called in a worker, changes nothing."""
         newest = log.head().seq
         if not self._wanted:
             yield Found(range(newest, 0, -1), newest, True)
@@ -51,11 +75,3 @@ class LogSearch:
             yield Found(fresh + known, newest, step.done_to == before.total + 1)
         if newest <= before.total:
             yield Found(known, newest, True)
-
-    def summary(self) -> str:
-        """37 of 12,408 events, as far as that is known."""
-        found = self.found
-        if not self.text:
-            return f"{found.total:,} events"
-        more = "" if found.complete else "+"
-        return f"{len(found.keys):,}{more} of {found.total:,} · filter: {self.text}"

@@ -299,6 +299,22 @@ class RecordStore:
             )
         ]
 
+    def numbers(self, where: str, parameters: tuple[Any, ...], *, above: int, to: int) -> list[int]:
+        """The numbers of the records that meet a condition over `r`, newest first; those `above` < number <= `to`."""
+        sql = f"SELECT r.id FROM records AS r WHERE r.id > ? AND r.id <= ? AND ({where}) ORDER BY r.id DESC"
+        return [number for (number,) in self.database.query(sql, (above, to, *parameters))]
+
+    def head(self) -> tuple[int, int]:
+        """The number of the newest record, which counts all there ever were, and that of the newest change of one."""
+        sql = "SELECT coalesce((SELECT max(id) FROM records), 0), coalesce((SELECT max(id) FROM record_history), 0)"
+        ((newest, change),) = self.database.query(sql)
+        return int(newest), int(change)
+
+    def changed(self, after: int, limit: int) -> set[int]:
+        """Which records were changed by the changes after this one; no more than `limit` of them."""
+        sql = "SELECT DISTINCT record FROM record_history WHERE id > ? LIMIT ?"
+        return {record for (record,) in self.database.query(sql, (after, limit))}
+
     def history(self, number: int) -> list[Row]:
         """What was done with a record, oldest first; `former` holds what each change replaced."""
         names = ("at", "actor", "operation", "reason", "version", "former")

@@ -1,0 +1,132 @@
+"""Which records does an operator see? All there are, newest first, in every place and state, or those that fit a filter.
+
+There is no index for this, on purpose. The full-text index holds stems, and what is still being typed has none: "pay"
+would be stemmed to "pai", and find neither "payment" nor "payload". The records are looked through from the newest on
+in growing steps instead, so that the newest hits come at once and the count later.
+"""
+
+from __future__ import annotations
+
+import string
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import neg
+from typing import ClassVar
+
+from sb.kernel.log_search import Clause, LogFilter, contains, windows
+from sb.store.database import Database
+from sb.store.records.places import Places
+from sb.store.records.store import RecordStore
+from sb.types.vocabulary import FADING, STRONG, WEAK
+
+MOST_CHANGES = 1_000  # more changed records than that are looked for anew
+_TIERS = (
+    f"CASE WHEN r.strength >= {STRONG} THEN 'strong' WHEN r.strength >= {FADING} THEN 'fading'"
+    f" WHEN r.strength >= {WEAK} THEN 'weak' ELSE 'dormant' END"
+)
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)  # as SQLite does it
+_WORD = frozenset(string.ascii_lowercase + string.digits)
+
+
+class RecordFilter(LogFilter):
+    """What a record has to be: texts in certain columns, and words that begin a word of its text."""
+
+    FIELDS: ClassVar[dict[str, str]] = {
+        "kind": "r.kind",
+        "scope": "(SELECT scope FROM places WHERE id = r.place)",
+        "agent": "r.agent",
+        "strength": _TIERS,
+        "state": "CASE WHEN r.protected THEN r.state || ' protected' ELSE r.state END",
+    }
+
+    def condition(self) -> Clause:
+        """The rarest word, which is often the longest, is looked for first."""
+        return LogFilter.condition(replace(self, words=tuple(sorted(self.words, key=len, reverse=True))))
+
+    def word(self, word: str) -> Clause:
+        """Its letters are looked for first, then whether a word begins with them: the costly pattern is tried last."""
+        sql, (letters,) = contains(word, "r.text")
+        word = word.translate(_LOWER)
+        if word[0] not in _WORD:
+            return sql, (letters,)
+        pattern = "".join(f"[{one}]" if one in "*?[" else one for one in word)
+        begins = "r.text LIKE ? ESCAPE '\\' OR ' ' || lower(r.text) GLOB ?"
+        return f"({sql} AND ({begins}))", (letters, f"% {letters[1:]}", f"*[^a-z0-9]{pattern}*")
+
+    def sql(self) -> Clause:
+        """The condition without the words, for a search that ranks."""
+        return LogFilter.condition(replace(self, words=())) if self.terms else ("", ())
+
+    @property
+    def question(self) -> str:
+        """The words, for a search that ranks."""
+        return " ".join(self.words)
+
+    def places(self, places: Places) -> tuple[int, ...]:
+        """The places in which anything can fit."""
+        scopes = [text.lower() for field, text in self.terms if field == "scope"]
+        known = places.all().items()
+        return tuple(number for number, one in known if all(text in one.scope.lower() for text in scopes))
+
+
+@dataclass(frozen=True)
+class Browsed:
+    """How far a look has come.
+
+    Args:
+        numbers: of all records that are known to fit, newest first.
+        total: records there were, also erased ones, when the look began; changes: changes of records.
+        complete: whether all of them were looked at.
+    """
+
+    numbers: Sequence[int] = ()
+    total: int = 0
+    changes: int = 0
+    complete: bool = False
+
+
+def browse(database: Database, wanted: RecordFilter, before: Browsed) -> Iterator[Browsed]:
+    """Look at what was written since a complete look of the same filter, or at everything.
+
+    Args:
+        before: the last look; it is not changed.
+    """
+    records = RecordStore(database)
+    total, changes = records.head()
+    if not wanted:
+        yield Browsed(range(total, 0, -1), total, changes, True)
+        return
+    condition, parameters = wanted.condition()
+    known = array("q", before.numbers)
+    after = before.total if before.complete else 0
+    changed = records.changed(before.changes, MOST_CHANGES) if after else set[int]()
+    if len(changed) == MOST_CHANGES or not after:
+        known, after = array("q"), 0
+    elif changed:
+        marks = ", ".join("?" * len(changed))
+        among = (f"({condition}) AND r.id IN ({marks})", (*parameters, *changed))
+        _mend(known, changed, records.numbers(*among, above=0, to=after))
+    fresh: array[int] = array("q")
+    for low, high in windows(total, after):
+        fresh.extend(records.numbers(condition, parameters, above=low, to=high))
+        yield Browsed(fresh + known, total, changes, low == after)
+    if total == after:
+        yield Browsed(known, total, changes, True)
+
+
+def place_of(numbers: Sequence[int], number: int) -> int | None:
+    """Where a number stands among numbers that fall."""
+    place = bisect_left(numbers, -number, key=neg)
+    return place if place < len(numbers) and numbers[place] == number else None
+
+
+def _mend(numbers: array[int], changed: set[int], fitting: Sequence[int]) -> None:
+    """Take out the records that were changed, and put in those of them that fit."""
+    for number in changed:
+        place = place_of(numbers, number)
+        if place is not None:
+            del numbers[place]
+    for number in fitting:
+        numbers.insert(bisect_left(numbers, -number, key=neg), number)
