@@ -198,7 +198,7 @@ class Handoffs:
             "sender": handoff.agent_id,
             "recipient": handoff.recipient,
             "session": handoff.session,
-            "microseconds": round((to_seconds(handoff.created_at) or 0) * 1_000_000),
+            "microseconds": round(_created(handoff) * 1_000_000),
             "goal": handoff.goal,
             "current_state": handoff.current_state,
             "open_loops": handoff.open_loops,
@@ -252,7 +252,7 @@ def packet(handoff: Handoff, stale: Sequence[Stale] = ()) -> HandoffPacket:
         recipient=handoff.recipient,
         scope=handoff.scope,
         session=handoff.session,
-        created_at=to_seconds(handoff.created_at) or 0.0,
+        created_at=_created(handoff),
         status=handoff.status,
         knows=dict(handoff.knows),
         stale=tuple(stale),
@@ -278,3 +278,7 @@ def _marks(values: Any) -> str:
 def loops(given: str | Sequence[str]) -> list[str]:
     """Open loops as a list, however they were given."""
     return [given] if isinstance(given, str) else list(given)
+
+
+def _created(handoff: Handoff) -> float:
+    return 0.0 if handoff.created_at is None else to_seconds(handoff.created_at)

@@ -12,7 +12,9 @@ ORIENT = "orient"  # what a session is shown when it starts: nobody asked for it
 
 _FOLDED = "reads_folded"  # the last broadcast whose reads are in record_stats
 _UNFOLDED = 64  # broadcasts that are counted one by one; with more, they are folded by whoever reads next
-UNFOLDED = f"broadcast > coalesce((SELECT value FROM index_state WHERE name = '{_FOLDED}'), 0)"  # of access_log
+UNFOLDED = (
+    f"broadcast > coalesce((SELECT value FROM index_state WHERE name = '{_FOLDED}'), 0)"  # of access_log
+)
 
 
 class Known(NamedTuple):
