@@ -337,3 +337,15 @@ def test_a_process_that_cannot_load_the_extension_still_writes_and_compares(
         add(database, 4)
         put(database, index, 4, unit(1))
         assert sorted(ids(index.nearest(MODEL, unit(0, 1), [1], 5))) == [2, 3, 4]
+
+
+def test_few_that_a_filter_lets_pass_are_compared_exactly_even_in_a_place_of_many(
+    database: Database, index: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "FEW", 5)
+    for number in range(1, 41):
+        add(database, number, text="rare" if number > 38 else "common")
+        put(database, index, number, unit(0, 1, number) if number > 38 else unit(1, 0, number))
+    index.nearest(MODEL, unit(1), [1], 2)
+    rare = index.nearest(MODEL, unit(1), [1], 2, where="r.text = ?", parameters=("rare",))
+    assert sorted(ids(rare)) == [39, 40]

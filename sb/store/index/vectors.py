@@ -23,17 +23,14 @@ if TYPE_CHECKING:
 Execute = Callable[..., Any]
 
 FEW = 500  # records of a place that are all compared exactly, which takes as long as bits name 100 of more
-_OVERSAMPLED = (
-    4  # proposals for each record that is wanted: 256 bits alone find half of the nearest, this 0.86
-)
+# Proposals for each record that is wanted: 256 bits alone find half of the nearest, four times as many 0.86.
+_OVERSAMPLED = 4
 _ENOUGH = 100  # but no more, unless more are wanted: their cost grows faster than their number
 _MOST_PROPOSED = 4_096  # sqlite-vec's own limit
 _CHUNK = 512  # bits that a place makes room for at once, 22 KB: a place is searched without looking at others
 _SLICE = 1_000  # rows that are read or written at once
-_MODEL, _BEHIND = (
-    "bits_model",
-    "bits_behind",
-)  # in index_state: whose bits, and whether some are missing or former
+_MODEL = "bits_model"  # in index_state: whose bits there are
+_BEHIND = "bits_behind"  # in index_state, if a process without sqlite-vec wrote: some are missing or former
 
 _ACTIVE_VECTORS = (
     "SELECT v.record, v.vector FROM records AS r JOIN vectors AS v ON v.record = r.id"
@@ -223,13 +220,12 @@ class VectorIndex:
         self, model: str, place: int, where: str, parameters: tuple[Any, ...]
     ) -> list[tuple[Any, ...]] | None:
         """The vectors of all records in a place; None if there are too many to compare each."""
-        if place in self._many:
+        if where == "1" and place in self._many:
             return None
         matching = f"r.place = ? AND r.state = 'active' AND ({where})"
         counted = f"SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE {matching} LIMIT ?)"
         if self._database.query(counted, (place, *parameters, FEW + 1))[0][0] > FEW:
-            if not parameters:
-                self._many.add(place)
+            self._many.add(place)  # a filter let so many pass: without it there are more
             return None
         return self._database.query(f"{_ACTIVE_VECTORS} AND {matching}", (model, place, *parameters))
 
