@@ -172,7 +172,7 @@ class Handoffs:
         """The packet in a row, None if it cannot be read; and what is wrong with it."""
         try:
             handoff = self._space.record(row)
-            text = searchable(DESCRIPTORS["handoff"], handoff).replace("\0", " ")
+            text = searchable(DESCRIPTORS["handoff"], vars(handoff)).replace("\0", " ")
             signature = self._signature(handoff, self._secret())
         except ConfigError as error:
             return None, error.message
