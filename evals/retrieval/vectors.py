@@ -20,7 +20,8 @@ Vectors = NDArray[np.float32]
 def model() -> tuple[Any, Vectors]:
     """The tokenizer and the token vectors that the package wordllama carries."""
     spec = importlib.util.find_spec("wordllama")
-    assert spec is not None and spec.origin is not None, "pip install wordllama==0.2.2.post0"
+    if spec is None or spec.origin is None:
+        raise SystemExit("pip install wordllama==0.2.2.post0 tokenizers safetensors")
     folder = Path(spec.origin).parent
     tokenizer = Tokenizer.from_file(str(folder / "tokenizers/l2_supercat_tokenizer_config.json"))
     tokenizer.no_padding()
@@ -37,29 +38,41 @@ def unit(vectors: Vectors) -> Vectors:
 
 
 class Embedding:
-    """Idf-weighted means of token vectors, less the mean of the collection."""
+    """Idf-weighted means of token vectors, less the mean of what was learned so far."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self) -> None:
         _, vectors = model()
-        seen = np.zeros(len(vectors), np.float32)
-        for text in texts:
-            seen[np.unique(self.tokens(text))] += 1
-        self.idf = np.log((len(texts) - seen + 0.5) / (seen + 0.5) + 1).astype(np.float32)
-        self.mean = np.zeros(vectors.shape[1], np.float32)
-        if texts:
-            self.mean = np.mean([self.raw(text) for text in texts], axis=0, dtype=np.float32)
+        self._seen = np.zeros(len(vectors), np.float32)
+        self._texts = 0
+        self._sum = np.zeros(vectors.shape[1], np.float32)
 
-    def tokens(self, text: str) -> NDArray[np.int64]:
+    def learn(self, texts: Sequence[str]) -> None:
+        """Count the tokens of all of these, and then add their vectors to the mean."""
+        for text in texts:
+            self._seen[np.unique(self._tokens(text))] += 1
+        self._texts += len(texts)
+        for text in texts:
+            self._sum += self._mean(text)
+
+    def embed(self, text: str) -> Vectors:
+        return unit(self._mean(text) - self._sum / max(self._texts, 1))
+
+    def _tokens(self, text: str) -> NDArray[np.int64]:
         tokenizer, _ = model()
         return np.array(tokenizer.encode(text, add_special_tokens=False).ids, np.int64)
 
-    def raw(self, text: str) -> Vectors:
+    def _mean(self, text: str) -> Vectors:
         _, vectors = model()
-        tokens = self.tokens(text)
+        tokens = self._tokens(text)
         if not len(tokens):
             return np.zeros(vectors.shape[1], np.float32)
-        shares = self.idf[tokens]
+        seen = self._seen[tokens]
+        shares = np.log((self._texts - seen + 0.5) / (seen + 0.5) + 1)
         return np.divide(shares @ vectors[tokens], shares.sum(), dtype=np.float32)
 
-    def embed(self, text: str) -> Vectors:
-        return unit(self.raw(text) - self.mean)
+
+def word_vectors(words: Sequence[str]) -> Vectors:
+    """The mean of each word's tokens."""
+    tokenizer, vectors = model()
+    found = tokenizer.encode_batch(list(words), add_special_tokens=False)
+    return np.array([vectors[word.ids or [0]].mean(axis=0) for word in found], np.float32)

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sb.errors import EmbedderError
-from sb.memory.ranking.features import Candidate
+from sb.memory.ranking.candidate import Candidate
+from sb.memory.ranking.encoding import Stored
 from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.terms import match_expression
-from sb.memory.ranking.weights import WITH_VECTORS, WITHOUT_VECTORS, Weights
+from sb.memory.ranking.weights import Weights
+from sb.memory.ranking.weights import weights as fitted
 from sb.memory.salience import in_reach, salient
 from sb.memory.space import Space
 from sb.memory.views import Hit
@@ -110,8 +112,10 @@ class Searcher:
         candidates = self._candidates(legs, similar or {})
         if fusion:
             return fuse(candidates, explain=explain)
-        used = weights or (WITHOUT_VECTORS if similar is None else WITH_VECTORS)
-        return rank(asked, candidates, space.statistics, used, explain=explain)
+        used = weights or fitted(vectors=similar is not None)
+        return rank(
+            asked, candidates, space.statistics, used, space.lexicon, space.words.texts, explain=explain
+        )
 
     def best(
         self, found: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
@@ -165,17 +169,16 @@ class Searcher:
                 places.setdefault(number, {})[leg] = place
         return [
             Candidate(
-                id=number,
-                terms=terms,
-                previous=[one for one in (before, before2) if one is not None],
-                speaker=speaker,
-                session=session,
-                happened_at=happened_at,
-                information=information,
-                similarity=similar.get(number),
-                ranks=places[number],
+                id=row[0],
+                text=Stored(row[0], row[1]),
+                previous=[Stored(*before) for before in (row[6:8], row[9:11]) if before[0] is not None],
+                speaker=row[5],
+                previous_speaker=row[8],
+                session=row[2],
+                happened_at=row[3],
+                information=row[4],
+                similarity=similar.get(row[0]),
+                ranks=places[row[0]],
             )
-            for number, terms, before, before2, speaker, session, happened_at, information in (
-                self._space.words.ranked_by(list(places))
-            )
+            for row in self._space.words.ranked_by(list(places))
         ]

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from sb.config.model import Memory as Settings
+from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.rank import Ranked
 from sb.memory.views import Hit, Memory
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
@@ -16,6 +17,7 @@ from sb.store.database import Database
 from sb.store.embedding.choosing import NoEmbedder, choose
 from sb.store.embedding.context import embed_in_context
 from sb.store.embedding.embedder import Embedder
+from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.statistics import TextStatistics, counted
 from sb.store.index.vectors import VectorIndex, VectorRow
 from sb.store.index.words import WordIndex
@@ -76,6 +78,12 @@ class Space:
     def usable_embedder(self) -> Embedder | None:
         """The embedder, if there is one."""
         return None if isinstance(self.embedder, NoEmbedder) else self.embedder
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """What ranking knows of words; one for all questions of this process."""
+        embedder = self.embedder
+        return Lexicon(embedder.embed_words if isinstance(embedder, StaticEmbedder) else None)
 
     def embed(self, execute: Execute, records: Sequence[int]) -> None:
         """Make the vectors of records that were written in this transaction.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sb.memory.ranking.terms import NOTHING, encoded
+from sb.memory.ranking.encoding import NOTHING, encoded
 from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
 from sb.store.records.descriptors import DESCRIPTORS

@@ -68,14 +68,14 @@ def test_stems_are_those_of_the_index(index: Index) -> None:
 
 
 def test_letters_are_folded_as_the_index_folds_them(index: Index) -> None:
-    text = "Ünïcode naïve Ça ÉCOLE straße Ωμέγα йод Ёлка Ǖber ộ ﬁn İstanbul 日本語 한국 don’t e\u0301te\u0301 x²y 3½ Ⅻ"
+    text = "Ünïcode naïve Ça ÉCOLE straße Ωμέγα йод Ёлка Ǖber ộ ﬁn İstanbul 日本語 한국 don\u2019t e\u0301te\u0301 x²y 3½ Ⅻ"
     assert terms.stems(text) == index.tokens(text)
     for block in (range(0x20, 0x370), range(0x384, 0x524), range(0x1EA0, 0x1F00), range(0x2000, 0x2060)):
         text = " ".join(f"a{chr(code)}b" for code in block if unicodedata.category(chr(code)) != "Cn")
         assert terms.stems(text) == index.tokens(text)
 
 
-KNOWN_LETTERS = st.characters(codec="latin-1") | st.sampled_from("ЖёΩςéộ漢字かな한😀’“—\u0301\u200d")
+KNOWN_LETTERS = st.characters(codec="latin-1") | st.sampled_from("ЖёΩςéộ漢字かな한😀\u2019“—\u0301\u200d")
 
 
 @given(st.text(KNOWN_LETTERS, max_size=200))
@@ -132,21 +132,8 @@ def test_a_question_of_ten_thousand_words_is_cut(index: Index) -> None:
     index.add("word0 word9999")
     question = [f"word{number}" for number in range(10_000)]
     assert index.find(terms.match_expression(question, [1])) == ["word0 word9999"]
-    assert index.find(terms.match_expression(question[100:] + ["word0"], [1])) == []
+    assert index.find(terms.match_expression([*question[100:], "word0"], [1])) == []
 
 
 def test_of_a_huge_text_only_the_beginning_counts() -> None:
     assert len(terms.words("word " * 1_000_000)) == terms.MOST_CHARACTERS // len("word ")
-
-
-@pytest.mark.parametrize(
-    ("text", "asked", "is_timed"),
-    [
-        ("Where were you last weekend? ", True, True),
-        ("I painted it in 2022.", False, True),
-        ("I like it.", False, False),
-        ("Three years ago", False, True),
-    ],
-)
-def test_questions_and_expressions_of_time_are_recognised(text: str, asked: bool, is_timed: bool) -> None:
-    assert (terms.asks(text), terms.timed(terms.words(text))) == (asked, is_timed)

@@ -1,219 +1,170 @@
 """What speaks for a candidate, each as one plain number?
 
-Every feature is 0 where it does not apply, and none is far above 1, so that a weight says what a feature is worth. All
-candidates are counted and measured at once, as arrays: a question has some 180 of them, with as many texts before them.
+Every feature is 0 where it does not apply, and few are above 1, so that a weight says what a feature is worth. Those
+that know how people talk count for rows with a speaker only: of notes, the one before is context and no question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sb.memory.ranking.questions import Query
-from sb.memory.ranking.statistics import Statistics, idf
-from sb.memory.ranking.terms import ASKS, NOTHING, TIMED, stem, term_number
+from sb.memory.ranking.candidate import Candidate
+from sb.memory.ranking.counting import Counted
+from sb.memory.ranking.encoding import DIGIT, MOST_NAMES, NAMES
 
-Values: TypeAlias = NDArray[np.float64]
+Values = NDArray[np.float64]
+Feature = Callable[[Counted], Values]
 
-_SHARES = (1.0, 0.4, 0.3)  # of a text and of the two before it
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A record that the index or the vectors named.
-
-    Args:
-        id: of the record.
-        terms: its text as `terms.encoded` gives it.
-        previous: the same of the one or two records before it in its session, the nearest first.
-        speaker: who said it, None if nobody did.
-        session: in which it was made, None if in none.
-        happened_at: seconds since 1970, None if unknown.
-        information: of the text, see `statistics.information`.
-        similarity: cosine of its vector with the question's, None without vectors.
-        ranks: its place, from 1, in each of the searches that named it.
-    """
-
-    id: int
-    terms: bytes
-    previous: Sequence[bytes] = ()
-    speaker: str | None = None
-    session: int | str | None = None
-    happened_at: float | None = None
-    information: float = 0.0
-    similarity: float | None = None
-    ranks: dict[str, int] = field(default_factory=dict)
+_BEFORE = 0.8
+_K1, _B = 1.2, 0.75
 
 
-class Asked:
-    """A question, with what each of its terms is worth among all that there is; the worths of all terms add up to 1.
-
-    A question has terms for rows that carry a speaker and for rows that don't: see `Query.terms`.
-    """
-
-    def __init__(self, query: Query, statistics: Statistics) -> None:
-        self.query = query
-        self.mean_length = max(statistics.mean_length, 1.0)
-        self.mean_window = max(statistics.mean_window, 1.0)
-        rarity = {
-            term: idf(term, statistics)
-            for term in map(stem, (*query.terms(spoken=False), *query.terms(spoken=True)))
-        }
-        self.numbers = np.array(sorted({term_number(term) for term in rarity}), np.uint32)
-        self.worth_spoken = self._shares(query.terms(spoken=True), rarity)
-        self.worth_written = self._shares(query.terms(spoken=False), rarity)
-
-    def _shares(self, wanted: Iterable[str], rarity: dict[str, float]) -> Values:
-        shares = np.zeros(len(self.numbers))
-        for term in {stem(word) for word in wanted}:
-            shares[np.searchsorted(self.numbers, term_number(term))] = rarity[term]
-        total = shares.sum()
-        return shares / total if total else shares
+def match(counted: Counted) -> Values:
+    """How near the nearest word of the text, or for less of the two before it, is to each of the question's words."""
+    best = np.maximum(counted.asking, counted.telling)
+    window = np.maximum(best[counted.own], _BEFORE * best[counted.before])
+    window = np.maximum(window, _BEFORE * best[counted.before2])
+    return _sum(window * counted.worth)
 
 
-class Counted:
-    """How often each of the question's terms stands in each candidate and in the texts before it.
-
-    Args:
-        own, before, earlier: for each candidate its own row in `counts`, `lengths` and `flags`, and those of the two
-            texts before it; row 0 is that of no text.
-    """
-
-    def __init__(self, candidates: Sequence[Candidate], asked: Asked) -> None:
-        self.candidates = candidates
-        rows: dict[bytes, int] = {NOTHING: 0}
-        texts = [(one.terms, *one.previous, NOTHING, NOTHING)[:3] for one in candidates]
-        numbered = [[rows.setdefault(text, len(rows)) for text in three] for three in texts]
-        self.own, self.before, self.earlier = np.array(numbered, np.intp).reshape(-1, 3).T
-        self.spoken = np.array([one.speaker is not None for one in candidates], bool)
-        sizes = np.array([len(text) // 4 for text in rows])
-        stored = np.frombuffer(b"".join(rows), "<u4")
-        starts = np.cumsum(sizes) - sizes
-        self.flags = stored[starts]
-        self.lengths = sizes - 1
-        self.counts = _counts(stored, starts, sizes, asked.numbers)
-        self.worth = np.where(self.spoken[:, None], asked.worth_spoken, asked.worth_written)
-        self.lex = self._lex(asked)
-
-    def _lex(self, asked: Asked) -> Values:
-        windows = (self.own, self.before, self.earlier)
-        found = np.zeros((len(self.own), self.counts.shape[1]))
-        for share, rows in zip(_SHARES, windows, strict=True):
-            found += share * self.counts[rows]
-        length = self.lengths[self.own] + self.lengths[self.before] + self.lengths[self.earlier]
-        return saturated(found, self.worth, 1.2, 0.25 + 0.75 * length / asked.mean_window)
-
-    def text_before(self, asked: Asked) -> Values:
-        """How well the text before matches by itself."""
-        length = 0.6 + 0.4 * self.lengths[self.before] / asked.mean_length
-        return saturated(self.counts[self.before], self.worth, 0.9, length)
-
-    @property
-    def answering(self) -> NDArray[np.bool_]:
-        """Whether somebody speaks after a text that asks."""
-        return np.asarray(self.spoken & (self.before > 0) & (self.flags[self.before] & ASKS > 0), bool)
-
-    @property
-    def following(self) -> NDArray[np.bool_]:
-        """Whether somebody speaks after a text that tells."""
-        return np.asarray(self.spoken & (self.before > 0) & (self.flags[self.before] & ASKS == 0), bool)
+def focus(counted: Counted) -> Values:
+    """How near the text's words are to the question's: whether it speaks of anything else."""
+    return counted.focus[counted.own].astype(np.float64)
 
 
-def _counts(
-    stored: NDArray[np.uint32], starts: NDArray[np.intp], sizes: NDArray[np.intp], terms: NDArray[np.uint32]
-) -> Values:
-    """How often each term stands in each text: a row for each text, a column for each term."""
-    if not len(terms):
-        return np.zeros((len(sizes), 0))
-    places = np.searchsorted(terms, stored)
-    places[places == len(terms)] = 0
-    hits = terms[places] == stored
-    hits[starts] = False  # flags, no term
-    texts = np.repeat(np.arange(len(sizes)), sizes)[hits]
-    flat = np.bincount(texts * len(terms) + places[hits], minlength=len(sizes) * len(terms))
-    return flat.reshape(len(sizes), len(terms)).astype(float)
+def lex(counted: Counted) -> Values:
+    """BM25F of the text and the two before it, as a share of what the best candidate has."""
+    own, before, before2 = counted.own, counted.before, counted.before2
+    frequency = counted.exact[own] + 0.4 * counted.exact[before] + 0.3 * counted.exact[before2]
+    length = counted.length[own] + counted.length[before] + counted.length[before2]
+    norm = _K1 * (1 - _B + _B * length / counted.mean_window)[:, None]
+    found = _sum(counted.worth * frequency * (_K1 + 1) / (frequency + norm))
+    return np.asarray(found / (found.max(initial=0.0) or 1.0))
 
 
-def saturated(counts: Values, worth: Values, k1: float, length: Values) -> Values:
-    """The sum of bm25, as a share of what the question could reach at most.
-
-    Args:
-        length: what k1 is multiplied by: above 1 for long texts.
-    """
-    result: Values = (worth * counts * (k1 + 1) / (counts + k1 * length[:, None])).sum(axis=1)
-    return result
-
-
-def lex(counted: Counted, asked: Asked) -> Values:
-    """How many of the question's words stand in the text or, for less, in the two before it; the rare ones count more."""
-    return counted.lex
-
-
-def answers(counted: Counted, asked: Asked) -> Values:
-    """How well the text before matches, if that one asks: whoever speaks next, answers."""
-    return np.where(counted.answering, counted.text_before(asked), 0.0)
-
-
-def after_statement(counted: Counted, asked: Asked) -> Values:
-    """How well the text before matches, if that one tells: then it is the one to find, not what was said to it."""
-    return np.where(counted.following, counted.text_before(asked), 0.0)
-
-
-def session3(counted: Counted, asked: Asked) -> Values:
-    """The three best `lex` of the record's session: where much is about the matter, this probably is."""
-    sessions: dict[int | str, list[float]] = {}
-    for one, value in zip(counted.candidates, counted.lex.tolist(), strict=True):
-        if one.session is not None:
-            sessions.setdefault(one.session, []).append(value)
-    best = {session: sum(sorted(found)[-3:]) for session, found in sessions.items()}
-    return np.array([0.0 if one.session is None else best[one.session] for one in counted.candidates])
-
-
-def speaker(counted: Counted, asked: Asked) -> Values:
-    """Whether the question names one known speaker, and this is theirs."""
-    named = asked.query.speakers if len(asked.query.speakers) == 1 else ()
-    return np.array([float(one.speaker in named) for one in counted.candidates])
-
-
-def date(counted: Counted, asked: Asked) -> Values:
-    """How far the day agrees with one that the question names: 1 for the month, 1 for the day of it, 0.3 for the year."""
-    query = asked.query
-    if not (query.days or query.years):
-        return np.zeros(len(counted.candidates))
-    return np.array([_dated(one.happened_at, query) for one in counted.candidates])
-
-
-def _dated(happened: float | None, query: Query) -> float:
-    if happened is None:
-        return 0.0
-    day = datetime.fromtimestamp(happened, UTC)
-    months = [number for month, number in query.days if month == day.month]
-    return len(months) + (day.day in months) + 0.3 * (day.year in query.years)
-
-
-def when(counted: Counted, asked: Asked) -> Values:
-    """Whether the question asks for a time, and the text holds one."""
-    return np.where(counted.flags[counted.own] & TIMED > 0, float(asked.query.when), 0.0)
-
-
-def information(counted: Counted, asked: Asked) -> Values:
-    """How specific the text is, whatever was asked."""
-    return np.array([one.information for one in counted.candidates])
-
-
-def vec(counted: Counted, asked: Asked) -> Values:
+def vec(counted: Counted) -> Values:
     """Cosine of the text's vector with the question's."""
-    return np.array([one.similarity or 0.0 for one in counted.candidates])
+    return np.array([found.similarity or 0.0 for found in counted.candidates])
 
 
-Feature = Callable[[Counted, Asked], Values]
+def session_match(counted: Counted) -> Values:
+    """The three best `match` of the row's session: where much is about the matter, the answer probably is."""
+    return _best_of_session(counted, match(counted))
+
+
+def session_vec(counted: Counted) -> Values:
+    """The three best `vec` of the row's session."""
+    return _best_of_session(counted, vec(counted))
+
+
+def information(counted: Counted) -> Values:
+    """How specific the text is, whatever was asked."""
+    return np.array([found.information for found in counted.candidates])
+
+
+def answers(counted: Counted) -> Values:
+    """Whether the text before asks the very question: every word of each is near one of the other's."""
+    heard = _sum(counted.asking[counted.before] * counted.worth)
+    return heard * counted.same_question[counted.before] * counted.spoken
+
+
+def asks_too(counted: Counted) -> Values:
+    """How near the row's own questions are to the question: who asks does not answer."""
+    return _sum(counted.asking[counted.own] * counted.worth) * counted.spoken
+
+
+def addresses(counted: Counted) -> Values:
+    """How much the text speaks of the listener instead of the speaker."""
+    return counted.addressing[counted.own] / (counted.length[counted.own] + 3) * counted.spoken
+
+
+def speaker(counted: Counted) -> Values:
+    """Whether the question names one known speaker, and this is theirs."""
+    return _says(counted, lambda found, names: found.speaker in names)
+
+
+def party(counted: Counted) -> Values:
+    """Whether the question names one known speaker, and this is theirs or said to them."""
+    return _says(counted, lambda found, names: found.speaker in names or found.previous_speaker in names)
+
+
+def date(counted: Counted) -> Values:
+    """How far the day agrees with one that the question names: 1 for the month, 1 for the day of it, 0.3 for the year."""
+    query = counted.query
+    values = np.zeros(len(counted.candidates))
+    if not (query.days or query.years):
+        return values
+    for row, found in enumerate(counted.candidates):
+        if found.happened_at is not None:
+            day = datetime.fromtimestamp(found.happened_at, UTC)
+            named = [number for month, number in query.days if month == day.month]
+            values[row] = len(named) + (day.day in named) + 0.3 * (day.year in query.years)
+    return values
+
+
+def when(counted: Counted) -> Values:
+    """Whether the question asks for a time, and the text holds a word of time."""
+    if not counted.query.when:
+        return np.zeros(len(counted.candidates))
+    return np.minimum(counted.timed[counted.own], 1.0)
+
+
+def number(counted: Counted) -> Values:
+    """Whether the question asks for a number, and the text holds a digit."""
+    if not counted.query.how_many:
+        return np.zeros(len(counted.candidates))
+    return (counted.heads[counted.own] & DIGIT > 0).astype(np.float64)
+
+
+def names(counted: Counted) -> Values:
+    """How many names the text holds, up to four: most answers are about something that has one."""
+    held = counted.heads[counted.own] % DIGIT >> NAMES
+    return np.asarray(held / MOST_NAMES, np.float64)
+
 
 FEATURES: dict[str, Feature] = {
     feature.__name__: feature
-    for feature in (lex, vec, session3, information, answers, after_statement, speaker, date, when)
+    for feature in (
+        match,
+        focus,
+        lex,
+        vec,
+        session_match,
+        session_vec,
+        information,
+        names,
+        date,
+        when,
+        number,
+        answers,
+        asks_too,
+        addresses,
+        speaker,
+        party,
+    )
 }
+
+
+def _sum(values: NDArray[np.floating[Any]]) -> Values:
+    return np.asarray(values.sum(axis=1), np.float64)
+
+
+def _best_of_session(counted: Counted, values: Values) -> Values:
+    sessions: dict[int | str, list[float]] = {}
+    for found, value in zip(counted.candidates, values.tolist(), strict=True):
+        if found.session is not None:
+            sessions.setdefault(found.session, []).append(value)
+    best = {session: sum(sorted(found, reverse=True)[:3]) for session, found in sessions.items()}
+    return np.array([0.0 if found.session is None else best[found.session] for found in counted.candidates])
+
+
+def _says(counted: Counted, holds: Callable[[Candidate, frozenset[str]], bool]) -> Values:
+    named = counted.query.speakers
+    if len(named) != 1:
+        return np.zeros(len(counted.candidates))
+    return np.array([float(holds(found, named)) for found in counted.candidates])

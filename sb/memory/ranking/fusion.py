@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sb.memory.ranking.features import Candidate
+from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.rank import Ranked
 
 FUSION_K = 60

@@ -11,6 +11,7 @@ from sb.memory.ranking.terms import MONTHS, MOST_CHARACTERS, STOP_WORDS, words
 _WHEN = re.compile(
     r"\s*(?:when|how long|what (?:date|day|year|month|time)|which (?:year|month|day))\b", re.IGNORECASE
 )
+_HOW_MANY = re.compile(r"\s*how (?:many|much|long|old|often|far|big|large)\b", re.IGNORECASE)
 _NAMES = "|".join(MONTHS)
 # A day counts only beside its month, and "may" and "march" are months only with a capital.
 _DATE = re.compile(
@@ -33,6 +34,7 @@ class Query:
         names: the words that name a known speaker.
         speakers: the known speakers who are named.
         when: whether it asks for a time.
+        how_many: whether it asks for a number.
         days: the days it names, as (month, day or None).
         years: the years it names.
     """
@@ -42,6 +44,7 @@ class Query:
     names: tuple[str, ...] = ()
     speakers: frozenset[str] = frozenset()
     when: bool = False
+    how_many: bool = False
     days: tuple[tuple[int, int | None], ...] = ()
     years: frozenset[int] = frozenset()
 
@@ -75,6 +78,7 @@ def understand(text: str, speakers: Iterable[str] = ()) -> Query:
         tuple(word for word in kept if word in named),
         frozenset(speaker for word in kept for speaker in named.get(word, ())),
         _WHEN.match(text) is not None,
+        _HOW_MANY.match(text) is not None,
         days,
         years,
     )

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sb.memory.ranking.features import FEATURES, Asked, Candidate, Counted
+from sb.memory.ranking.candidate import Candidate
+from sb.memory.ranking.counting import Counted, Read
+from sb.memory.ranking.features import FEATURES, Values
+from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics
 from sb.memory.ranking.weights import Weights
@@ -33,13 +36,16 @@ def rank(
     candidates: Sequence[Candidate],
     statistics: Statistics,
     weights: Weights,
+    lexicon: Lexicon,
+    read: Read,
     *,
     explain: bool = False,
 ) -> list[Ranked]:
     """The candidates by the weighted sum of their features, the best first, ties by id.
 
     Args:
-        weights: of features by name; what is not there counts 0.
+        lexicon: what is known of words; keep one for all questions, it learns.
+        read: gives the texts of records whose words it has not met.
         explain: also say what each feature gave.
 
     Raises:
@@ -47,17 +53,29 @@ def rank(
     """
     if not candidates:
         return []
-    asked = Asked(query, statistics)
-    counted = Counted(candidates, asked)
-    used = {name: weight for name, weight in weights.items() if weight or explain}
-    values = {name: FEATURES[name](counted, asked) for name in used}
-    scores = sum(weight * values[name] for name, weight in used.items()) + np.zeros(len(candidates))
-    ranked = [
+    names = [name for name in {**weights.spoken, **weights.written} if explain or _counts(name, weights)]
+    counted = Counted(query, candidates, statistics, lexicon, read)
+    values = feature_values(counted, names)
+    columns = [[column.get(name, 0.0) for name in names] for column in (weights.written, weights.spoken)]
+    applied = np.array(columns)[counted.spoken.astype(np.intp)]
+    scores = (values * applied).sum(axis=1)
+    ids = np.array([found.id for found in candidates])
+    return [
         Ranked(
-            found.id,
-            score,
-            {name: (float(values[name][row]), weight) for name, weight in used.items()} if explain else None,
+            int(ids[row]),
+            float(scores[row]),
+            dict(zip(names, zip(values[row].tolist(), applied[row].tolist(), strict=True), strict=True))
+            if explain
+            else None,
         )
-        for row, (found, score) in enumerate(zip(candidates, scores.tolist(), strict=True))
+        for row in np.lexsort((ids, -scores)).tolist()
     ]
-    return sorted(ranked, key=lambda found: (-found.score, found.id))
+
+
+def feature_values(counted: Counted, names: Sequence[str]) -> Values:
+    """The features as columns, the candidates as rows."""
+    return np.column_stack([np.asarray(FEATURES[name](counted), np.float64) for name in names])
+
+
+def _counts(name: str, weights: Weights) -> bool:
+    return bool(weights.spoken.get(name) or weights.written.get(name))

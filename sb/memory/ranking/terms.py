@@ -6,13 +6,10 @@ The index is FTS5 with the tokenizer `porter unicode61`; what is counted here mu
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
-from array import array
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
-from zlib import crc32
 
 MOST_CHARACTERS = 20_000
 """So many characters of a text count; one memory of megabytes would stall every search that meets it."""
@@ -31,23 +28,15 @@ STOP_WORDS = frozenset(
     """.split()
 )
 
-ASKS, TIMED = 1, 2  # flags in `encoded`: the text ends with a question; it holds an expression of time
-NOTHING = bytes(4)  # no text, encoded
-
 MONTHS = "january february march april may june july august september october november december".split()
 
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_TIMES = frozenset(
-    [*"yesterday today tonight tomorrow ago recently since just weekend".split(), *MONTHS, *_WEEKDAYS]
-    + [str(year) for year in range(1900, 2100)]
+TIME_WORDS = frozenset(
+    """
+    yesterday today tonight tomorrow ago recently since just last next day days week weeks weekend weekends month
+    months year years night morning summer winter spring fall monday tuesday wednesday thursday friday saturday sunday
+    """.split()
+    + list(MONTHS)
 )
-_SEASONS = (
-    "week night morning month year summer winter spring fall mon tues wednes thurs fri satur sun".split()
-)
-_SPANS = frozenset("day days week weeks month months year years".split())
-_FEW = frozenset("few two three four five six seven ten".split())
-_PERIODS = _SPANS | frozenset(_SEASONS)
-
 
 # The combining marks that unicode61 takes as part of the letter before them; others end a word there.
 _ACCENTS = frozenset(0x300 + bit for bit in range(50) if (0x000361F8_08029FDF >> bit) & 1)
@@ -67,7 +56,7 @@ def _fold(character: str) -> str:
     category = unicodedata.category(character)
     if category[0] not in "LN" and category != "Co":
         return " "
-    base, *marks = list(unicodedata.normalize("NFD", character))
+    base, *marks = unicodedata.normalize("NFD", character)
     # unicode61 takes one accent off a Latin letter; two, or another script's, it leaves.
     plain = base if len(marks) == 1 and base.isascii() else character
     return next((form for form in (plain.casefold(), plain.lower()) if len(form) == 1), plain)
@@ -123,34 +112,6 @@ def stems(text: str) -> list[str]:
     return [_STEMS[word] for word in words(text)]
 
 
-class _Numbers(dict[str, int]):
-    """What stands for the stem of a word in `encoded`. A known word costs one look-up."""
-
-    def __missing__(self, word: str) -> int:
-        if len(self) >= MOST_STEMS:
-            self.clear()
-        self[word] = number = term_number(_STEMS[word])
-        return number
-
-
-_NUMBERS = _Numbers()
-
-
-def term_number(stem: str) -> int:
-    """What stands for a stem in `encoded`: 32 bits, so that of a question's ten terms hardly one meets another by chance."""
-    return crc32(stem.encode("utf-8", "replace"))
-
-
-def encoded(text: str) -> bytes:
-    """The words of a text as ranking counts them, 4 bytes each: first the flags, then a number for each word's stem."""
-    found = words(text)
-    flags = (ASKS if asks(text) else 0) | (TIMED if timed(found) else 0)
-    numbers = array("I", [flags, *map(_NUMBERS.__getitem__, found)])
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers.tobytes()
-
-
 def match_expression(terms: Iterable[str], places: Sequence[int]) -> str:
     """The FTS5 expression for texts in any of the places that hold any of the terms.
 
@@ -164,30 +125,3 @@ def match_expression(terms: Iterable[str], places: Sequence[int]) -> str:
     wanted = " OR ".join(f'"{term}"' for term in islice(dict.fromkeys(terms), MOST_TERMS))
     allowed = " OR ".join(f'"p{int(place)}"' for place in places)
     return f"(- place : ({wanted})) AND (place : ({allowed}))" if wanted and allowed else ""
-
-
-def asks(text: str) -> bool:
-    """Whether a text ends with a question."""
-    return text.rstrip().endswith("?")
-
-
-def timed(found: Sequence[str]) -> bool:
-    """Whether the words of a text hold an expression of time: a weekday, "last week", a year, "three days"."""
-    if not _TIMES.isdisjoint(found):
-        return True
-    if _PERIODS.isdisjoint(found):
-        return False
-    return any(map(_period, ("", "", *found), ("", *found), found))
-
-
-def _period(earlier: str, before: str, word: str) -> bool:
-    if before in ("last", "next", "this"):
-        return word in _SEASONS
-    if word not in _SPANS:
-        return False
-    return (
-        before.isdigit()
-        or before in _FEW
-        or (earlier, before) == ("couple", "of")
-        or (earlier, before, word) == ("the", "other", "day")
-    )

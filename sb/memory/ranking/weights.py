@@ -1,34 +1,62 @@
 """What is each feature worth?
 
-Only their ratios matter. They were fitted on conversations, see docs/retrieval.md, by `evals.retrieval`.
+Only their ratios matter. `evals.retrieval --fit` found them, on conversations and on what agents noted, alone and in one
+store; docs/retrieval.md says how good they are and what each one gives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-Weights = Mapping[str, float]
 
-WITH_VECTORS: Weights = {
-    "lex": 4.6,
-    "vec": 5.1,
-    "session3": 1.2,
-    "information": 4.0,
-    "answers": 2.8,
-    "after_statement": -1.3,
-    "speaker": 1.0,
-    "date": 2.8,
-    "when": 2.1,
+@dataclass(frozen=True)
+class Weights:
+    """The weight of each feature, by its name; what is not there counts 0.
+
+    Args:
+        spoken: for rows that carry a speaker: turns of a conversation.
+        written: for all others: facts, decisions, lessons, notes.
+    """
+
+    spoken: Mapping[str, float]
+    written: Mapping[str, float]
+
+    def without(self, *features: str) -> Weights:
+        """The same, with these features at 0."""
+        return Weights(
+            *(
+                {name: 0.0 if name in features else weight for name, weight in column.items()}
+                for column in (self.spoken, self.written)
+            )
+        )
+
+
+_TABLE: dict[str, tuple[float, float, float, float]] = {
+    # feature: (spoken, spoken without vectors, written, written without vectors)
+    "match": (4.7, 3.6, 9.5, 6.9),
+    "focus": (0.0, 0.0, 6.0, 4.5),
+    "lex": (2.3, 3.1, 1.0, 3.0),
+    "vec": (1.7, 0.0, 6.7, 0.0),
+    "session_match": (1.1, 1.5, 0.0, 0.0),
+    "session_vec": (1.4, 0.0, 0.0, 0.0),
+    "information": (1.4, 1.5, 1.6, 2.1),
+    "names": (1.7, 1.3, 0.0, 0.0),
+    "date": (4.1, 3.8, 4.1, 3.8),
+    "when": (2.4, 2.3, 2.4, 2.3),
+    "number": (2.4, 2.4, 2.0, 1.7),
+    "answers": (6.1, 6.2, 0.0, 0.0),
+    "asks_too": (-2.2, -2.6, 0.0, 0.0),
+    "addresses": (-9.3, -10.4, 0.0, 0.0),
+    "speaker": (1.2, 1.1, 0.0, 0.0),
+    "party": (2.0, 2.1, 0.0, 0.0),
 }
 
-WITHOUT_VECTORS: Weights = {
-    "lex": 6.6,
-    "vec": 0.0,
-    "session3": 1.5,
-    "information": 3.7,
-    "answers": 3.1,
-    "after_statement": -1.0,
-    "speaker": 0.9,
-    "date": 2.5,
-    "when": 1.9,
-}
+
+def weights(*, vectors: bool) -> Weights:
+    """The fitted weights, for a store with vectors or without."""
+    spoken, written = (0, 2) if vectors else (1, 3)
+    return Weights(
+        {name: row[spoken] for name, row in _TABLE.items()},
+        {name: row[written] for name, row in _TABLE.items()},
+    )

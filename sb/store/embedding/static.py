@@ -136,6 +136,15 @@ class StaticEmbedder:
         vector: Vectors = self.embed([" ".join(keep) or text])[0]
         return vector
 
+    def embed_words(self, words: Sequence[str]) -> Vectors:
+        """The plain mean of each word's tokens: how alike two words are does not depend on the collection."""
+        vectors = np.zeros((len(words), self.dimensions), np.float32)
+        for row, word in enumerate(words):
+            ids = self._static.ids(word)
+            if len(ids):
+                vectors[row] = self._static.vectors.take(ids, 0).mean(axis=0)
+        return vectors
+
     def _mean_of(self, ids: NDArray[Any], weights: NDArray[np.float32]) -> NDArray[np.float32]:
         own = weights.take(ids)
         mean: Vectors = own @ self._static.vectors.take(ids, 0) / own.sum()

@@ -61,17 +61,23 @@ class WordIndex:
         return [int(n) for (n,) in self._database.query(sql, (expression, end, *parameters, k))]
 
     def ranked_by(self, records: Sequence[int]) -> list[Row]:
-        """What ranking has to know of records: number, terms, those of the two before it that it quotes (None where
-        there are none), speaker, session, time, information."""
+        """What ranking has to know of records: number, terms, session, time and information, then speaker, and number,
+        terms and speaker of the two before it that it quotes (None where there are none)."""
         marks = ", ".join("?" * len(records)) or "NULL"
         return self._database.query(
-            "SELECT r.id, r.terms, a.terms, b.terms, r.speaker, r.session, r.happened_at, r.info"
+            "SELECT r.id, r.terms, r.session, r.happened_at, r.info, r.speaker, a.id, a.terms, a.speaker, b.id, b.terms"
             " FROM records AS r"
             " LEFT JOIN records AS a ON a.id = r.prev1 AND a.state = 'active' AND a.place = r.place AND a.agent = r.agent"
             " LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' AND b.place = r.place AND b.agent = r.agent"
             f" WHERE r.id IN ({marks}) ORDER BY r.id",
             tuple(records),
         )
+
+    def texts(self, records: Sequence[int]) -> list[str]:
+        """The texts of records."""
+        marks = ", ".join("?" * len(records)) or "NULL"
+        sql = f"SELECT text FROM records WHERE id IN ({marks})"
+        return [text for (text,) in self._database.query(sql, tuple(records))]
 
     def check(self) -> bool:
         """Whether the index says what the records say; reads both entirely."""

@@ -1,0 +1,122 @@
+"""`python -m evals.retrieval --data locomo_dev.json`: what retrieval finds, with the weights that ship and with fitted ones."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from evals.retrieval.collection import Collection
+from evals.retrieval.corpora import Corpus, Question, load_agent_records, load_conversations
+from evals.retrieval.learning import ablation, cross_validated, fitted, samples, table, used
+from evals.retrieval.measure import Places, Search, ask
+from evals.retrieval.vectors import word_vectors
+from sb.memory.ranking.fusion import fuse
+from sb.memory.ranking.lexicon import Lexicon
+from sb.memory.ranking.rank import rank
+from sb.memory.ranking.weights import Weights, weights
+
+
+def ranking(store: Collection, lexicon: Lexicon, applied: Weights) -> Search:
+    def search(question: str, k: int) -> list[str]:
+        query = store.understand(question)
+        found = rank(query, store.candidates(query), store.counts, applied, lexicon, store.read)
+        return [store.rows[ranked.id].id for ranked in found[:k]]
+
+    return search
+
+
+def words_alone(store: Collection) -> Search:
+    """FTS5's bm25, with stop words left out and names left in."""
+
+    def search(question: str, k: int) -> list[str]:
+        wanted = store.understand(question).terms(spoken=False)
+        return [store.rows[row].id for row in store.by_words(wanted)[:k]]
+
+    return search
+
+
+def fusion(store: Collection) -> Search:
+    def search(question: str, k: int) -> list[str]:
+        found = fuse(store.candidates(store.understand(question)))
+        return [store.rows[ranked.id].id for ranked in found[:k]]
+
+    return search
+
+
+def show(
+    name: str, searched: Sequence[tuple[Search, Sequence[Question]]], *, categories: bool = False
+) -> None:
+    """One line for all questions and, if wanted, one for each category."""
+    places: list[int] = []
+    times: list[float] = []
+    for search, questions in searched:
+        found, took = ask(search, questions)
+        places += found
+        times += took
+    print(f"  {name:34} {Places(places)}  {median(times):.1f} ms")
+    asked = [question for _, questions in searched for question in questions]
+    if categories:
+        by_category(places, [question.category for question in asked])
+
+
+def by_category(places: Sequence[int], categories: Sequence[str]) -> None:
+    for category in sorted(set(categories)):
+        chosen = [place for place, of in zip(places, categories, strict=True) if of == category]
+        print(f"    {category:32} {Places(chosen)}")
+
+
+def with_shipped_weights(
+    conversations: Sequence[Corpus], records: Sequence[Corpus], lexicon: Lexicon, *, vectors: bool
+) -> None:
+    applied = weights(vectors=vectors)
+    alone = [(Collection(corpus.rows, vectors=vectors), corpus.questions) for corpus in conversations]
+    print("each conversation alone")
+    show("bm25", [(words_alone(store), asked) for store, asked in alone])
+    show("rank fusion", [(fusion(store), asked) for store, asked in alone])
+    show("ranking", [(ranking(store, lexicon, applied), asked) for store, asked in alone], categories=True)
+    for corpus, (store, asked) in zip(conversations, alone, strict=True):
+        show(f"  conversation {corpus.name}", [(ranking(store, lexicon, applied), asked)])
+    frozen = [(Collection(c.rows, vectors=vectors, frozen=True), c.questions) for c in conversations]
+    show("never refreshed", [(ranking(store, lexicon, applied), asked) for store, asked in frozen])
+    pooled = Collection([row for corpus in conversations for row in corpus.rows], vectors=vectors)
+    asked = [question for corpus in conversations for question in corpus.questions]
+    print("all conversations in one store")
+    show("bm25", [(words_alone(pooled), asked)])
+    show("ranking", [(ranking(pooled, lexicon, applied), asked)])
+    noted = Collection(records[0].rows, vectors=vectors)
+    asked = [question for corpus in records for question in corpus.questions]
+    print("what agents noted")
+    show("bm25", [(words_alone(noted), asked)], categories=True)
+    show("ranking", [(ranking(noted, lexicon, applied), asked)], categories=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="conversations of LoCoMo, as JSON")
+    parser.add_argument("--no-vectors", action="store_true", help="as where no embedder is installed")
+    parser.add_argument("--fit", action="store_true", help="fit weights, and say how good they are elsewhere")
+    parser.add_argument("--ablate", action="store_true", help="also leave out each feature; takes minutes")
+    given = parser.parse_args()
+    conversations, records = load_conversations(given.data), load_agent_records()
+    vectors = not given.no_vectors
+    lexicon = Lexicon(word_vectors if vectors else None)
+    with_shipped_weights(conversations, records, lexicon, vectors=vectors)
+    if not (given.fit or given.ablate):
+        return
+    found, columns = samples(conversations, records, lexicon, vectors=vectors), used(weights(vectors=vectors))
+    print("fitted on three quarters of the questions, asked the fourth")
+    for store, (categories, places) in cross_validated(found, columns).items():
+        print(f"  {store:34} {Places(places)}")
+        by_category(places, categories)
+    print("fitted on all: spoken, written")
+    print("\n".join(table(fitted(found, columns), columns)))
+    if given.ablate:
+        print("hit@5 and MRR, cross-validated")
+        for line in ablation(found, columns):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Which words have been met, what is known of each, and how alike are they?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
+from threading import RLock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sb.memory.ranking.encoding import word_number
+from sb.memory.ranking.terms import STOP_WORDS, TIME_WORDS, stem
+
+Array = NDArray[np.float32]
+Embed = Callable[[Sequence[str]], Array]
+
+MOST_WORDS = 50_000
+"""So many words are kept, with vectors 50 MB; then all are forgotten, and learned again as they come."""
+
+EMPTY = 0
+"""The number of the word that stands for none: it is like nothing."""
+
+_STOP, _TIME, _YOU = 1, 2, 4
+_LISTENER = ("you", "your", "yours")
+
+
+class _Numbers(dict[str, int]):
+    """A number for every word; a word that is known costs one look-up."""
+
+    def __init__(self) -> None:
+        super().__init__({"": EMPTY})
+        self.words = [""]
+        self.stored: dict[int, int] = {}  # by what stands for a word in stored texts
+
+    def __missing__(self, word: str) -> int:
+        self[word] = self.stored[word_number(word)] = number = len(self)
+        self.words.append(word)
+        return number
+
+
+class Lexicon:
+    """What ranking knows of words, kept from one question to the next; hold `lock` while numbers are in use.
+
+    Args:
+        embed: gives a vector, of any length but 0, for each of some words. Without it words are alike if they have the
+            same stem, and otherwise not at all.
+    """
+
+    def __init__(self, embed: Embed | None = None) -> None:
+        self.lock = RLock()
+        self._embed = embed
+        self._begin()
+
+    def _begin(self) -> None:
+        self._numbers = _Numbers()
+        self._stem_numbers: dict[str, int] = {"": EMPTY}
+        self._known = 1
+        self._kinds = np.full(1, _STOP, np.uint8)
+        self._stems = np.zeros(1, np.int32)
+        self._vectors = np.zeros((1, 0), np.float32)
+
+    def trim(self) -> None:
+        """Forget all words if there are too many; numbers given before are void."""
+        if len(self._numbers) > MOST_WORDS:
+            self._begin()
+
+    def numbers(self, words: Iterable[str]) -> list[int]:
+        return list(map(self._numbers.__getitem__, words))
+
+    def known(self, stored: Sequence[int]) -> NDArray[np.intp]:
+        """The numbers of words that are stored as `encoding` has them, -1 for those that were never met."""
+        return np.fromiter(map(self._numbers.stored.get, stored, repeat(-1)), np.intp, len(stored))
+
+    def content(self, words: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of the words are no stop words."""
+        return np.asarray(self._kind(words) & _STOP == 0)
+
+    def timed(self, words: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of the words tell a time."""
+        return np.asarray(self._kind(words) & _TIME != 0)
+
+    def addressing(self, words: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of the words mean the listener."""
+        return np.asarray(self._kind(words) & _YOU != 0)
+
+    def _kind(self, words: NDArray[np.intp]) -> NDArray[np.uint8]:
+        self._learn()
+        return self._kinds[words]
+
+    def same(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> Array:
+        """1 where term (row) and word (column) have the same stem, else 0."""
+        self._learn()
+        return (self._stems[words] == self._stems[terms][:, None]).astype(np.float32) * (words != EMPTY)
+
+    def alike(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> Array:
+        """From 0, nothing to do with each other, to 1, the same."""
+        if self._embed is None:
+            return self.same(terms, words)
+        self._learn()
+        return np.maximum(self._vectors[terms] @ self._vectors.take(words, axis=0).T, 0)
+
+    def _learn(self) -> None:
+        """Look at the words that are new since the last time."""
+        new = self._numbers.words[self._known :]
+        if not new:
+            return
+        stems = self._stem_numbers
+        self._stems = np.append(
+            self._stems, [stems.setdefault(stem(word), len(stems)) for word in new]
+        ).astype(np.int32)
+        self._kinds = np.append(self._kinds, [_kind_of(word) for word in new]).astype(np.uint8)
+        if self._embed is not None:
+            self._keep(_unit(self._embed(new)))
+        self._known += len(new)
+
+    def _keep(self, vectors: Array) -> None:
+        end = self._known + len(vectors)
+        if end > len(self._vectors):  # doubled, so that a growing vocabulary is seldom copied
+            grown = np.zeros((2 * end, vectors.shape[1]), np.float32)
+            grown[: self._known, : self._vectors.shape[1]] = self._vectors[: self._known]
+            self._vectors = grown
+        self._vectors[self._known : end] = vectors
+
+
+def _kind_of(word: str) -> int:
+    is_year = len(word) == 4 and word.isdecimal() and word[:2] in ("19", "20")
+    return _STOP * (word in STOP_WORDS) | _TIME * (is_year or word in TIME_WORDS) | _YOU * (word in _LISTENER)
+
+
+def _unit(vectors: Array) -> Array:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, np.where(lengths > 0, lengths, 1), dtype=np.float32)
