@@ -97,19 +97,35 @@ class Writer:
             session = self._opened(execute)
             for row, _ in pairs:
                 row["place"], row["session"] = number, session.number
-            new = [(row, record) for row, record in pairs if not self._updated(execute, row, record)]
-            numbers = self.space.records.insert(execute, [row for row, _ in new])
-            for at, (row, record) in zip(numbers, new, strict=True):
-                self._derived(execute, at, row, record)
-            changed = [*numbers, *(row["id"] for row, _ in pairs if "id" in row)]
-            self.space.embed(execute, changed)
+            self._written(execute, pairs)
+            self.space.embed(execute, list(dict.fromkeys(row["id"] for row, _ in pairs)))
             if also is not None:
                 also(execute, session)
         self.session = session
         return [row["uid"] for row, _ in pairs]
 
+    def _written(self, execute: Execute, pairs: Sequence[tuple[Row, Any]]) -> None:
+        """Insert what is new, and update what is there by its key; two of one key are one record."""
+        new: list[tuple[Row, Any]] = []
+        keys = set()
+        for row, record in pairs:
+            key = row["key"] and (row["kind"], row["key"])
+            if key in keys:
+                self._inserted(execute, new)
+                new, keys = [], set()
+            if not self._updated(execute, row, record):
+                new.append((row, record))
+                keys |= {key} if key else set()
+        self._inserted(execute, new)
+
+    def _inserted(self, execute: Execute, new: Sequence[tuple[Row, Any]]) -> None:
+        numbers = self.space.records.insert(execute, [row for row, _ in new])
+        for number, (row, record) in zip(numbers, new, strict=True):
+            row["id"] = number
+            self._derived(execute, number, row, record)
+
     def _row(self, record: Any) -> Row:
-        now = self.space.clock.now()
+        now = round(self.space.clock.now(), 6)  # as fine as a datetime, so that what is said again changes nothing
         row = to_row(record)
         row["uid"] = row["uid"] or self.space.new_id(now)
         row["agent"] = self.agent
@@ -147,15 +163,13 @@ class Writer:
         merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record), former)
         self._count(merged)
         changes = {name: merged[name] for name in (*CONTENT, "terms", "length")} | {"state": ACTIVE}
-        if merged["happened_at"] is None:
-            changes["happened_at"] = former["happened_at"]
         self.space.records.update(execute, former["id"], changes, actor=self.agent)
         row.update(uid=former["uid"], id=former["id"])
         return True
 
     def _derived(self, execute: Execute, number: int, row: Row, record: Any) -> None:
         """Edges to what the record was made from, as far as that is here."""
-        for reference in record.derived_from or ():
+        for reference in getattr(record, "derived_from", None) or ():
             source = self.space.records.find(reference.rpartition(":")[2])
             if source is not None:
                 edge = Edge(number, DERIVED_FROM, source["id"])

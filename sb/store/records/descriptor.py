@@ -229,7 +229,8 @@ class Descriptor:
         """The record that is there with what a new one of the same key says; what that leaves open stays."""
         united = {name: _united(getattr(former, name), getattr(new, name)) for name in self.united}
         silent = (name for name in self.optional if getattr(new, name) is None)
-        kept = {name: getattr(former, name) for name in {*silent, *_KEPT} & set(self.attributes)}
+        same = {*silent, *_KEPT, self.key}  # the key as it was spelled first
+        kept = {name: getattr(former, name) for name in self.attributes if name in same}
         return dataclasses.replace(new, **kept | united)
 
 

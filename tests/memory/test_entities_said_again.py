@@ -1,0 +1,72 @@
+"""What is said again of an entity: what is new is added, what is the same changes nothing, the rest stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from sb.memory.brain import Brain
+from sb.sources import SteeredClock
+from sb.store.records.places import Place
+from sb.types import EntityRecord, RawEntry
+
+
+@pytest.fixture
+def brain(tmp_path: Path, clock: SteeredClock) -> Iterator[Brain]:
+    clock.time += 1 / 3  # finer than a datetime
+    with Brain("ada", path=tmp_path / "brain.db", clock=clock) as brain:
+        yield brain
+
+
+def test_the_same_again_changes_nothing(brain: Brain, clock: SteeredClock) -> None:
+    first = brain.entity("Bob", "person", observations=["likes tea"])
+    clock.time += 60
+    assert brain.entity("bob", "person", observations=["likes tea"]) == first
+    row = brain.space.records.find(first)
+    assert row is not None
+    assert (row["version"], brain.space.records.history(row["id"])) == (1, [])
+
+
+def test_more_is_added_and_the_former_state_is_kept(brain: Brain) -> None:
+    first = brain.entity("Bob", "person", observations=["likes tea"], source_entity="mail")
+    brain.entity("BOB", "person", observations=["plays chess"], properties={"city": "Rome"})
+    row = brain.space.records.find(first)
+    assert row is not None
+    bob = brain.space.record(row)
+    assert (bob.name, bob.source_entity, bob.version) == ("Bob", "mail", 2)
+    assert (bob.observations, bob.properties) == (["likes tea", "plays chess"], {"city": "Rome"})
+    (change,) = brain.space.records.history(row["id"])
+    assert change["former"]["text"] == "Bob: likes tea"
+
+
+def test_what_a_newer_version_of_sb_wrote_stays(brain: Brain) -> None:
+    first = brain.entity("Bob", "person")
+    row = brain.space.records.find(first)
+    assert row is not None
+    newer = orjson.loads(row["fields"]) | {"mood": "calm"}
+    with brain.database.write() as execute:
+        brain.space.records.update(
+            execute, row["id"], {"fields": orjson.dumps(newer).decode()}, actor="newer"
+        )
+    brain.entity("Bob", "person", observations=["likes tea"])
+    kept = brain.space.records.find(first)
+    assert kept is not None
+    assert orjson.loads(kept["fields"]) == newer | {"observations": ["likes tea"]}
+
+
+def test_two_of_one_name_that_are_kept_together_are_one(brain: Brain) -> None:
+    said = [EntityRecord("Bob", "person", [first]) for first in ("likes tea", "plays chess", "likes tea")]
+    ids = brain.writer.keep_all([*said, EntityRecord("Ada", "person")], Place("default"))
+    assert len(set(ids[:3])) == 1
+    assert ids[3] != ids[0]
+    row = brain.space.records.find(ids[0])
+    assert row is not None
+    assert brain.space.record(row).observations == ["likes tea", "plays chess"]
+
+
+def test_kinds_without_sources_are_kept_as_well(brain: Brain) -> None:
+    (kept,) = brain.writer.keep_all([RawEntry("r", "default", "as it was said")], Place("default"))
+    assert brain.get(kept).content == "as it was said"
