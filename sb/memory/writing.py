@@ -107,15 +107,15 @@ class Writer:
     def _written(self, execute: Execute, pairs: Sequence[tuple[Row, Any]]) -> None:
         """Insert what is new, and update what is there by its key; two of one key are one record."""
         new: list[tuple[Row, Any]] = []
-        keys = set()
+        keys: set[tuple[str, str]] = set()
         for row, record in pairs:
-            key = row["key"] and (row["kind"], row["key"])
+            key = (row["kind"], row["key"])
             if key in keys:
                 self._inserted(execute, new)
                 new, keys = [], set()
             if not self._updated(execute, row, record):
                 new.append((row, record))
-                keys |= {key} if key else set()
+                keys |= {key} if row["key"] else set()
         self._inserted(execute, new)
 
     def _inserted(self, execute: Execute, new: Sequence[tuple[Row, Any]]) -> None:
@@ -125,7 +125,9 @@ class Writer:
             self._derived(execute, number, row, record)
 
     def _row(self, record: Any) -> Row:
-        now = round(self.space.clock.now(), 6)  # as fine as a datetime, so that what is said again changes nothing
+        now = round(
+            self.space.clock.now(), 6
+        )  # as fine as a datetime, so that what is said again changes nothing
         row = to_row(record)
         row["uid"] = row["uid"] or self.space.new_id(now)
         row["agent"] = self.agent
