@@ -81,15 +81,15 @@ def with_shipped_weights(
     frozen = [(Collection(c.rows, vectors=vectors, frozen=True), c.questions) for c in conversations]
     show("never refreshed", [(ranking(store, lexicon, applied), asked) for store, asked in frozen])
     pooled = Collection([row for corpus in conversations for row in corpus.rows], vectors=vectors)
-    asked = [question for corpus in conversations for question in corpus.questions]
+    spoken = [question for corpus in conversations for question in corpus.questions]
     print("all conversations in one store")
-    show("bm25", [(words_alone(pooled), asked)])
-    show("ranking", [(ranking(pooled, lexicon, applied), asked)])
+    show("bm25", [(words_alone(pooled), spoken)])
+    show("ranking", [(ranking(pooled, lexicon, applied), spoken)])
     noted = Collection(records[0].rows, vectors=vectors)
-    asked = [question for corpus in records for question in corpus.questions]
+    written = [question for corpus in records for question in corpus.questions]
     print("what agents noted")
-    show("bm25", [(words_alone(noted), asked)], categories=True)
-    show("ranking", [(ranking(noted, lexicon, applied), asked)], categories=True)
+    show("bm25", [(words_alone(noted), written)], categories=True)
+    show("ranking", [(ranking(noted, lexicon, applied), written)], categories=True)
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ class Embedding:
             self._sum += self._mean(text)
 
     def embed(self, text: str) -> Vectors:
-        return unit(self._mean(text) - self._sum / max(self._texts, 1))
+        return unit(self._mean(text) - self._sum / np.float32(max(self._texts, 1)))
 
     def _tokens(self, text: str) -> NDArray[np.int64]:
         tokenizer, _ = model()
@@ -68,11 +68,11 @@ class Embedding:
             return np.zeros(vectors.shape[1], np.float32)
         seen = self._seen[tokens]
         shares = np.log((self._texts - seen + 0.5) / (seen + 0.5) + 1)
-        return np.divide(shares @ vectors[tokens], shares.sum(), dtype=np.float32)
+        return np.asarray(shares @ vectors[tokens] / shares.sum(), np.float32)
 
 
 def word_vectors(words: Sequence[str]) -> Vectors:
     """The mean of each word's tokens."""
     tokenizer, vectors = model()
     found = tokenizer.encode_batch(list(words), add_special_tokens=False)
-    return np.array([vectors[word.ids or [0]].mean(axis=0) for word in found], np.float32)
+    return np.array([np.mean(vectors[word.ids or [0]], axis=0) for word in found], np.float32)

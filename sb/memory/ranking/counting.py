@@ -125,8 +125,8 @@ def _numbers(
     """The numbers that the lexicon has for stored words; texts with words that it never met are read, once."""
     numbers = lexicon.known(stored.tolist())
     numbers[starts] = EMPTY
-    unknown = np.flatnonzero(np.add.reduceat(numbers < 0, starts))
-    if len(unknown):
+    unknown = np.flatnonzero(np.add.reduceat(numbers < 0, starts)).tolist()
+    if unknown:
         for text in read([records[at] for at in unknown]):
             lexicon.numbers(words(text))
         numbers = np.maximum(lexicon.known(stored.tolist()), EMPTY)

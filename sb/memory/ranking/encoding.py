@@ -20,7 +20,7 @@ NAMES, MOST_NAMES = 16, 4
 DIGIT = 1 << 19
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-_NAME = re.compile(r"[a-z,] [A-Z]\w")
+_NAME = re.compile(r" (?<=[a-z,] )[A-Z]\w")  # begins with a plain character, which is found fast
 _DIGIT = re.compile(r"\d")
 
 
@@ -72,7 +72,8 @@ def _parts(text: str) -> tuple[str, str]:
     """The sentences that ask, and the others."""
     if "?" not in text:
         return "", text
-    asking, telling = [], []
+    asking: list[str] = []
+    telling: list[str] = []
     for sentence in _SENTENCE_END.split(text):
         (asking if sentence.endswith("?") else telling).append(sentence)
     return " ".join(asking), " ".join(telling)

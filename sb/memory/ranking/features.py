@@ -34,7 +34,7 @@ def match(counted: Counted) -> Values:
 
 def focus(counted: Counted) -> Values:
     """How near the text's words are to the question's: whether it speaks of anything else."""
-    return counted.focus[counted.own].astype(np.float64)
+    return np.asarray(counted.focus[counted.own], np.float64)
 
 
 def lex(counted: Counted) -> Values:
@@ -70,17 +70,17 @@ def information(counted: Counted) -> Values:
 def answers(counted: Counted) -> Values:
     """Whether the text before asks the very question: every word of each is near one of the other's."""
     heard = _sum(counted.asking[counted.before] * counted.worth)
-    return heard * counted.same_question[counted.before] * counted.spoken
+    return np.asarray(heard * counted.same_question[counted.before] * counted.spoken)
 
 
 def asks_too(counted: Counted) -> Values:
     """How near the row's own questions are to the question: who asks does not answer."""
-    return _sum(counted.asking[counted.own] * counted.worth) * counted.spoken
+    return np.asarray(_sum(counted.asking[counted.own] * counted.worth) * counted.spoken)
 
 
 def addresses(counted: Counted) -> Values:
     """How much the text speaks of the listener instead of the speaker."""
-    return counted.addressing[counted.own] / (counted.length[counted.own] + 3) * counted.spoken
+    return np.asarray(counted.addressing[counted.own] / (counted.length[counted.own] + 3) * counted.spoken)
 
 
 def speaker(counted: Counted) -> Values:
@@ -111,7 +111,7 @@ def when(counted: Counted) -> Values:
     """Whether the question asks for a time, and the text holds a word of time."""
     if not counted.query.when:
         return np.zeros(len(counted.candidates))
-    return np.minimum(counted.timed[counted.own], 1.0)
+    return np.asarray(counted.timed[counted.own] > 0, np.float64)
 
 
 def number(counted: Counted) -> Values:

@@ -21,6 +21,9 @@ MOST_WORDS = 50_000
 EMPTY = 0
 """The number of the word that stands for none: it is like nothing."""
 
+_PRODUCT = 2**18
+"""So many multiplications stay in this thread; for more, BLAS would wake others, which costs more than they save."""
+
 _STOP, _TIME, _YOU = 1, 2, 4
 _LISTENER = ("you", "your", "yours")
 
@@ -86,19 +89,25 @@ class Lexicon:
 
     def _kind(self, words: NDArray[np.intp]) -> NDArray[np.uint8]:
         self._learn()
-        return self._kinds[words]
+        return np.asarray(self._kinds[words])
 
     def same(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> Array:
         """1 where term (row) and word (column) have the same stem, else 0."""
         self._learn()
-        return (self._stems[words] == self._stems[terms][:, None]).astype(np.float32) * (words != EMPTY)
+        equal = self._stems[words] == self._stems[terms][:, None]
+        return np.asarray(equal & (words != EMPTY), np.float32)
 
     def alike(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> Array:
         """From 0, nothing to do with each other, to 1, the same."""
         if self._embed is None:
             return self.same(terms, words)
         self._learn()
-        return np.maximum(self._vectors[terms] @ self._vectors.take(words, axis=0).T, 0)
+        asked, found = self._vectors[terms], np.empty((len(terms), len(words)), np.float32)
+        step = max(_PRODUCT // max(asked.size, 1), 1)
+        for start in range(0, len(words), step):
+            part = self._vectors.take(words[start : start + step], axis=0)
+            np.matmul(asked, part.T, out=found[:, start : start + step])
+        return np.asarray(np.maximum(found, 0, out=found))
 
     def _learn(self) -> None:
         """Look at the words that are new since the last time."""

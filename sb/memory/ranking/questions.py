@@ -11,7 +11,7 @@ from sb.memory.ranking.terms import MONTHS, MOST_CHARACTERS, STOP_WORDS, words
 _WHEN = re.compile(
     r"\s*(?:when|how long|what (?:date|day|year|month|time)|which (?:year|month|day))\b", re.IGNORECASE
 )
-_HOW_MANY = re.compile(r"\s*how (?:many|much|long|old|often|far|big|large)\b", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\s*how (?:many|much|old|often|far|big|large)\b", re.IGNORECASE)
 _NAMES = "|".join(MONTHS)
 # A day counts only beside its month, and "may" and "march" are months only with a capital.
 _DATE = re.compile(

@@ -28,7 +28,20 @@ STOP_WORDS = frozenset(
     """.split()
 )
 
-MONTHS = "january february march april may june july august september october november december".split()
+MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 
 TIME_WORDS = frozenset(
     """
@@ -56,9 +69,9 @@ def _fold(character: str) -> str:
     category = unicodedata.category(character)
     if category[0] not in "LN" and category != "Co":
         return " "
-    base, *marks = unicodedata.normalize("NFD", character)
+    parted = unicodedata.normalize("NFD", character)
     # unicode61 takes one accent off a Latin letter; two, or another script's, it leaves.
-    plain = base if len(marks) == 1 and base.isascii() else character
+    plain = parted[0] if len(parted) == 2 and parted[0].isascii() else character
     return next((form for form in (plain.casefold(), plain.lower()) if len(form) == 1), plain)
 
 
@@ -98,8 +111,13 @@ _STEMS = _Stems()
 
 
 def words(text: str) -> list[str]:
-    """The words of the first `MOST_CHARACTERS` characters, in order, in lower case and without accents."""
-    return text[:MOST_CHARACTERS].translate(_FOLDING).split()
+    """The words of a text as `folded` has them, in order, in lower case and without accents."""
+    return folded(text).split()
+
+
+def folded(text: str) -> str:
+    """The words of the first `MOST_CHARACTERS` characters, with one or more spaces between them, and nothing else."""
+    return text[:MOST_CHARACTERS].translate(_FOLDING)
 
 
 def stem(word: str) -> str:
