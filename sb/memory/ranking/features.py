@@ -118,7 +118,7 @@ def number(counted: Counted) -> Values:
     """Whether the question asks for a number, and the text holds a digit."""
     if not counted.query.how_many:
         return np.zeros(len(counted.candidates))
-    return (counted.heads[counted.own] & DIGIT > 0).astype(np.float64)
+    return np.asarray(counted.heads[counted.own] & DIGIT > 0, np.float64)
 
 
 def names(counted: Counted) -> Values:
