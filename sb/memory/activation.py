@@ -14,7 +14,8 @@ from sb.memory.searching import Searcher
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
 
-_SEEDS = 10  # hits of the search that it starts from
+_SEEDS = 10  # hits of the search that it starts from, at most
+_SEED = 0.7  # of the best hit's score, that another one has to have
 _EDGES = 16  # relations of one memory that are followed, the strongest ones, in either direction
 _FIRING = 64  # memories that pass activation on in one step: the most active ones
 _FAINTEST = 0.01  # activation below which nothing is passed on
@@ -93,14 +94,15 @@ def think(
     """
     if hops < 0 or not 0 < decay <= 1 or k < 1:
         raise ValueError("hops must be at least 0, decay above 0 and at most 1, k at least 1")
-    ranked = [one for one in searcher.find(query, places)[:_SEEDS] if one.score > 0]
-    seeds = {one.id: one.score / ranked[0].score for one in ranked}
+    ranked = searcher.find(query, places)[:_SEEDS]
+    best = ranked[0].score if ranked else 0.0
+    seeds = {one.id: one.score / best for one in ranked if best > 0 and one.score >= _SEED * best}
     found = spread(space, seeds, places, hops, decay)
-    best = sorted(found, key=lambda number: (-found[number][0], number))[:k]
-    named = {number for at in best for number in (at, found[at][1], *(step[2] for step in found[at][2]))}
+    active = sorted(found, key=lambda number: (-found[number][0], number))[:k]
+    named = {number for at in active for number in (at, found[at][1], *(step[2] for step in found[at][2]))}
     rows = {row["id"]: row for row in space.records.rows(list(named))}
     shown = []
-    for number in best:
+    for number in active:
         value, seed, path = found[number]
         steps = tuple(Step(relation, outgoing, rows[end]["uid"]) for relation, outgoing, end in path)
         memory = space.memory(rows[number])

@@ -224,7 +224,7 @@ class Handoffs:
         if not knows:
             return ()
         places = self._writer.places()
-        where = f"r.uid IN ({_marks(knows)}) AND r.place IN ({_marks(places)})"
+        where = f"r.uid IN ({_marks(knows)}) AND +r.place IN ({_marks(places)})"
         rows = self._space.records.select(where, (*knows, *places))
         return tuple(
             _changed(self._space.memory(row), row, knows[row["uid"]])

@@ -141,7 +141,8 @@ class Orienting:
         frame = [_heading(scope), *_TITLES.values(), _note_line(_MORE)]
         room = budget - tokens_of(sum(len(line) + 1 for line in frame)) - 1
         kept = within(room, ((entry, entry[2]) for entry in entries))
-        if len(kept) < len(notes) + bool(newest.row) + len(new):
+        handed = newest.packet is not None and newest.packet.verified
+        if len(kept) < len(notes) + handed + len(new):
             kept.append(("notes", _MORE, _note_line(_MORE)))
         return self._shown(query, newest, new, kept)
 

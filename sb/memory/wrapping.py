@@ -106,7 +106,9 @@ def derived(writes: Sequence[Memory]) -> Derived:
                 found[shorten(" ".join(one.content.split()), _LONGEST)] = None
         if one.kind == "event" and one.category in (*_SETTLES, "task_update"):
             settled.append(_stems(one))
-    return Derived(_goal(writes), tuple(list(found)[:MOST_LOOPS][::-1]))
+    goal = _goal(writes)
+    open_loops = [loop for loop in found if loop != goal]  # the goal itself is no loop beside it
+    return Derived(goal, tuple(open_loops[:MOST_LOOPS][::-1]))
 
 
 def _goal(writes: Sequence[Memory]) -> str:

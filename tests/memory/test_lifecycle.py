@@ -23,10 +23,7 @@ def test_the_papers_three_sessions_keep_one_design(home: Path) -> None:
     with Brain(agent_id="my-agent") as brain:
         ctx = brain.orient(project="api-v2")
         assert ctx.empty
-        assert not (ctx["handoff"])
-        assert not (ctx["memories"])
-        assert not (ctx["decisions"])
-        assert not (ctx["entities"])
+        assert not any(ctx[part] for part in ("handoff", "memories", "decisions", "entities"))
         brain.decide("use Retry-After for backoff", "server controls rate-limit window")
         brain.entity("RateLimitAPI", "service", observations=["100 req/15s"])
         brain.remember("rate-limit: 100/15s", category="integration")

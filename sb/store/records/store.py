@@ -287,7 +287,7 @@ class RecordStore:
                     values += (place, kind, each)
         found = " UNION ".join(f"SELECT id FROM ({part})" for part in parts)
         seen, wanted = (", ".join("?" * len(some)) for some in (places, kinds))
-        where = f"r.id IN ({found}) AND r.state = 'active' AND r.place IN ({seen}) AND r.kind IN ({wanted})"
+        where = f"r.id IN ({found}) AND r.state = 'active' AND +r.place IN ({seen}) AND +r.kind IN ({wanted})"
         return self.select(where, (*values, *places, *kinds))
 
     def counts(self) -> list[tuple[int, str, str, int]]:
