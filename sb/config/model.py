@@ -214,6 +214,19 @@ class Memory:
         kinds.text("the name of a model, or its folder"),
         "The model of sentence-transformers. It is never fetched by `sb`: it has to be on this machine.",
     )
+    hooks: bool = setting(
+        True,
+        kinds.boolean(),
+        "Tell coding agents what is remembered of a project when their session starts, and keep what it leaves behind "
+        "when it ends (`sb install`).",
+        narrow=only_off(),
+    )
+    orient_tokens: int = setting(
+        2000,
+        kinds.integer(100, 10_000),
+        "Tokens, estimated, that a coding agent is told of it at most.",
+        narrow=smaller(),
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from sb.hooks.event import Answer, Decision, HookEvent, Moment, NativeCall, Verdict
-from sb.hooks.fields import number, table, text
+from sb.hooks.fields import number, started, table, text
 
 HOST = "claude-code"
 ASKS_ON = frozenset(("PreToolUse",))
@@ -78,7 +78,7 @@ def _call(payload: dict[str, Any]) -> NativeCall:
 def answer(event: HookEvent, verdict: Verdict) -> Answer:
     """Silence for no opinion, so that the person's own rules and prompts stay as they are."""
     if event.moment is not Moment.BEFORE or verdict.decision is Decision.NONE:
-        return Answer()
+        return started(event, verdict)
     decided = {
         "hookEventName": event.name,
         "permissionDecision": _DECISIONS[verdict.decision],

@@ -1,7 +1,7 @@
 """What does Codex tell its hooks, and which answers does it understand?
 
 Source: its hooks documentation and the schemas in the program. Its parser knows no field but its own, and whatever it
-cannot parse lets the call run: so nothing is printed but a deny with a reason. It cannot ask its person.
+cannot parse lets the call run: so of a call nothing is printed but a deny with a reason. It cannot ask its person.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from sb.hooks.event import Answer, Decision, HookEvent, Moment, NativeCall, Verdict
-from sb.hooks.fields import table, text
+from sb.hooks.fields import started, table, text
 
 HOST = "codex"
 ASKS_ON: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ def _call(payload: dict[str, Any]) -> NativeCall:
 def answer(event: HookEvent, verdict: Verdict) -> Answer:
     """Silence, or exactly one deny: a reason that is empty would let the call run."""
     if event.moment is not Moment.BEFORE or verdict.decision is Decision.NONE:
-        return Answer()
+        return started(event, verdict)
     decided = {
         "hookEventName": "PreToolUse",
         "permissionDecision": "deny",

@@ -125,7 +125,8 @@ def answer(event: HookEvent, verdict: Verdict) -> Answer:
     if event.name == "beforeSubmitPrompt":
         return _printed({"continue": True})
     if event.name not in _PERMISSION:
-        return _printed({})
+        told = event.moment is Moment.SESSION_STARTED and verdict.context
+        return _printed({"additional_context": verdict.context} if told else {})
     asks = event.name in ASKS_ON
     if verdict.decision is Decision.NONE:
         return _printed({"permission": "ask" if asks else "allow"})

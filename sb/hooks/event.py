@@ -87,10 +87,16 @@ class Decision(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """What the host is told; `reason` says it to the model and to the person."""
+    """What the host is told.
+
+    Args:
+        reason: for the model and the person; without a decision it is what went wrong, for whoever reads stderr.
+        context: what a session should know when it starts, for hosts that take it.
+    """
 
     decision: Decision = Decision.NONE
     reason: str = ""
+    context: str = ""
 
 
 class Answer(NamedTuple):

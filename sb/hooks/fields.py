@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sb.hooks.event import Answer, HookEvent, Moment, Verdict
+
 LONGEST = 1e12  # of a duration; more than any, and no NaN is below it
 
 
@@ -36,3 +38,12 @@ def number(payload: dict[str, Any], name: str) -> float:
     """A duration, else 0."""
     value = payload.get(name)
     return float(value) if isinstance(value, int | float) and 0 <= value < LONGEST else 0.0
+
+
+def started(event: HookEvent, verdict: Verdict) -> Answer:
+    """What a session should know when it starts, in the form that Claude Code began with and others took over; else
+    silence."""
+    if event.moment is not Moment.SESSION_STARTED or not verdict.context:
+        return Answer()
+    said = {"hookEventName": "SessionStart", "additionalContext": verdict.context}
+    return Answer(json.dumps({"hookSpecificOutput": said}))

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from sb.hooks.event import Answer, Decision, HookEvent, Moment, NativeCall, Verdict
-from sb.hooks.fields import table, text
+from sb.hooks.fields import started, table, text
 
 HOST = "gemini-cli"
 ASKS_ON: frozenset[str] = frozenset()
@@ -74,5 +74,5 @@ def _error(response: dict[str, Any]) -> str:
 def answer(event: HookEvent, verdict: Verdict) -> Answer:
     """Silence for no opinion: the person's policy and prompts stay as they are."""
     if event.moment is not Moment.BEFORE or verdict.decision is Decision.NONE:
-        return Answer()
+        return started(event, verdict)
     return Answer(json.dumps({"decision": "deny", "reason": verdict.reason}))

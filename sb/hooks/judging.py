@@ -9,6 +9,7 @@ from typing import Any
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.config import Config
+from sb.errors import SBError
 from sb.hooks.event import Adapter, Decision, GovernedCall, HookEvent, Moment, NativeCall, Verdict
 from sb.hooks.project import context_of
 from sb.hooks.translation import Surroundings, govern
@@ -58,6 +59,7 @@ class _Session:
     """One event of a session, in the run that the session is."""
 
     def __init__(self, runtime: Runtime, adapter: Adapter, event: HookEvent) -> None:
+        self._runtime = runtime
         self._calls = runtime.executor.external
         self._config = runtime.config
         self._adapter = adapter
@@ -72,6 +74,7 @@ class _Session:
             return self._before(event.calls[0]) if event.calls else Verdict()
         if event.moment is Moment.SESSION_STARTED:
             self._calls.join(self._ctx)
+            return self._remembering()
         for call in event.calls:
             if event.moment in (Moment.AFTER, Moment.FAILED) or call.response is not None:
                 self._report(call)
@@ -79,6 +82,24 @@ class _Session:
             self._give_up()
         if event.moment is Moment.SESSION_ENDED:
             self._calls.leave(self._ctx)
+            return self._remembering()
+        return Verdict()
+
+    def _remembering(self) -> Verdict:
+        """What memory has to do with the start or the end of a session; no session depends on it."""
+        if not self._config.memory.hooks:
+            return Verdict()
+        from sb.hooks.remembering import begin, end
+
+        try:
+            if self._event.moment is Moment.SESSION_STARTED:
+                return Verdict(context=begin(self._runtime, self._event))
+            end(self._runtime, self._event, self._ctx.run_id)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the host's session goes on without it, and is told so
+            known = isinstance(error, SBError | ValueError)
+            return Verdict(
+                reason=f"memory: {_brief(str(error) if known else f'{type(error).__name__}: {error}')}"
+            )
         return Verdict()
 
     def _before(self, call: NativeCall) -> Verdict:

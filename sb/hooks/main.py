@@ -135,7 +135,10 @@ def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Sett
 
 def _said(adapter: Adapter, event: HookEvent, verdict: Verdict) -> Answer:
     try:
-        return adapter.answer(event, verdict)
+        answer = adapter.answer(event, verdict)
+        if verdict.reason and verdict.decision is Decision.NONE:
+            answer = answer._replace(stderr=f"SecondBrain: {verdict.reason}\n")
+        return answer
     except Exception as error:  # noqa: BLE001 - a verdict that cannot be said is none that lets a call run
         refused = event.moment is Moment.BEFORE
         return Answer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED if refused else 0)

@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import orjson
+
 from sb.canonical import canonical_bytes
 from sb.config import Home
 from sb.errors import ConfigError
 from sb.memory.views import Memory, View
 from sb.memory.writing import Writer
-from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute, Place
-from sb.store.records.rows import searchable, to_moment, to_seconds
+from sb.store.records.rows import to_moment, to_row, to_seconds
 from sb.store.records.sessions import Session
 from sb.store.records.store import ACTIVE, Row
 from sb.store.secret import derived_key, home_secret
@@ -171,13 +172,15 @@ class Handoffs:
     def _read(self, row: Row) -> tuple[Handoff | None, str]:
         """The packet in a row, None if it cannot be read; and what is wrong with it."""
         try:
+            if not isinstance(orjson.loads(row["fields"]), dict):
+                return None, "it cannot be read"
             handoff = self._space.record(row)
-            text = searchable(DESCRIPTORS["handoff"], vars(handoff)).replace("\0", " ")
+            text = to_row(handoff)["text"].replace("\0", " ")
             signature = self._signature(handoff, self._secret())
         except ConfigError as error:
             return None, error.message
-        except (ValueError, TypeError, AttributeError) as error:
-            return None, f"it cannot be read ({type(error).__name__})"
+        except (ValueError, TypeError) as error:
+            return None, f"it cannot be read: {error}"
         good = hmac.compare_digest(signature, str(handoff.signature)) and row["text"] == text
         return handoff, "" if good else _ALTERED
 
