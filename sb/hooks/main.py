@@ -39,7 +39,10 @@ def main(arguments: list[str]) -> None:
         verdict = _judged(adapter, event, settings, process)
     except Exception as error:  # noqa: BLE001 - see above
         verdict = _unjudged(adapter, event, settings, _reason(error))
-    process.end(_said(adapter, event, verdict))
+    answer = _said(adapter, event, verdict)
+    if verdict.decision is Decision.NONE and verdict.reason:  # something went wrong on which nothing depends
+        answer = answer._replace(stderr=f"SecondBrain: {verdict.reason}\n")
+    process.end(answer)
 
 
 class _Settings:
@@ -135,10 +138,7 @@ def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Sett
 
 def _said(adapter: Adapter, event: HookEvent, verdict: Verdict) -> Answer:
     try:
-        answer = adapter.answer(event, verdict)
-        if verdict.reason and verdict.decision is Decision.NONE:
-            answer = answer._replace(stderr=f"SecondBrain: {verdict.reason}\n")
-        return answer
+        return adapter.answer(event, verdict)
     except Exception as error:  # noqa: BLE001 - a verdict that cannot be said is none that lets a call run
         refused = event.moment is Moment.BEFORE
         return Answer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED if refused else 0)
