@@ -16,6 +16,7 @@ from sb.memory.activation import Activated, think
 from sb.memory.handoffs import HandoffPacket, Handoffs, loops
 from sb.memory.neighbourhood import Neighbour, neighbourhood
 from sb.memory.orienting import DEFAULT_TOKENS, ContextPackage, Orienting
+from sb.memory.provenance import Change, Origin, history, why
 from sb.memory.searching import Filters, Searcher
 from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
@@ -346,6 +347,22 @@ class Brain:
             NotFoundError: there is none that this agent sees.
         """
         return neighbourhood(self.space, self._visible_row(record), self.writer.places(), depth=depth)
+
+    def why(self, record: str) -> Origin:
+        """What a memory was made from, and what that was made from in turn.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        return why(self.space, self._visible_row(record, states=None), self.writer.places())
+
+    def history(self, record: str) -> list[Change]:
+        """What was done with a memory since it was kept, oldest first.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        return history(self.space, self._visible_row(record, states=None))
 
     def forget(self, record: str, reason: str = "") -> None:
         """Take a memory out of every search until it is recovered.

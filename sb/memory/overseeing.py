@@ -10,6 +10,7 @@ from typing import Any
 
 from sb.errors import UsageError
 from sb.memory.brain import Brain
+from sb.memory.provenance import Dossier, show
 from sb.memory.views import Memory
 from sb.memory.writing import Writer
 from sb.store.records.store import Row
@@ -45,6 +46,14 @@ class Overseer(Brain):
 
     def __init__(self, **more: Any) -> None:
         super().__init__(OPERATOR, **more)
+
+    def show(self, record: str) -> Dossier:
+        """Everything that is known of a memory, also who read it and why.
+
+        Raises:
+            NotFoundError: there is none. UsageError: several entities have that name.
+        """
+        return show(self.space, self._visible_row(record, states=None), self.writer.places())
 
     def _entities(self, name: str, places: Sequence[int]) -> list[Row]:
         """The only entity of a name.
