@@ -82,6 +82,7 @@ Reason = Annotated[str, typer.Option(help="Why; it is kept with the change, and 
 Id = Annotated[str, typer.Argument(metavar="ID", help="Of a memory (mem_…), or the name of an entity.")]
 WIDEST = 600  # characters of a memory in a list; `sb memory show` has all of them
 _INDENT = "    "
+_TIMES = frozenset({"at", "happened_at", "created_at", "updated_at", "last_accessed"})
 
 
 @contextmanager
@@ -138,15 +139,27 @@ def typed(text: str, what: str) -> str:
 
 def as_json(found: Memory) -> dict[str, Any]:
     """A memory as commands print it: times in UTC, each stage of a score by name."""
-    shown = found.as_json()
-    for name in ("happened_at", "created_at"):
-        shown[name] = iso(shown[name])
+    shown: dict[str, Any] = with_times(found.as_json())
     if shown.get("explanation"):
         shown["explanation"] = {
             stage: {"value": value, "weight": weight}
             for stage, (value, weight) in shown["explanation"].items()
         }
     return shown
+
+
+def with_times(value: Any) -> Any:
+    """JSON of memory's own with its times as text, in UTC; what a record says is left as it is."""
+    if isinstance(value, dict):
+        return {
+            name: iso(one)
+            if name in _TIMES and isinstance(one, float)
+            else one
+            if name == "details"
+            else with_times(one)
+            for name, one in value.items()
+        }
+    return [with_times(one) for one in value] if isinstance(value, list) else value
 
 
 def heading(found: Memory, now: float) -> str:

@@ -19,6 +19,7 @@ import pytest
 from sb.config import load_config
 from sb.config.model import Memory
 from sb.errors import EmbedderError
+from sb.store.embedding import choosing
 from sb.store.embedding.choosing import NoEmbedder, choose
 from sb.store.embedding.ollama import OllamaEmbedder
 from tests.conftest import CommandLine
@@ -97,6 +98,7 @@ def test_none_is_words_alone_without_loading_anything() -> None:
 
 
 def test_a_model_that_is_missing_leaves_words_alone_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    choosing._static_model.cache_clear()  # as in a process that has not loaded it yet
     monkeypatch.setitem(sys.modules, "wordllama", None)
     assert str(choose(settings("static"))) == "words alone: the package wordllama is not installed"
     monkeypatch.delitem(sys.modules, "sb.store.embedding.static", raising=False)

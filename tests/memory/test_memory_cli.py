@@ -1,0 +1,334 @@
+"""Memory on the command line: what people and scripts can rely on."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sb.store.database import open_database
+from tests.conftest import CommandLine
+
+HOSTILE = "\x1b[31mred\x1b]0;owned\x07 [bold]markup[/bold] \u202egnp.exe\r\nmem_fake  fact  global"
+
+
+def kept(sb: CommandLine, *arguments: str) -> str:
+    """The id of what a command kept."""
+    done = sb("memory", *arguments)
+    assert done.code == 0, done.err
+    return done.out.strip()
+
+
+def found(sb: CommandLine, query: str, *arguments: str) -> list[str]:
+    """The contents of what a search finds."""
+    return [hit["content"] for hit in sb("memory", "search", query, *arguments, "--json").json["items"]]
+
+
+def error(sb: CommandLine, *arguments: str) -> tuple[int, str]:
+    """The exit code and what went wrong, which is one line and perhaps a hint."""
+    done = sb("memory", *arguments)
+    assert (done.out, len(done.err.splitlines()) <= 2) == ("", True), done.err
+    return done.code, done.err.splitlines()[0].removeprefix("sb: error: ")
+
+
+def test_what_one_process_keeps_the_next_one_finds(sb: CommandLine) -> None:
+    record = kept(
+        sb, "remember", "the limit is 100 requests", "--category", "integration", "--project", "api"
+    )
+    hits = sb("memory", "search", "request limits", "--json").json["items"]
+    assert [(hit["id"], hit["kind"], hit["category"], hit["scope"]) for hit in hits] == [
+        (record, "fact", "integration", "project:api")
+    ]
+    shown = sb("memory", "search", "request limits").out.splitlines()
+    assert shown[0].startswith(f"{record}  fact integration  project:api  just now  by operator")
+    assert shown[1] == "    the limit is 100 requests"
+
+
+def test_every_kind_is_kept_with_its_fields_and_found_by_its_words(sb: CommandLine) -> None:
+    kept(sb, "decide", "use Retry-After", "the server controls the window", "--tag", "http")
+    kept(sb, "log", "the deployment failed", "--type", "error")
+    kept(sb, "entity", "RateLimitAPI", "service", "-o", "100 req/15s")
+    kept(sb, "entity", "RateLimitAPI", "service", "-o", "returns 429")
+    by_kind = {
+        kind: sb("memory", "search", "window deployment api", "--kind", kind, "--json").json["items"]
+        for kind in ("decision", "event", "entity")
+    }
+    assert by_kind["decision"][0]["details"]["rationale"] == "the server controls the window"
+    assert by_kind["decision"][0]["tags"] == ["http"]
+    assert by_kind["event"][0]["category"] == "error"
+    assert [one["details"]["observations"] for one in by_kind["entity"]] == [["100 req/15s", "returns 429"]]
+
+
+def test_long_texts_come_by_stdin(sb: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "first line\n" + "words " * 5_000 + "zebra"
+    monkeypatch.setattr("sys.stdin", io.StringIO(text + "\n"))
+    record = kept(sb, "remember", "-")
+    assert found(sb, "first line") == [text]
+    shown = sb("memory", "search", "first line").out
+    assert shown.startswith(record)
+    assert len(shown) < 1_000
+    assert shown.rstrip().endswith("…")
+
+
+def test_an_agent_sees_its_scopes_and_an_operator_everything(sb: CommandLine) -> None:
+    kept(sb, "remember", "limits of everybody")
+    kept(sb, "remember", "limits of the project", "--project", "api", "--agent", "ada")
+    kept(sb, "remember", "limits of ada", "--private", "--agent", "ada", "--project", "api")
+    assert set(found(sb, "limits")) == {"limits of everybody", "limits of the project", "limits of ada"}
+    assert found(sb, "limits", "--scope", "global") == ["limits of everybody"]
+    assert found(sb, "limits", "--agent", "bob") == ["limits of everybody"]
+    assert set(found(sb, "limits", "--agent", "bob", "--project", "api")) == {
+        "limits of everybody",
+        "limits of the project",
+    }
+    assert "limits of ada" in found(sb, "limits", "--agent", "ada", "--project", "api")
+
+
+def test_only_what_agents_look_at_counts_as_read(sb: CommandLine, home: Path) -> None:
+    kept(sb, "remember", "the limit is 100")
+    sb("memory", "search", "limit")
+    database = open_database(home / "brain.db")
+    assert database.query("SELECT count(*) FROM broadcasts") == [(0,)]
+    sb("memory", "search", "limit", "--agent", "ada")
+    assert database.query("SELECT agent, operation FROM broadcasts") == [("ada", "search")]
+    database.close()
+
+
+def test_filters_narrow_a_search(sb: CommandLine) -> None:
+    kept(sb, "remember", "limits for tests", "--category", "lesson", "--agent", "ada")
+    kept(sb, "remember", "limits for people", "--category", "convention", "--agent", "bob")
+    assert found(sb, "limits", "--category", "lesson") == ["limits for tests"]
+    assert found(sb, "limits", "--agent-filter", "bob") == ["limits for people"]
+    assert found(sb, "limits", "--since", "1h", "-k", "1", "--kind", "fact") != []
+    assert found(sb, "limits", "--kind", "decision") == []
+
+
+def test_an_explanation_adds_up_to_the_score(sb: CommandLine) -> None:
+    kept(sb, "remember", "the limit is 100 requests")
+    kept(sb, "remember", "cursors page through orders")
+    for options in ((), ("--fusion",)):
+        (hit, *_) = sb("memory", "search", "limits", "--explain", *options, "--json").json["items"]
+        stages = hit["explanation"].values()
+        assert sum(one["value"] * one["weight"] for one in stages) == pytest.approx(hit["score"])
+        assert " = " in sb("memory", "search", "limits", "--explain", *options).out
+
+
+def test_nothing_found_says_what_to_try(sb: CommandLine) -> None:
+    kept(sb, "remember", "the limit is 100", "--category", "lesson")
+    done = sb("memory", "search", "limit", "--category", "lessn")
+    assert (done.code, done.out) == (0, "")
+    assert 'did you mean "lesson"?' in done.err
+    assert "sb memory stats" in done.err
+
+
+def test_without_an_embedder_words_find_and_that_is_said(
+    sb: CommandLine, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sb("init")
+    (home / "config.yaml").write_text("memory: {embedder: none}\n", encoding="utf-8")
+    kept(sb, "remember", "the limit is 100")
+    done = sb("memory", "search", "limits")
+    assert "the limit is 100" in done.out
+    assert "words alone: memory.embedder is none" in done.err
+    assert sb("memory", "search", "limits", "--json").json["words_alone"].startswith("words alone")
+    assert "words alone" in sb("memory", "stats").out
+
+
+def test_what_is_forgotten_is_not_found_until_it_is_recovered(sb: CommandLine) -> None:
+    record = kept(sb, "remember", "the limit is 100")
+    assert sb("memory", "forget", record, "--reason", "wrong").out == f"{record} forgotten\n"
+    assert found(sb, "limit") == []
+    assert sb("memory", "recover", record, "--reason", "right after all").code == 0
+    assert found(sb, "limit") == ["the limit is 100"]
+    sb("memory", "protect", record, "--reason", "a rule")
+    assert error(sb, "forget", record, "--reason", "x") == (2, f"{record} is protected: lift that first")
+    sb("memory", "protect", record, "--lift", "--reason", "not any more")
+    assert sb("memory", "forget", record, "--reason", "x", "--json").json == {
+        "id": record,
+        "state": "forgotten",
+    }
+
+
+def test_an_operator_may_forget_what_is_private_to_an_agent_and_other_agents_may_not(sb: CommandLine) -> None:
+    record = kept(sb, "remember", "a secret of ada", "--private", "--agent", "ada")
+    assert error(sb, "forget", record, "--reason", "x", "--agent", "bob")[0] == 1
+    assert sb("memory", "forget", record, "--reason", "x").code == 0
+
+
+def test_the_graph_is_a_tree_in_which_each_memory_stands_once(sb: CommandLine) -> None:
+    for name in ("gateway", "orders", "billing"):
+        kept(sb, "entity", name, "service")
+    for one, other in (("gateway", "orders"), ("orders", "billing"), ("billing", "gateway")):
+        assert sb("memory", "relate", one, "calls", other).code == 0
+    shown = sb("memory", "graph", "Gateway", "--depth", "5").out
+    assert [shown.count(f"entity {name} ") for name in ("gateway", "orders", "billing")] == [1, 1, 1]
+    assert "─ calls → entity orders" in shown
+    assert "─ ← calls entity billing" in shown
+    tree = sb("memory", "graph", "gateway", "--json").json
+    assert {one["memory"]["content"] for one in tree["neighbours"]} == {"orders", "billing"}
+    alone = kept(sb, "entity", "mail", "service")
+    assert "related to nothing" in sb("memory", "graph", alone).err
+
+
+def test_a_name_that_two_scopes_have_has_to_be_told_apart_by_its_id(sb: CommandLine) -> None:
+    first = kept(sb, "entity", "Ada", "person", "--project", "one")
+    kept(sb, "entity", "Ada", "person", "--project", "two")
+    code, said = error(sb, "forget", "ada", "--reason", "x")
+    assert (code, said) == (2, "2 entities are named 'ada'")
+    assert sb("memory", "forget", first, "--reason", "x").code == 0
+
+
+def test_stats_count_kinds_scopes_and_states(sb: CommandLine) -> None:
+    record = kept(sb, "remember", "one", "--project", "api")
+    kept(sb, "decide", "two", "because")
+    sb("memory", "forget", record, "--reason", "x")
+    counts = sb("memory", "stats", "--json").json
+    assert (counts["records"], counts["kinds"], counts["scopes"]) == (1, {"decision": 1}, {"global": 1})
+    assert counts["states"] == {"forgotten": 1, "active": 1}
+    assert counts["bytes"] > 0
+    shown = sb("memory", "stats").out
+    assert "decision  1" in shown
+    assert "records: 1 active" in shown
+
+
+def test_a_session_goes_on_over_several_commands(sb: CommandLine) -> None:
+    options = ("--agent", "ada", "--session", "monday")
+    kept(sb, "remember", "it began", "--project", "api", *options)
+    kept(sb, "remember", "it went on", *options)
+    hits = sb("memory", "search", "it began", "--json").json["items"]
+    assert {(hit["session"], hit["scope"]) for hit in hits} == {("monday", "project:api")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("remember", ""), 2, "the memory is empty"),
+        (("remember", "  \n"), 2, "the memory is empty"),
+        (("decide", "x", ""), 2, "the rationale is empty"),
+        (("remember", "x", "--scope", "Team"), 2, "'Team' is no scope"),
+        (("remember", "x", "--project", "a b"), 2, "'project:a b' is no scope"),
+        (("remember", "x", "--project", "a", "--scope", "global"), 2, "name a project or a scope, not both"),
+        (("remember", "x", "--category", "misc"), 2, "category is 'misc', must be one of convention"),
+        (("remember", "x", "--confidence", "1.5"), 2, "confidence is 1.5"),
+        (("remember", "\udcff"), 2, "content is no valid text"),
+        (("log", "x", "--type", "misc"), 2, "event_type is 'misc'"),
+        (("entity", "x", "misc"), 2, "entity_type is 'misc'"),
+        (("search", "x", "--kind", "thought"), 2, "'thought' is no kind of record"),
+        (("search", "x", "--since", "yesterday"), 2, "'yesterday' is not a duration"),
+        (("search", "x", "-k", "0"), 2, "Invalid value for '-k'"),
+        (("graph", "mem_none"), 1, "no memory 'mem_none'"),
+        (("forget", "mem_none", "--reason", "x"), 1, "no memory 'mem_none'"),
+        (("forget", "mem_none"), 2, "this needs a reason"),
+        (("relate", "mem_1", "calls", "mem_2"), 1, "no memory 'mem_1'"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_changes_nothing(
+    sb: CommandLine, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    sb("init")
+    found_code, message = error(sb, *arguments)
+    assert (found_code, message[: len(said)]) == (code, said)
+    assert sb("memory", "stats", "--json").json["states"] == {}
+
+
+def test_reading_needs_a_database_and_writing_makes_one(sb: CommandLine, home: Path) -> None:
+    assert error(sb, "search", "x")[0] == 3
+    assert not (home / "brain.db").exists()
+    kept(sb, "remember", "x")
+    assert (home / "brain.db").exists()
+
+
+def test_a_database_of_an_older_schema_is_refused_with_the_way_out(sb: CommandLine, home: Path) -> None:
+    sb("init")
+    database = open_database(home / "brain.db")
+    with database.write() as execute:
+        execute("DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations)")
+    database.close()
+    for arguments in (("remember", "x"), ("search", "x"), ("stats",)):
+        done = sb("memory", *arguments)
+        assert done.code == 3
+        assert "sb migrate" in done.err
+
+
+def test_hostile_text_does_nothing_on_a_terminal_and_forges_no_line(sb: CommandLine) -> None:
+    record = kept(sb, "remember", HOSTILE, "--tag", "[red]")
+    kept(sb, "entity", "\x1b[2Jclear [@click=app.quit]", "service", "--agent", "\x1b[31mada")
+    sb(
+        "memory",
+        "relate",
+        record,
+        "\x1b[5mblinks\n",
+        sb("memory", "search", "clear", "--json").json["items"][0]["id"],
+    )
+    for arguments in (("search", "red markup clear"), ("graph", record), ("stats",)):
+        shown = sb("memory", *arguments)
+        assert not set("\x1b\x07\r\u202e") & set(shown.out + shown.err)
+        assert not any(line.startswith("mem_fake") for line in shown.out.splitlines())
+    assert found(sb, "red markup")[0] == HOSTILE  # JSON has it as it is
+
+
+def test_the_words_that_were_asked_for_are_set_off_on_a_terminal(home: Path) -> None:
+    environment = {**os.environ, "SB_HOME": str(home), "TERM": "xterm", "COLUMNS": "60"}
+    environment.pop("NO_COLOR", None)
+    command = [sys.executable, "-m", "sb", "memory"]
+    text = "the limits [bold]are[/bold] 100 requests " + "and so on " * 20
+    subprocess.run([*command, "remember", text], env=environment, check=True, capture_output=True)
+    shown = on_terminal([*command, "search", "limit"], environment)
+    assert "the \x1b[1mlimits\x1b[0m [bold]are[/bold]" in shown
+    assert all(len(line) < 90 for line in shown.splitlines())
+    plain = on_terminal([*command, "search", "limit"], {**environment, "NO_COLOR": "1"})
+    assert "the limits [bold]are" in plain
+
+
+def on_terminal(command: list[str], environment: dict[str, str]) -> str:
+    """What a command prints on a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, env=environment, stdout=theirs, stderr=subprocess.DEVNULL):
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 4096):
+                shown += part
+        except OSError:  # how a terminal says that nobody writes to it any more
+            return shown.decode()
+    return shown.decode()
+
+
+def test_the_shell_completes_scopes_kinds_and_categories(home: Path, sb: CommandLine) -> None:
+    kept(sb, "remember", "x", "--project", "api")
+    assert completed(home, "sb memory search x --scope pro") == ["project:api"]
+    assert completed(home, "sb memory search x --kind dec") == ["decision"]
+    assert completed(home, "sb memory remember x --category less") == ["lesson"]
+    assert completed(home / "none", "sb memory search x --scope pro") == []
+
+
+def completed(home: Path, line: str) -> list[str]:
+    words = line.split()
+    environment = {
+        **os.environ,
+        "SB_HOME": str(home),
+        "_SB_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    script = "import sys; sys.argv = ['sb']; from sb.cli import run; sys.exit(run([]))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_json_of_every_command_is_one_document(sb: CommandLine) -> None:
+    one = json.loads(sb("memory", "remember", "x", "--json").out)
+    assert one["created_at"].endswith("Z")
+    assert one["content"] == "x"
+    for arguments in (("search", "x"), ("graph", one["id"]), ("stats",)):
+        assert sb("memory", *arguments, "--json").json
+    assert sb("memory", "graph", "mem_none", "--json").json["error"]["kind"] == "not_found"
