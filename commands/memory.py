@@ -216,6 +216,9 @@ def search(
     fusion: Annotated[
         bool, typer.Option("--fusion", help="Order by rank fusion in place of the weighted sum.")
     ] = False,
+    benchmark: Annotated[
+        bool, typer.Option("--benchmark", help="Leave out how recent and how much used a memory is.")
+    ] = False,
     agent: Agent = "",
     session: Session = "",
     json_: AsJson = False,
@@ -231,7 +234,14 @@ def search(
             "since": now - parse_duration(since) if since else None,
         }
         hits = brain.search(
-            query, k, project=project or None, scope=scope or None, explain=explain, fusion=fusion, **filters
+            query,
+            k,
+            project=project or None,
+            scope=scope or None,
+            explain=explain,
+            fusion=fusion,
+            benchmark=benchmark,
+            **filters,
         )
         alone = brain.words_alone
         if alone:

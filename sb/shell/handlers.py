@@ -36,7 +36,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
 _WRITING = frozenset(("kill", "incident", "init", "backup", "migrate", "demo"))
 _RUNNING = frozenset(("run", "policy", "invalidate", "watch", "export"))
 _REMEMBERING = frozenset(("search", "think", "graph", "show", "why", "history", "orient"))  # these only look
-_FLAGS_OF_MEMORY = frozenset(("--json", "--private", "--explain", "--fusion"))
+_FLAGS_OF_MEMORY = frozenset(("--json", "--private", "--explain", "--fusion", "--benchmark"))
 
 
 def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:

@@ -112,7 +112,7 @@ def test_filters_narrow_a_search(sb: CommandLine) -> None:
 def test_an_explanation_adds_up_to_the_score(sb: CommandLine) -> None:
     kept(sb, "remember", "the limit is 100 requests")
     kept(sb, "remember", "cursors page through orders")
-    for options in ((), ("--fusion",)):
+    for options in ((), ("--fusion",), ("--benchmark",)):
         (hit, *_) = sb("memory", "search", "limits", "--explain", *options, "--json").json["items"]
         stages = hit["explanation"].values()
         assert sum(one["value"] * one["weight"] for one in stages) == pytest.approx(hit["score"])
