@@ -261,7 +261,7 @@ def _sum(explanation: Any) -> str:
     """The stages of a score that count, as a sum."""
     used = ((name, *pair) for name, pair in explanation.items())
     return " + ".join(
-        f"{name} {value:.2f} {TIMES} {weight:g}" for name, value, weight in used if value * weight
+        f"{name} {value:.2f} {TIMES} {weight:.3g}" for name, value, weight in used if value * weight
     )
 
 
