@@ -24,6 +24,7 @@ from sb.commands.memories import (
     typed,
 )
 from sb.commands.memory_records import app as records_app
+from sb.commands.memory_sessions import app as sessions_app
 
 from sb.duration import parse_duration
 from sb.text import nearest
@@ -277,4 +278,5 @@ def _nothing(asked: list[str], narrowed: bool) -> None:
     note(f"nothing found: try other words{fewer}; sb memory stats says what there is")
 
 
+app.add_typer(sessions_app)
 app.add_typer(records_app)

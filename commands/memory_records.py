@@ -1,4 +1,4 @@
-"""`sb memory show|graph|forget|recover|protect|stats`: look after what is remembered."""
+"""`sb memory graph|forget|recover|protect|erase|stats`: look after what is remembered."""
 
 from __future__ import annotations
 
@@ -7,11 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import Agent, AsJson, Id, Reason, as_json, memory, required
+from sb.commands.memories import (
+    Agent,
+    AsJson,
+    Id,
+    Reason,
+    as_json,
+    confirmed,
+    heading,
+    memory,
+    required,
+)
+from sb.commands.session import configuration, decider, event_log
 
+from sb.errors import ExitCode, UsageError
 from sb.text import human_bytes, plain, shorten
 
 if TYPE_CHECKING:
+    from sb.memory.erasing import Erased
     from sb.memory.neighbourhood import Neighbour
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -98,6 +111,76 @@ def protect(
         found = brain.get(record)
         brain.protect(record, not lift, reason)
         _done(found.id, "not protected" if lift else "protected", json_)
+
+
+@app.command()
+def erase(
+    ctx: typer.Context,
+    records: Annotated[
+        list[str], typer.Argument(metavar="ID…", help="Of memories (mem_…), or names of entities.")
+    ],
+    reason: Reason = "",
+    with_handoffs: Annotated[
+        bool, typer.Option("--with-handoffs", help="Also the handoffs that repeat some of it.")
+    ] = False,
+    who: Annotated[
+        str, typer.Option("--as", help="The operator who decides, where this home has several keys.")
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json_: AsJson = False,
+) -> None:
+    """Remove memories for good, from the files too; asks twice."""
+    from sb.memory.erasing import erase as remove
+    from sb.memory.erasing import old_copies
+    from sb.memory.overseeing import Overseer
+    from sb.runtime import open_authority
+
+    required(reason)
+    log = event_log(ctx)
+    config = configuration(ctx, quietly=True)
+    brain = Overseer(database=log.database, config=config, clock=log.clock, ids=log.ids)
+    found = [brain.get(record) for record in dict.fromkeys(records)]
+    for one in found:
+        note(plain(f"{heading(one, log.clock.now())}: {shorten(one.title, WIDEST)}", one_line=True))
+    what = "this memory" if len(found) == 1 else f"these {len(found)} memories"
+    confirmed(f"erase {what}?", yes=yes)
+    confirmed("nothing brings it back; erase?", yes=yes)
+    by = decider(ctx, open_authority(config, log), who)
+    try:
+        done = remove(
+            brain.space,
+            log,
+            [one.id for one in found],
+            actor=by.name,
+            reason=reason,
+            with_handoffs=with_handoffs,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    copies = [str(path) for path in old_copies(config.home.folder / "backups")]
+    if json_:
+        output.emit_json(done.as_json() | {"old_copies": copies})
+    else:
+        _erased(done, copies)
+    if done.held_back:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _erased(done: Erased, copies: list[str]) -> None:
+    for record in done.ids:
+        output.line(f"{record} erased")
+    if not done.ids:
+        note("all of it was erased before; the files were cleaned again")
+    for record in done.quoting:
+        note(f"{record} is a handoff that repeats some of it: erase it too, or use --with-handoffs")
+    if done.questions:
+        note(f"{done.questions} questions on record that said it were removed")
+    for copy in copies:
+        note(f"{copy} was made before and keeps it")
+    if done.held_back:
+        note(
+            "warning: a reader holds back the write-ahead log, which keeps it: run this again when it has ended"
+        )
 
 
 def _done(record: str, state: str, json_: bool) -> None:

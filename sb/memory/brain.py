@@ -401,9 +401,12 @@ class Brain:
         places = self.writer.places()
         row = self.space.records.find(record)
         rows = self._entities(record, places) if row is None else [row]
-        for one in rows:
-            if one["place"] in places and (states is None or one["state"] in states):
+        seen = [one for one in rows if one["place"] in places]
+        for one in seen:
+            if states is None or one["state"] in states:
                 return one
+        if seen:
+            raise NotFoundError(f"memory {seen[0]['uid']} is {seen[0]['state']}")
         raise NotFoundError(
             f"no memory {shorten(record, 80)!r} to be seen here", "sb memory search finds ids"
         )

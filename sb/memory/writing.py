@@ -33,7 +33,7 @@ class Writer:
         self.stack = stack
         self.name = session or self._new_name()
         self.session: Session | None = None  # once something was written in it by this process
-        known = space.sessions.named(self.name) if session else None
+        known = self.begun() if session else None
         self.scope = checked_scope(scope or (known.scope if known else GLOBAL))
 
     def _new_name(self) -> str:

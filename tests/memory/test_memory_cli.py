@@ -331,3 +331,20 @@ def test_json_of_every_command_is_one_document(sb: CommandLine) -> None:
     for arguments in (("search", "x"), ("graph", one["id"]), ("stats",)):
         assert sb("memory", *arguments, "--json").json
     assert sb("memory", "graph", "mem_none", "--json").json["error"]["kind"] == "not_found"
+
+
+def test_erasing_removes_a_memory_from_the_files_and_says_what_keeps_it(sb: CommandLine, home: Path) -> None:
+    record = kept(sb, "remember", "zygomorphic quagga")
+    assert sb("backup").code == 0
+    assert error(sb, "erase", record) == (2, "this needs a reason")
+    refused = sb("memory", "erase", record, "--reason", "asked for")
+    assert refused.code == 2
+    assert "pass --yes" in refused.err
+    done = sb("memory", "erase", record, "--reason", "asked for", "--yes")
+    assert (done.code, done.out) == (0, f"{record} erased\n")
+    assert "was made before and keeps it" in done.err
+    files = b"".join(path.read_bytes() for path in home.glob("brain.db*"))
+    assert b"quagga" not in files
+    assert error(sb, "recover", record, "--reason", "x") == (1, f"memory {record} is erased")
+    again = sb("memory", "erase", record, "--reason", "asked for", "--yes", "--json").json
+    assert (again["ids"], again["held_back"]) == ([], False)

@@ -1,0 +1,180 @@
+"""`sb memory orient|think|wrap-up|handoff|resume`: begin and end an agent's session from a shell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import (
+    Agent,
+    AsJson,
+    Project,
+    Scope,
+    Session,
+    as_json,
+    memory,
+    show,
+    typed,
+    with_times,
+)
+
+from sb.errors import CheckFailed
+
+if TYPE_CHECKING:
+    from sb.memory.handoffs import HandoffPacket
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+OPERATOR = "operator"
+Whose = Annotated[str, typer.Option("--agent", metavar="NAME", help="Whose session it is.")]
+Loops = Annotated[
+    list[str] | None, typer.Option("--open-loop", help="What is not finished; may be repeated.")
+]
+To = Annotated[str, typer.Option("--to", metavar="AGENT", help="Only for this agent; by default for any.")]
+
+
+@app.command()
+def orient(
+    ctx: typer.Context,
+    project: Project = "",
+    scope: Scope = "",
+    query: Annotated[str, typer.Option(help="What the session is about, to find more of it.")] = "",
+    tokens: Annotated[int, typer.Option(min=100, max=100_000, help="The most it may take.")] = 2000,
+    agent: Whose = OPERATOR,
+    session: Session = "",
+    json_: AsJson = False,
+) -> None:
+    """Begin a session, and print what an agent should know at its start."""
+    with memory(ctx, agent, session=session, create=True) as brain:
+        found = brain.orient(
+            project or None,
+            scope=scope or None,
+            query=query or None,
+            token_budget=tokens,
+        )
+        if json_:
+            output.emit_json(with_times(found.as_json()))
+            return
+        output.line(found.as_text().rstrip("\n"))
+        note(f"go on in this session with --scope {found.scope} --session {found.session}")
+
+
+@app.command()
+def think(
+    ctx: typer.Context,
+    query: Annotated[str, typer.Argument(help="A question, or a few words; - reads it from stdin.")],
+    hops: Annotated[int, typer.Option(min=0, max=5, help="How many relations away.")] = 2,
+    decay: Annotated[float, typer.Option(help="What is left at each, above 0 and at most 1.")] = 0.6,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="At most so many.")] = 20,
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Find what a question brings to mind: what answers it, and what that is related to."""
+    query = typed(query, "question")
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        found = brain.think(query, hops=hops, decay=decay, k=k)
+        if json_:
+            output.emit_json({"items": [as_json(one) for one in found]})
+            return
+        for one in found:
+            show(one, brain.space.clock.now(), query)
+            output.line(f"    activation {one.activation:.2f}{_way(one)}", one_line=True)
+        if not found:
+            note("nothing comes to mind: try other words")
+
+
+def _way(one: Any) -> str:
+    steps = (
+        f"{'' if step.outgoing else '← '}{step.relation}{' →' if step.outgoing else ''}" for step in one.path
+    )
+    return f", from {one.seed} by {' '.join(steps)}" if one.path else ""
+
+
+@app.command(name="wrap-up")
+def wrap_up(
+    ctx: typer.Context,
+    summary: Annotated[str, typer.Argument(help="Where things stand now; - reads it from stdin.")],
+    project: Project = "",
+    scope: Scope = "",
+    goal: Annotated[str, typer.Option(help="What the session was for; else it is derived.")] = "",
+    open_loops: Loops = None,
+    next_step: Annotated[str, typer.Option(help="What to do first; else it is derived.")] = "",
+    recipient: To = "",
+    agent: Whose = OPERATOR,
+    session: Session = "",
+    json_: AsJson = False,
+) -> None:
+    """End a session, and hand over to the next; what is not given is derived from what the session wrote."""
+    text = typed(summary, "summary")
+    with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
+        _packet(
+            brain.wrap_up(
+                text,
+                project=project or None,
+                goal=goal or None,
+                open_loops=open_loops,
+                next_step=next_step or None,
+                recipient=recipient,
+            ),
+            json_,
+        )
+
+
+@app.command()
+def handoff(
+    ctx: typer.Context,
+    goal: Annotated[str, typer.Argument(help="What is to be reached.")],
+    current_state: Annotated[str, typer.Argument(metavar="STATE", help="Where things stand.")],
+    next_step: Annotated[str, typer.Argument(help="What to do first.")],
+    open_loops: Loops = None,
+    recipient: To = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Whose = OPERATOR,
+    session: Session = "",
+    json_: AsJson = False,
+) -> None:
+    """Hand work over, without ending the session."""
+    said = typed(goal, "goal"), typed(current_state, "state")
+    with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
+        _packet(brain.handoff(*said, open_loops or [], next_step, recipient=recipient), json_)
+
+
+@app.command()
+def resume(
+    ctx: typer.Context,
+    project: Project = "",
+    scope: Scope = "",
+    agent: Whose = OPERATOR,
+    session: Session = "",
+    json_: AsJson = False,
+) -> None:
+    """Take over the newest handoff that waits for an agent; exit 1 if there is none that can be relied on."""
+    with memory(ctx, agent, project=project, scope=scope, session=session) as brain:
+        found = brain.resume(project or None, scope=scope or None)
+    if found is None:
+        raise CheckFailed("no handoff waits here", "sb memory orient shows what else is known")
+    if not found.verified:
+        raise CheckFailed(f"the handoff {found.id} cannot be relied on: {found.problem}")
+    _packet(found, json_)
+
+
+def _packet(found: HandoffPacket, json_: bool) -> None:
+    if json_:
+        output.emit_json(with_times(found.as_json()))
+        return
+    for title, text in (
+        (
+            "handoff",
+            f"{found.id} from {found.sender} to {found.recipient or 'whoever comes next'}, {found.scope}",
+        ),
+        ("goal", found.goal),
+        ("state", found.current_state),
+        *(("open", one) for one in found.open_loops),
+        ("next", found.next_step),
+        *(("stale", f"{one.title} ({one.id}) is {one.now}") for one in found.stale),
+    ):
+        output.line(f"{title}: {text}", one_line=True)
