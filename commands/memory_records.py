@@ -1,4 +1,4 @@
-"""`sb memory graph|forget|recover|protect|erase|stats`: look after what is remembered."""
+"""`sb memory forget|recover|protect|erase|stats`: look after what is remembered."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from sb.commands.memories import (
     Agent,
     AsJson,
     Id,
+    Project,
     Reason,
-    as_json,
+    Scope,
     confirmed,
     heading,
     memory,
@@ -25,59 +26,24 @@ from sb.text import human_bytes, plain, shorten
 
 if TYPE_CHECKING:
     from sb.memory.erasing import Erased
-    from sb.memory.neighbourhood import Neighbour
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-WIDEST = 100  # characters of a memory in a tree
-
-
-@app.command()
-def graph(
-    ctx: typer.Context,
-    record: Id,
-    depth: Annotated[int, typer.Option(min=1, max=5, help="In so many steps.")] = 1,
-    agent: Agent = "",
-    json_: AsJson = False,
-) -> None:
-    """Show what a memory is related to, as a tree."""
-    with memory(ctx, agent) as brain:
-        found = brain.graph(record, depth)
-        if json_:
-            output.emit_json(_tree(found))
-            return
-        for line in _branches(found):
-            output.line(line, one_line=True)
-        if not found.neighbours:
-            note("it is related to nothing: sb memory relate ONE RELATION OTHER")
-
-
-def _tree(one: Neighbour) -> dict[str, object]:
-    shown = one.as_json() | {"memory": as_json(one.memory)}
-    return shown | {"neighbours": [_tree(other) for other in one.neighbours]}
-
-
-def _branches(one: Neighbour, before: str = "", last: bool = True) -> list[str]:
-    """A record, and those below it with the lines of a tree before them."""
-    said = shorten(plain(one.memory.content, one_line=True), WIDEST)
-    name = f"{one.memory.kind} {said}  {one.memory.id}"
-    if not one.relation:
-        lines, inner = [name], ""
-    else:
-        arrow = f"{one.relation} →" if one.outwards else f"← {one.relation}"
-        lines = [f"{before}{'└─' if last else '├─'} {plain(arrow, one_line=True)} {name}"]
-        inner = before + ("   " if last else "│  ")
-    for number, other in enumerate(one.neighbours, 1):
-        lines += _branches(other, inner, number == len(one.neighbours) and not one.left_out)
-    return [*lines, *([f"{inner}└─ … and {one.left_out} more"] if one.left_out else [])]
+WIDEST = 100  # characters of a memory on one line
 
 
 @app.command()
 def forget(
-    ctx: typer.Context, record: Id, reason: Reason = "", agent: Agent = "", json_: AsJson = False
+    ctx: typer.Context,
+    record: Id,
+    reason: Reason = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
 ) -> None:
     """Take a memory out of every search, until it is recovered."""
     required(reason)
-    with memory(ctx, agent) as brain:
+    with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.get(record)
         brain.forget(record, reason)
         _done(found.id, "forgotten", json_)
@@ -86,11 +52,17 @@ def forget(
 
 @app.command()
 def recover(
-    ctx: typer.Context, record: Id, reason: Reason = "", agent: Agent = "", json_: AsJson = False
+    ctx: typer.Context,
+    record: Id,
+    reason: Reason = "",
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
 ) -> None:
     """Bring back a memory that was forgotten."""
     required(reason)
-    with memory(ctx, agent) as brain:
+    with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.get(record)
         brain.recover(record, reason)
         _done(found.id, "recovered", json_)
@@ -102,12 +74,14 @@ def protect(
     record: Id,
     lift: Annotated[bool, typer.Option("--lift", help="Let it be forgotten again.")] = False,
     reason: Reason = "",
+    project: Project = "",
+    scope: Scope = "",
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
     """Keep a memory from being forgotten."""
     required(reason)
-    with memory(ctx, agent) as brain:
+    with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.get(record)
         brain.protect(record, not lift, reason)
         _done(found.id, "not protected" if lift else "protected", json_)

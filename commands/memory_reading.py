@@ -1,0 +1,198 @@
+"""`sb memory show|why|history|graph`: what does one memory say, and where did it come from?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import Agent, AsJson, Id, Project, Scope, as_json, heading, memory, with_times
+
+from sb.duration import human_age
+from sb.sources import iso
+from sb.text import plain, shorten
+
+if TYPE_CHECKING:
+    from sb.memory.neighbourhood import Neighbour
+    from sb.memory.provenance import Change, Dossier, Origin
+    from sb.memory.views import Memory
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+WIDEST = 100  # characters of a memory on one line
+Branch: TypeAlias = "tuple[str, Sequence[Branch]]"  # a line, and what hangs below it
+
+
+@app.command()
+def show(
+    ctx: typer.Context,
+    record: Id,
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Show all of a memory; to operators also its neighbours, its history and who read it."""
+    from sb.memory.overseeing import Overseer
+
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        now = brain.space.clock.now()
+        found = brain.show(record) if isinstance(brain, Overseer) else None
+        said = found.memory if found else brain.get(record)
+        if json_:
+            output.emit_json(with_times(found.as_json()) if found else as_json(said))
+            return
+        output.line(heading(said, now), one_line=True)
+        output.passage(said.content, "    ")
+        for name, value in _further(said):
+            output.line(f"{name}: {value}", one_line=True)
+        if found:
+            _about(found, now)
+
+
+def _further(said: Memory) -> Iterator[tuple[str, object]]:
+    """What a memory has beyond its text, by name."""
+    yield "happened", iso(said.happened_at)
+    yield "source", said.source_type
+    yield "confidence", "unknown" if said.confidence is None else f"{said.confidence:.2f}"
+    yield "strength", f"{said.strength:.2f}"
+    for name, value in (("session", said.session), ("speaker", said.speaker), ("tags", ", ".join(said.tags))):
+        if value:
+            yield name, value
+    for name, value in said.details.items():
+        if value and not (isinstance(value, str) and value in said.content):
+            yield name.replace("_", " "), value
+
+
+def _about(found: Dossier, now: float) -> None:
+    state = f"{found.state}, protected" if found.protected else found.state
+    output.line(f"state: {state}, version {found.version}, stack {found.stack}", one_line=True)
+    for text in found.before:
+        output.line(f"after: {shorten(text, WIDEST)}", one_line=True)
+    for other in found.neighbours:
+        output.line(f"related: {_name(other)}", one_line=True)
+    for uid in found.made_of_it:
+        output.line(f"made of it: {uid}")
+    for read in found.reads:
+        asked = shorten(read["query"], WIDEST)
+        output.line(
+            f"read: {human_age(now - read['at'])} by {read['agent']}, {read['operation']} {asked!r}",
+            one_line=True,
+        )
+    if found.read > len(found.reads):
+        output.line(f"read: {found.read:,} times in all")
+    _changes(found.changes)
+
+
+@app.command()
+def history(
+    ctx: typer.Context,
+    record: Id,
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Show what was done with a memory since it was kept, and why."""
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        found = brain.history(record)
+    if json_:
+        output.emit_json({"items": [with_times(one.as_json()) for one in found]})
+    else:
+        _changes(found)
+
+
+def _changes(found: Sequence[Change]) -> None:
+    for one in found:
+        why = f": {one.reason}" if one.reason else ""
+        output.line(
+            f"{iso(one.at)[:19]}Z  {one.operation} by {one.actor}, version {one.version}{why}", one_line=True
+        )
+        for name, (before, after) in one.changed.items():
+            output.line(f"    {name}: {_value(before)} → {_value(after)}", one_line=True)
+
+
+def _value(value: Any) -> str:
+    return shorten("nothing" if value is None else repr(value), WIDEST)
+
+
+@app.command()
+def why(
+    ctx: typer.Context,
+    record: Id,
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Show what a memory was made from, and what that was made from in turn."""
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        found = brain.why(record)
+    if json_:
+        output.emit_json(with_times(found.as_json()))
+        return
+    _draw(_origins(found))
+    if found.memory and not found.origins:
+        said = found.memory
+        note(
+            f"it was made from nothing else: {said.source_type}, by {said.agent_id} in {said.session or 'no session'}"
+        )
+
+
+def _origins(one: Origin) -> Branch:
+    named = (
+        f"{one.memory.kind} {shorten(one.memory.content, WIDEST)}  {one.reference}"
+        if one.memory
+        else one.reference
+    )
+    standing = "" if one.standing == "active" else f" ({one.standing})"
+    again = ", as above" if one.again else ""
+    relation = f"{one.relation} → " if one.relation else ""
+    below = [_origins(other) for other in one.origins]
+    return f"{relation}{named}{standing}{again}", [*below, *_more(one.left_out)]
+
+
+@app.command()
+def graph(
+    ctx: typer.Context,
+    record: Id,
+    depth: Annotated[int, typer.Option(min=1, max=5, help="In so many steps.")] = 1,
+    project: Project = "",
+    scope: Scope = "",
+    agent: Agent = "",
+    json_: AsJson = False,
+) -> None:
+    """Show what a memory is related to, as a tree."""
+    with memory(ctx, agent, project=project, scope=scope) as brain:
+        found = brain.graph(record, depth)
+    if json_:
+        output.emit_json(with_times(found.as_json()))
+        return
+    _draw(_neighbours(found))
+    if not found.neighbours:
+        note("it is related to nothing: sb memory relate ONE RELATION OTHER")
+
+
+def _neighbours(one: Neighbour) -> Branch:
+    return _name(one), [*(_neighbours(other) for other in one.neighbours), *_more(one.left_out)]
+
+
+def _name(one: Neighbour) -> str:
+    said = f"{one.memory.kind} {shorten(one.memory.content, WIDEST)}  {one.memory.id}"
+    if not one.relation:
+        return said
+    return f"{one.relation} → {said}" if one.outwards else f"← {one.relation} {said}"
+
+
+def _more(left_out: int) -> list[Branch]:
+    return [(f"… and {left_out} more", [])] if left_out else []
+
+
+def _draw(tree: Branch, before: str = "", joint: str = "", inner: str = "") -> None:
+    """A tree, each branch on a line of its own."""
+    text, below = tree
+    output.line(f"{before}{joint}{plain(text, one_line=True)}")
+    for number, branch in enumerate(below, 1):
+        last = number == len(below)
+        _draw(branch, before + inner, "└─ " if last else "├─ ", "   " if last else "│  ")

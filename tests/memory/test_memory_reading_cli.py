@@ -1,0 +1,109 @@
+"""One memory on the command line: all of it, what it came from, what was changed in it, what it is related to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CommandLine
+
+HOSTILE = "\x1b[31mred\x1b]0;owned\x07 [bold]m[/bold]\r\nmem_fake forged"
+
+
+def kept(sb: CommandLine, *arguments: str) -> str:
+    """The id of what a command kept."""
+    done = sb("memory", *arguments)
+    assert done.code == 0, done.err
+    return done.out.strip()
+
+
+@pytest.fixture
+def fact(sb: CommandLine) -> str:
+    """A fact that was related, read and made something of."""
+    sb("memory", "entity", "orders", "service")
+    record = kept(
+        sb, "remember", "the limit is 100", "--tag", "api", "--source", "tool-output", "--project", "shop"
+    )
+    kept(sb, "decide", "page by cursor", "the limit is low", "--from", record, "--project", "shop")
+    sb("memory", "relate", record, "about", "orders")
+    sb("memory", "search", "limit", "--agent", "ada", "--project", "shop")
+    sb("memory", "protect", record, "--reason", "a rule")
+    return record
+
+
+def test_an_operator_is_shown_everything_about_a_memory(sb: CommandLine, fact: str) -> None:
+    shown = sb("memory", "show", fact).out
+    for text in (
+        "the limit is 100",
+        "source: tool-output",
+        "tags: api",
+        "state: active, protected, version 1",
+        "related: about → entity orders",
+        "made of it: mem_",
+        "by ada, search 'limit'",
+        "keep by operator",
+        "protect by operator, version 1: a rule",
+        "is_protected: False → True",
+    ):
+        assert text in shown
+    found = sb("memory", "show", fact, "--json").json
+    assert (found["memory"]["id"], found["state"], found["read"]) == (fact, "active", 1)
+    assert found["changes"][1]["at"].endswith("Z")
+
+
+def test_an_agent_is_shown_what_it_says_and_nothing_of_others(sb: CommandLine, fact: str) -> None:
+    assert sb("memory", "show", fact, "--agent", "bob").code == 1  # bob's session is in another scope
+    assert "the limit is 100" in sb("memory", "show", fact, "--agent", "bob", "--project", "shop").out
+    hidden = kept(sb, "remember", "of ada alone", "--private", "--agent", "ada")
+    assert sb("memory", "show", hidden, "--agent", "bob").code == 1
+    own = sb("memory", "show", hidden, "--agent", "ada")
+    assert "of ada alone" in own.out
+    assert "read:" not in own.out
+
+
+def test_where_a_memory_came_from_is_a_tree(sb: CommandLine, fact: str) -> None:
+    decision = sb("memory", "search", "cursor", "--kind", "decision", "--json").json["items"][0]["id"]
+    last = kept(sb, "remember", "cursors it is", "--from", decision, "--from", "call_7")
+    lines = sb("memory", "why", last).out.splitlines()
+    assert lines[0].startswith("fact cursors it is")
+    assert lines[1].startswith("├─ derived_from → decision page by cursor")
+    assert lines[2].startswith("│  └─ derived_from → fact the limit is 100")
+    assert lines[3] == "└─ derived_from → call_7 (call)"
+    tree = sb("memory", "why", last, "--json").json
+    assert tree["origins"][0]["origins"][0]["reference"] == fact
+    assert "made from nothing else: tool-output, by operator" in sb("memory", "why", fact).err
+
+
+def test_a_history_says_who_changed_what_and_why(sb: CommandLine) -> None:
+    record = kept(sb, "entity", "Ada", "person", "-o", "likes tea")
+    kept(sb, "entity", "ada", "person", "-o", "likes coffee", "--agent", "bob")
+    sb("memory", "forget", record, "--reason", "she left")
+    shown = sb("memory", "history", record).out
+    assert "update by bob, version 2" in shown
+    assert "observations: ['likes tea'] → ['likes tea', 'likes coffee']" in shown
+    assert "forget by operator, version 2: she left" in shown
+    items = sb("memory", "history", record, "--json").json["items"]
+    assert [one["operation"] for one in items] == ["keep", "update", "forget"]
+
+
+def test_hostile_text_forges_no_line(sb: CommandLine) -> None:
+    record = kept(sb, "entity", HOSTILE, "service", "-o", HOSTILE, "--tag", HOSTILE)
+    other = kept(sb, "decide", HOSTILE, HOSTILE, "--from", record)
+    sb("memory", "relate", other, HOSTILE, record)
+    sb("memory", "search", HOSTILE, "--agent", HOSTILE)
+    sb("memory", "protect", record, "--reason", HOSTILE)
+    for verb in ("show", "why", "history", "graph"):
+        for one in (record, other):
+            shown = sb("memory", verb, one)
+            assert shown.code == 0
+            assert not set("\x1b\x07\r") & set(shown.out + shown.err)
+            assert not any(line.startswith("mem_fake") for line in shown.out.splitlines())
+
+
+@pytest.mark.parametrize("verb", ["show", "why", "history", "graph"])
+def test_an_unknown_id_is_one_clear_line(sb: CommandLine, home: Path, verb: str) -> None:
+    sb("init")
+    done = sb("memory", verb, "mem_none")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines()[0] == "sb: error: no memory 'mem_none' to be seen here"
