@@ -89,7 +89,7 @@ def test_what_every_text_of_a_collection_says_stops_counting(static: StaticModel
 
 
 def test_without_any_text_counted_every_token_weighs_the_same(static: StaticModel) -> None:
-    weights = TokenStatistics.empty(*static.vectors.shape).idf()
+    weights = TokenStatistics.empty(*static.shape).idf()
     assert weights.min() == weights.max() > 0
 
 

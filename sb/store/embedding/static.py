@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +39,12 @@ class StaticModel:
     Args:
         name: of the model, with a digest of what decides about its vectors.
         tokenizer: gives the tokens of a text that was prepared by `ids`.
-        vectors: one for each token.
+        stored: a vector for each token, as the file has it.
     """
 
     name: str
     tokenizer: Any
-    vectors: Vectors
+    stored: NDArray[np.float16]
 
     @classmethod
     def load(cls) -> StaticModel:
@@ -66,12 +67,31 @@ class StaticModel:
             raise EmbedderError(
                 f"the files of wordllama cannot be read: {error}", "install it again"
             ) from error
-        vectors = stored.astype(np.float32)
-        # The length of a token's vector tells how much it says, but too loudly: its root finds more.
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        vectors /= np.sqrt(np.where(lengths > 0, lengths, 1))[:, None]
         digest = hashlib.blake2b(stored[::16].tobytes(), digest_size=4).hexdigest()
-        return cls(f"wordllama-{stored.shape[1]}-{_RECIPE}-{digest}", tokenizer, vectors)
+        return cls(f"wordllama-{stored.shape[1]}-{_RECIPE}-{digest}", tokenizer, stored)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many tokens there are, and how many numbers a vector has."""
+        tokens, dimensions = self.stored.shape
+        return tokens, dimensions
+
+    @cached_property
+    def _ready(self) -> tuple[Vectors, NDArray[np.bool_]]:
+        """The vectors of the tokens that were met, and which these are: making all ready would double what loading costs."""
+        return np.empty(self.shape, np.float32), np.zeros(len(self.stored), np.bool_)
+
+    def vectors(self, ids: NDArray[Any]) -> Vectors:
+        """The vectors of these tokens."""
+        ready, met = self._ready
+        if not met.take(ids).all():
+            new = self.stored.take(ids, 0).astype(np.float32)
+            # The length of a token's vector tells how much it says, but too loudly: its root finds more.
+            lengths = np.sqrt(np.einsum("ij,ij->i", new, new))
+            ready[ids] = new / np.sqrt(np.where(lengths > 0, lengths, 1))[:, None]
+            met[ids] = True  # only now: another thread may be reading
+        found: Vectors = ready.take(ids, 0)
+        return found
 
     def ids(self, text: str) -> NDArray[np.int64]:
         """The tokens of a text; what it says, even `</s>`, is text."""
@@ -95,11 +115,11 @@ class StaticEmbedder:
     in_process = True
 
     def __init__(self, static: StaticModel, statistics: TokenStatistics | None = None) -> None:
-        counted = statistics or TokenStatistics.empty(*static.vectors.shape)
-        if (len(counted.df), len(counted.total)) != static.vectors.shape:
+        counted = statistics or TokenStatistics.empty(*static.shape)
+        if (len(counted.df), len(counted.total)) != static.shape:
             raise EmbedderError("these statistics are those of another model", "count the texts again")
         self.model = static.name
-        self.dimensions = static.vectors.shape[1]
+        self.dimensions = static.shape[1]
         self.statistics = counted
         self._static = static
         self._weights = counted.idf()
@@ -111,7 +131,7 @@ class StaticEmbedder:
 
     def count(self, texts: Iterable[str]) -> TokenStatistics:
         """The statistics of a collection, or of a fair sample of it; 20 000 texts take about half a second."""
-        df = np.zeros(len(self._static.vectors), np.uint32)
+        df = np.zeros(self._static.shape[0], np.uint32)
         found = []
         for text in texts:
             ids = self._static.ids(text).astype(np.uint16)
@@ -147,5 +167,5 @@ class StaticEmbedder:
 
     def _mean_of(self, ids: NDArray[Any], weights: NDArray[np.float32]) -> NDArray[np.float32]:
         own = weights.take(ids)
-        mean: Vectors = own @ self._static.vectors.take(ids, 0) / own.sum()
+        mean: Vectors = own @ self._static.vectors(ids) / own.sum()
         return mean
