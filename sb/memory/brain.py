@@ -6,21 +6,16 @@ Source: the memory whitepaper, "the Brain interface" and "retrieval in the sessi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import NotFoundError
-from sb.memory.activation import Activated, think
-from sb.memory.handoffs import HandoffPacket, Handoffs, loops
-from sb.memory.neighbourhood import Neighbour, neighbourhood
-from sb.memory.orienting import DEFAULT_TOKENS, ContextPackage, Orienting
-from sb.memory.provenance import Change, Origin, history, why
 from sb.memory.searching import Filters, Searcher
 from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
-from sb.memory.wrapping import wrap_up
 from sb.memory.writing import Writer
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
@@ -31,7 +26,15 @@ from sb.store.records.store import ACTIVE, FORGOTTEN, Row
 from sb.text import shorten
 from sb.types import Decision, EntityRecord, Event, Fact, Handoff
 
+if TYPE_CHECKING:  # a process that asks one question, or keeps one fact, has no need of them
+    from sb.memory.activation import Activated
+    from sb.memory.handoffs import HandoffPacket, Handoffs
+    from sb.memory.neighbourhood import Neighbour
+    from sb.memory.orienting import ContextPackage
+    from sb.memory.provenance import Change, Origin
+
 DEFAULT_STACK = "default"
+DEFAULT_TOKENS = 2_000  # that a context package may take
 
 
 class Brain:
@@ -76,8 +79,14 @@ class Brain:
         self.space = Space(self.database, self.config.memory, clock=clock, ids=ids)
         self.writer = self._writes(self.space, agent_id, stack, scope=scope, session=session)
         self.searcher = Searcher(self.space)
-        self.handoffs = Handoffs(self.writer, self.config.home)
         self._named = session  # by whoever made this Brain, until that session ends
+
+    @cached_property
+    def handoffs(self) -> Handoffs:
+        """The packets that this agent sends and receives."""
+        from sb.memory.handoffs import Handoffs
+
+        return Handoffs(self.writer, self.config.home)
 
     @property
     def scope(self) -> str:
@@ -239,6 +248,8 @@ class Brain:
         Raises:
             ValueError: a value that cannot be.
         """
+        from sb.memory.activation import think
+
         found = think(self.space, self.searcher, query, self.writer.places(), hops, decay, k)
         hits = [(number, one.activation) for number, one in found]
         self.writer.broadcast("think", query, hits, [one for _, one in found])
@@ -266,6 +277,8 @@ class Brain:
         Raises:
             ValueError: a value that cannot be, or a session of another agent.
         """
+        from sb.memory.orienting import Orienting
+
         self.writer.begin(self.writer.chosen(project, scope), session or self._named)
         return Orienting(self.writer, self.searcher, self.handoffs).package(
             query, token_budget, repeat=repeat
@@ -290,6 +303,8 @@ class Brain:
         Raises:
             ValueError: the goal is empty. ConfigError: the home's secret cannot be used.
         """
+        from sb.memory.handoffs import loops
+
         said = Handoff(goal, current_state, loops(open_loops), next_step, recipient)
         return self.handoffs.send(said, self.writer.chosen(project, scope))
 
@@ -322,6 +337,8 @@ class Brain:
         Raises:
             ValueError: the summary is empty. ConfigError: the home's secret cannot be used.
         """
+        from sb.memory.wrapping import wrap_up
+
         given = {"goal": goal, "open_loops": open_loops, "next_step": next_step}
         made = wrap_up(
             self.writer, self.handoffs, summary, self.writer.chosen(project, scope), given, recipient
@@ -346,6 +363,8 @@ class Brain:
         Raises:
             NotFoundError: there is none that this agent sees.
         """
+        from sb.memory.neighbourhood import neighbourhood
+
         return neighbourhood(self.space, self._visible_row(record), self.writer.places(), depth=depth)
 
     def why(self, record: str) -> Origin:
@@ -354,6 +373,8 @@ class Brain:
         Raises:
             NotFoundError: there is none that this agent sees.
         """
+        from sb.memory.provenance import why
+
         return why(self.space, self._visible_row(record, states=None), self.writer.places())
 
     def history(self, record: str) -> list[Change]:
@@ -362,6 +383,8 @@ class Brain:
         Raises:
             NotFoundError: there is none that this agent sees.
         """
+        from sb.memory.provenance import history
+
         return history(self.space, self._visible_row(record, states=None))
 
     def forget(self, record: str, reason: str = "") -> None:

@@ -19,7 +19,6 @@ from sb.memory.writing import Writer
 from sb.store.records.reads import ORIENT
 from sb.store.records.store import Row
 
-DEFAULT_TOKENS = 2_000
 LEAST_TOKENS = 100
 MEMORIES = ("fact", "lesson")
 KINDS = (*MEMORIES, "decision", "entity")

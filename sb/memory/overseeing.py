@@ -6,15 +6,17 @@ What an operator looks at reaches no agent's context, so it does not count as re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.errors import UsageError
 from sb.memory.brain import Brain
-from sb.memory.provenance import Dossier, show
 from sb.memory.views import Memory
 from sb.memory.writing import Writer
 from sb.store.records.store import Row
 from sb.text import shorten
+
+if TYPE_CHECKING:
+    from sb.memory.provenance import Dossier
 
 OPERATOR = "operator"
 
@@ -53,6 +55,8 @@ class Overseer(Brain):
         Raises:
             NotFoundError: there is none. UsageError: several entities have that name.
         """
+        from sb.memory.provenance import show
+
         return show(self.space, self._visible_row(record, states=None), self.writer.places())
 
     def _entities(self, name: str, places: Sequence[int]) -> list[Row]:

@@ -162,7 +162,7 @@ class StaticEmbedder:
         for row, word in enumerate(words):
             ids = self._static.ids(word)
             if len(ids):
-                vectors[row] = self._static.vectors.take(ids, 0).mean(axis=0)
+                vectors[row] = self._static.vectors(ids).mean(axis=0)
         return vectors
 
     def _mean_of(self, ids: NDArray[Any], weights: NDArray[np.float32]) -> NDArray[np.float32]:
