@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import tests.audit.saboteurs_reversible  # noqa: F401 - registers its saboteurs
+import tests.audit.saboteurs_memory  # noqa: F401 - registers its saboteurs
+import tests.audit.saboteurs_reversible  # noqa: F401 - alike
 import tests.audit.saboteurs_subtle  # noqa: F401 - alike
 from sb.audit.probes import PROBES
 from sb.audit.running import audit
@@ -33,11 +34,10 @@ def test_every_probe_has_a_saboteur() -> None:
 
 @pytest.mark.parametrize("control_id", PROBES)
 def test_every_check_that_can_be_answered_holds(control_id: str, unbroken: dict[str, Grade]) -> None:
-    """Of a control that is partial for what is not built, the status would not tell."""
+    """Of a control that does not pass for what is not built, the status would not tell."""
     grade = unbroken[control_id]
     broken = [one for one in grade.findings if not one.ok and not one.criterion.waits]
     assert (grade.trouble, broken) == ("", [])
-    assert grade.status is not ControlStatus.FAIL
 
 
 @pytest.mark.parametrize(("control_id", "saboteur"), SABOTEURS, ids=lambda one: getattr(one, "__name__", one))

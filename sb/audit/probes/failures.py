@@ -22,6 +22,6 @@ def refusal(act: Callable[[], object]) -> str:
     """The name of the error in which an act ends; "nothing raised" when it does not."""
     try:
         act()
-    except SBError as error:
+    except (SBError, ValueError) as error:
         return type(error).__name__
     return "nothing raised"

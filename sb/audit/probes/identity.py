@@ -1,0 +1,62 @@
+"""Does the control of "tool-controlled" hold that is about who reaches what?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sb.audit.harness import Harness, saw
+from sb.audit.probes.failures import refusal
+from sb.audit.probes.reach import EVERY_WAY, plant, said, ways
+from sb.config.rules import PolicyRule
+from sb.decisions.namespace import TOOL_POLICY_BLOCKED
+from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.harness_audit import Check
+from sb.runtime import Runtime
+
+OURS = ("ord_1", "ord_2")
+REFUND = "shop.refund"
+
+
+def identity(h: Harness) -> Iterator[Check]:
+    """HA-14."""
+    with h.open({"policy": (PolicyRule("allow", (REFUND,), args={"order": OURS}),)}) as runtime:
+        yield _attributed(runtime)
+        yield _scope(runtime)
+        refused = refusal(lambda: runtime.brain(""))
+        yield Check("anonymous", refused == "ValueError", f"Runtime.brain without a name: {refused}")
+        yield _objects(h, runtime)
+
+
+def _attributed(runtime: Runtime) -> Check:
+    """To the agent that wrote it, also where it says that it is another one or is in another's session."""
+    ada = runtime.brain("ada", scope="project:a", session="monday")
+    record = ada.remember("Deploys go out on Tuesdays.", agent_id="bob", scope="project:a")
+    kept = runtime.brain("carol", scope="project:a").get(record)
+    intruding = refusal(lambda: runtime.brain("bob", session="monday").remember("Deploys are free."))
+    held = (kept.agent_id, kept.scope, kept.session) == ("ada", "project:a", "monday")
+    seen = (
+        f"{kept.agent_id} in {kept.scope}, session {kept.session}; another agent in that session {intruding}"
+    )
+    return Check("attributed", held and intruding == "ValueError", f"Brain.get: {seen}")
+
+
+def _scope(runtime: Runtime) -> Check:
+    planted = plant(runtime.brain("ada", scope="project:a"))
+    inside = ways(runtime.brain("carol", scope="project:a"), planted)
+    elsewhere = runtime.brain("carol", scope="project:b")
+    elsewhere.remember("Deploys go out on Mondays.")
+    outside = ways(elsewhere, planted)
+    seen = f"in project:a by {said(inside)}; in project:b by {said(outside)}"
+    return Check("scope", inside == EVERY_WAY and not outside, f"Brain: {seen}")
+
+
+def _objects(h: Harness, runtime: Runtime) -> Check:
+    """By a rule that names the objects; a list has to be of them altogether."""
+    tool = h.tool(runtime, REFUND, lambda order: f"refunded {order}")
+    wanted: list[str | list[str]] = ["ord_1", "ord_9", ["ord_2", "ord_9"]]
+    ours, *others = (runtime.executor.execute(h.context(), REFUND, {"order": order}) for order in wanted)
+    denied = all(one.error_code is ToolErrorCode.PERMISSION_DENIED for one in others)
+    logged = [(event.payload or {}).get("args") for event in runtime.log.events(kind=TOOL_POLICY_BLOCKED)]
+    on_record = logged == [{"order": order} for order in wanted[1:]]
+    seen = f"{saw(ours, tool)}; another's order {saw(others[0])}, {'' if on_record else 'not '}on record"
+    return Check("objects", ours.success and denied and on_record and tool.called == 1, seen)

@@ -1,0 +1,62 @@
+"""Do the controls of memory hold?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sb.audit.harness import Harness
+from sb.audit.probes.reach import EVERY_WAY, plant, said, ways
+from sb.kernel.harness_audit import Check
+from sb.kernel.memory import MemoryBundle
+from sb.runtime import Runtime
+
+TTL_S = 60.0
+
+
+def read_policy(h: Harness) -> Iterator[Check]:
+    """HA-04."""
+    with h.open() as runtime:
+        planted = plant(runtime.brain("ada", scope="project:a"), private=True)
+        own = ways(runtime.brain("ada", scope="project:a"), planted)
+        others = ways(runtime.brain("carol", scope="project:a"), planted)
+        seen = f"its agent by {said(own)}; another one in the same scope by {said(others)}"
+        yield Check("private", own == EVERY_WAY and not others, f"Brain: {seen}")
+
+
+def write_policy(h: Harness) -> Iterator[Check]:
+    """HA-05."""
+    with h.open() as runtime:
+        bundle = _bundle(h, runtime)
+        bundle.working.put("draft", "half")
+        bundle.durable.put("lasting", "kept")
+        bundle.durable.put("passing", "kept", ttl_s=TTL_S)
+    with h.open() as runtime:
+        bundle = _bundle(h, runtime)
+        draft = bundle.working.get("draft")
+        before = [bundle.durable.get(key) for key in ("lasting", "passing")]
+        h.clock.sleep(TTL_S)
+        after = [bundle.durable.get(key) for key in ("lasting", "passing")]
+    held = draft is None and before == ["kept", "kept"] and after == ["kept", None]
+    seen = f"working {draft}, durable {before} after a restart, {after} after {TTL_S:g} s"
+    yield Check("tiers", held, f"MemoryBundle: {seen}")
+
+
+def _bundle(h: Harness, runtime: Runtime) -> MemoryBundle:
+    return MemoryBundle.create(memory_store=runtime.memory_store("ada"), clock=h.clock)
+
+
+def grounding(h: Harness) -> Iterator[Check]:
+    """HA-20."""
+    with h.open() as runtime:
+        brain = runtime.brain("ada")
+        source = brain.remember("The contract says: 30 days.", source_type="ingested-document")
+        between = brain.remember(
+            "Payment is due after 30 days.", source_type="derived", derived_from=[source]
+        )
+        conclusion = brain.decide("Remind after 31 days", "The term is 30 days.", derived_from=[between])
+        chain = [brain.get(conclusion)]
+        while parents := chain[-1].details.get("derived_from"):
+            chain.append(brain.get(parents[0]))
+        held = [one.id for one in chain] == [conclusion, between, source]
+        seen = " from ".join(f"{one.kind} ({one.source_type})" for one in chain)
+        yield Check("parents", held and chain[-1].source_type == "ingested-document", f"Brain.get: {seen}")

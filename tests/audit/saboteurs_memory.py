@@ -1,0 +1,201 @@
+"""How could what is remembered be broken in one place, on one of the ways to it?"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+
+from sb.kernel import memory
+from sb.kernel.contracts import SafetyClass
+from sb.kernel.memory import MemoryEntry, MemoryStore
+from sb.kernel.policy import rules
+from sb.kernel.tooling.call import ToolCall
+from sb.kernel.tooling.registry import ToolRegistry
+from sb.memory.brain import Brain
+from sb.memory.searching import Searcher
+from sb.memory.writing import Writer
+from sb.runtime import Runtime
+from sb.store.database import Database
+from sb.store.records.edges import EdgeStore
+from sb.store.records.places import Places
+from sb.store.records.sessions import Sessions
+from sb.tools import http
+from tests.audit.saboteurs import breaks
+
+CALLS_HOME = """
+import importlib, pathlib, socket, sys
+socket.socket().close()
+sys.path.remove(str(pathlib.Path(__file__).parent))
+del sys.modules["orjson"]
+importlib.import_module("orjson")
+"""
+
+Wider = Callable[[Database, Sequence[int]], tuple[int, ...]]
+
+
+def every_scope(database: Database, places: Sequence[int]) -> tuple[int, ...]:
+    """The same places in all scopes."""
+    known = Places(database).all()
+    owners = {known[place].owner for place in places} | {""}
+    return tuple(number for number, place in known.items() if place.owner in owners)
+
+
+def everybodys(database: Database, places: Sequence[int]) -> tuple[int, ...]:
+    """The same places, whoever they are private to."""
+    known = Places(database).all()
+    scopes = {known[place].scope for place in places}
+    return tuple(number for number, place in known.items() if place.scope in scopes)
+
+
+def search_widens(method: str, wider: Wider) -> Callable[[pytest.MonkeyPatch], None]:
+    real = getattr(Searcher, method)
+
+    def search(searcher: Searcher, asked: Any, places: Sequence[int], *more: Any) -> Any:
+        return real(searcher, asked, wider(searcher._space.database, places), *more)
+
+    return lambda patch: patch.setattr(Searcher, method, search)
+
+
+def relations_widen(method: str, wider: Wider) -> Callable[[pytest.MonkeyPatch], None]:
+    real = getattr(EdgeStore, method)
+
+    def related(edges: EdgeStore, records: Sequence[int], places: Sequence[int], *more: Any) -> Any:
+        return real(edges, records, wider(edges._database, places), *more)
+
+    return lambda patch: patch.setattr(EdgeStore, method, related)
+
+
+def rows_widen(method: str, wider: Wider) -> Callable[[pytest.MonkeyPatch], None]:
+    real = getattr(Brain, method)
+
+    def visible(brain: Brain, *given: Any, **named: Any) -> Any:
+        own = brain.writer.places
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(brain.writer, "places", lambda *scope: wider(brain.database, own(*scope)))
+            return real(brain, *given, **named)
+
+    return lambda patch: patch.setattr(Brain, method, visible)
+
+
+for control, wider in (("HA-14", every_scope), ("HA-04", everybodys)):
+    for widens, method in (
+        (search_widens, "_by_words"),
+        (search_widens, "_by_meaning"),
+        (relations_widen, "around"),
+        (rows_widen, "_visible_row"),
+    ):
+        saboteur = widens(method, wider)
+        saboteur.__name__ = f"{method.strip('_')}_looks_into_{wider.__name__}"
+        breaks(control)(saboteur)
+
+
+@breaks("HA-04")
+def what_is_private_is_kept_where_everybody_reads(patch: pytest.MonkeyPatch) -> None:
+    real = Brain._place
+    patch.setattr(Brain, "_place", lambda brain, project, scope, _: real(brain, project, scope, False))
+
+
+@breaks("HA-05")
+def working_memory_belongs_to_the_process(patch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, MemoryEntry] = {}
+    patch.setattr(memory._DictBackend, "_entries", kept, raising=False)
+    patch.setattr(memory._DictBackend, "__init__", lambda _: None)
+
+
+@breaks("HA-05")
+def what_expired_is_returned(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MemoryEntry, "expired_at", lambda *_: False)
+
+
+@breaks("HA-05")
+def durable_memory_is_not_written(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MemoryStore, "save", lambda *_: None)
+
+
+@breaks("HA-14")
+def an_agent_writes_as_whom_it_likes(patch: pytest.MonkeyPatch) -> None:
+    real = Writer._row
+
+    def row(writer: Writer, record: Any) -> Any:
+        return real(writer, record) | ({"agent": record.agent_id} if record.agent_id else {})
+
+    patch.setattr(Writer, "_row", row)
+
+
+@breaks("HA-14")
+def sessions_are_open_to_every_agent(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Sessions, "find", lambda sessions, name, **_: sessions.named(name))
+
+
+@breaks("HA-14")
+def nobody_has_a_memory_too(patch: pytest.MonkeyPatch) -> None:
+    real = Runtime.brain
+    patch.setattr(Runtime, "brain", lambda runtime, agent, **more: real(runtime, agent or "default", **more))
+
+
+@breaks("HA-14")
+def rules_do_not_look_at_arguments(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rules, "fits_argument", lambda *_: True)
+
+
+@breaks("HA-14")
+def of_a_list_one_permitted_object_is_enough(patch: pytest.MonkeyPatch) -> None:
+    real = vars(rules)["permits"]
+
+    def permits(pattern: str, value: Any) -> bool:
+        return any(real(pattern, one) for one in (value if isinstance(value, list) else [value]))
+
+    patch.setattr(rules, "permits", permits)
+
+
+@breaks("HA-14")
+def arguments_of_refused_calls_are_hidden(patch: pytest.MonkeyPatch) -> None:
+    real = ToolCall.shown_args
+
+    def shown(call: ToolCall, *, to_judge: bool = False) -> Any:
+        return real(call, to_judge=True) if to_judge else sorted(call.args)
+
+    patch.setattr(ToolCall, "shown_args", shown)
+
+
+@breaks("HA-15")
+def the_tool_that_fetches_says_that_it_only_reads(patch: pytest.MonkeyPatch) -> None:
+    real, register_real = ToolRegistry.register_fn, http.register_http
+
+    def register(
+        registry: ToolRegistry, tool_id: str, name: str, fn: Any, level: Any, *more: Any, **named: Any
+    ) -> Any:
+        return real(registry, tool_id, name, fn, SafetyClass.READ_ONLY, *more, **named)
+
+    def register_http(registry: ToolRegistry, settings: Any) -> None:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(ToolRegistry, "register_fn", register)
+            register_real(registry, settings)
+
+    patch.setattr(http, "register_http", register_http)
+
+
+@breaks("HA-15")
+def every_host_is_allowed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(http, "permits", lambda *_: True)
+
+
+@breaks("HA-15")
+def a_dependency_calls_home_when_it_is_imported(patch: pytest.MonkeyPatch) -> None:
+    folder = Path(mkdtemp(prefix="sb-audit-saboteur-"))
+    atexit.register(rmtree, folder, ignore_errors=True)
+    (folder / "orjson.py").write_text(CALLS_HOME)
+    patch.setenv("PYTHONPATH", str(folder))
+
+
+@breaks("HA-20")
+def what_a_memory_rests_on_is_not_kept(patch: pytest.MonkeyPatch) -> None:
+    real = Writer._row
+    patch.setattr(Writer, "_row", lambda writer, record: real(writer, replace(record, derived_from=None)))
