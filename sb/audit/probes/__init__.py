@@ -15,6 +15,7 @@ from sb.audit.probes import (
     network,
     observable,
     policy_governed,
+    privacy,
     recovery,
     reversible,
     tool_controlled,
@@ -24,9 +25,11 @@ from sb.kernel.harness_audit import Check
 PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
     {
         "HA-02": context_aware.context_compiler,
+        "HA-03": memory.budget,
         "HA-04": memory.read_policy,
         "HA-05": memory.write_policy,
         "HA-07": policy_governed.policy_engine,
+        "HA-09": privacy.privacy,
         "HA-11": tool_controlled.tool_manifest,
         "HA-12": tool_controlled.contract_fingerprint,
         "HA-13": tool_controlled.risk_class,

@@ -11,7 +11,9 @@ from sb.config.rules import PolicyRule
 from sb.decisions.namespace import TOOL_POLICY_BLOCKED
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.harness_audit import Check
+from sb.memory import Brain
 from sb.runtime import Runtime
+from sb.store.records.places import Execute
 
 OURS = ("ord_1", "ord_2")
 REFUND = "shop.refund"
@@ -24,6 +26,7 @@ def identity(h: Harness) -> Iterator[Check]:
         yield _scope(runtime)
         refused = refusal(lambda: runtime.brain(""))
         yield Check("anonymous", refused == "ValueError", f"Runtime.brain without a name: {refused}")
+        yield _handoff(runtime)
         yield _objects(h, runtime)
 
 
@@ -48,6 +51,46 @@ def _scope(runtime: Runtime) -> Check:
     outside = ways(elsewhere, planted)
     seen = f"in project:a by {said(inside)}; in project:b by {said(outside)}"
     return Check("scope", inside == EVERY_WAY and not outside, f"Brain: {seen}")
+
+
+def _handoff(runtime: Runtime) -> Check:
+    """Whole, to the agent it is for; then with another state or recipient, as somebody writes it who has the database alone."""
+    ada, bob, carol = (runtime.brain(name, scope="project:c") for name in ("ada", "bob", "carol"))
+    ada.handoff("ship the shop", "half of it runs", ["refunds"], "test refunds", recipient="carol")
+    seen = {"to carol": _read(carol), "to bob": _read(bob)}
+    with runtime.database.write() as execute:
+        _alter(execute, "half", "none")
+    seen["altered"] = _read(carol)
+    with runtime.database.write() as execute:
+        _alter(execute, "none", "half")
+        _alter(execute, "carol", "bob")
+    seen["redirected"] = _read(bob)
+    wanted = {
+        "to carol": "half of it runs",
+        "to bob": "none",
+        "altered": "unverified",
+        "redirected": "unverified",
+    }
+    told = "; ".join(f"{name} {given}" for name, given in seen.items())
+    return Check("handoff", seen == wanted, f"Brain.orient: {told}")
+
+
+def _read(brain: Brain) -> str:
+    """What an agent is told of the newest packet when its session starts."""
+    package = brain.orient()
+    if package.handoff is None:
+        return "none"
+    if not package.handoff.verified and "it runs" not in f"{package.handoff}{package.as_text()}":
+        return "unverified"
+    return package.handoff.current_state
+
+
+def _alter(execute: Execute, former: str, now: str) -> None:
+    execute(
+        "UPDATE records SET fields = replace(fields, :former, :now), text = replace(text, :former, :now)"
+        " WHERE kind = 'handoff'",
+        {"former": former, "now": now},
+    )
 
 
 def _objects(h: Harness, runtime: Runtime) -> Check:

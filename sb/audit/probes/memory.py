@@ -5,12 +5,59 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb.audit.harness import Harness
+from sb.audit.probes.failures import refusal
 from sb.audit.probes.reach import EVERY_WAY, plant, said, ways
 from sb.kernel.harness_audit import Check
 from sb.kernel.memory import MemoryBundle
 from sb.runtime import Runtime
 
 TTL_S = 60.0
+SMALL = 200
+BUDGETS = (100, SMALL, 2000)
+MANY = 30
+
+
+def budget(h: Harness) -> Iterator[Check]:
+    """HA-03."""
+    with h.open() as runtime:
+        brain = runtime.brain("ada", scope="project:a")
+        first = brain.remember("Never deploy on Fridays.")
+        brain.protect(first)
+        roomy = brain.orient(token_budget=BUDGETS[-1])
+        for number in range(MANY):
+            brain.remember(f"{number} articles of stock were counted.")
+            brain.decide(f"count shelf {number}", "customers asked for it")
+        brain.remember("x" * 10 * BUDGETS[-1])
+        packages = {
+            budget: runtime.brain("ada", scope="project:a").orient(token_budget=budget) for budget in BUDGETS
+        }
+
+        kept = [one.id for one in packages[SMALL].memories]
+        seen = f"{len(kept)} of {MANY + 2} memories in {SMALL} tokens, {'with' if first in kept else 'without'} the protected one"
+        yield Check("priority", first in kept, f"Brain.orient: {seen}")
+
+        # A quarter of the characters, and 30 % for safety; counted here, since the package's own count may be wrong.
+        taken = {budget: int(len(package.as_text()) // 4 * 1.3) for budget, package in packages.items()}
+        within = all(0 < tokens <= budget for budget, tokens in taken.items())
+        yield Check("total", within, f"ContextPackage.as_text: {_pairs(taken)} tokens")
+
+        notes = {budget: package.notes for budget, package in packages.items()}
+        told = all(any("than fits" in note for note in some) for some in notes.values()) and not roomy.notes
+        seen = f"{notes[SMALL][-1:]} where something was, {list(roomy.notes)} where nothing was"
+        yield Check("dropped", told, f"ContextPackage.notes: {seen}")
+
+        before = _broadcasts(runtime)
+        refused = refusal(lambda: brain.orient(token_budget=0))
+        held = refused == "ValueError" and _broadcasts(runtime) == before
+        yield Check("zero", held, f"Brain.orient: {refused}; {_broadcasts(runtime) - before} shown")
+
+
+def _pairs(taken: dict[int, int]) -> str:
+    return ", ".join(f"{tokens} of {budget}" for budget, tokens in taken.items())
+
+
+def _broadcasts(runtime: Runtime) -> int:
+    return int(runtime.database.query("SELECT count(*) FROM broadcasts")[0][0])
 
 
 def read_policy(h: Harness) -> Iterator[Check]:

@@ -43,9 +43,26 @@ print(*sorted(touched))
 def network(h: Harness) -> Iterator[Check]:
     """HA-15."""
     with h.open({"http.allow": (HostPattern(ALLOWED),)}) as runtime:
+        yield _offline(runtime)
         yield _modes(h, runtime)
         yield _egress(h, runtime)
     yield _importing(h)
+
+
+def _offline(runtime: Runtime) -> Check:
+    """A whole session, with vectors; whatever reached for the network would fail the control."""
+    brain = runtime.brain("ada")
+    package = brain.orient(project="shop")
+    kept = [
+        brain.remember("Deploys go out on Tuesdays."),
+        brain.decide("use SQLite", "one file"),
+        brain.entity("Billing", "service"),
+    ]
+    found = [hit.id for hit in brain.search("On which day of the week do we release?")]
+    packet = brain.wrap_up("the schema is made")
+    held = package.empty and kept[0] in found and packet.verified and not brain.words_alone
+    seen = f"orient, remember, decide, entity, search ({len(found)} found), wrap_up"
+    return Check("offline", held, f"Brain: {seen}; {brain.words_alone or 'words and vectors'}")
 
 
 def _modes(h: Harness, runtime: Runtime) -> Check:

@@ -66,6 +66,14 @@ def _flat(tree: Neighbour) -> Iterator[Neighbour]:
         yield from _flat(one)
 
 
+def _comes_to_mind(brain: Brain, planted: Planted) -> bool:
+    return planted.fact in [one.id for one in brain.think("On how many continents does the shop sell?")]
+
+
+def _shown(brain: Brain, planted: Planted) -> bool:
+    return planted.fact in brain.orient(query=MEANING).as_text()
+
+
 _WAYS: dict[str, Callable[[Brain, Planted], bool]] = {
     "words": _found(WORDS),
     "vectors": _found(MEANING),
@@ -73,5 +81,7 @@ _WAYS: dict[str, Callable[[Brain, Planted], bool]] = {
     "name": _done(lambda brain, planted: brain.get(NAME)),
     "change": _done(lambda brain, planted: brain.protect(planted.fact)),
     "graph": _around,
+    "think": _comes_to_mind,
+    "orient": _shown,
 }
 EVERY_WAY = list(_WAYS)
