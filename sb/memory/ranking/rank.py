@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,16 +59,17 @@ def rank(
     columns = [[column.get(name, 0.0) for name in names] for column in (weights.written, weights.spoken)]
     applied = np.array(columns)[counted.spoken.astype(np.intp)]
     scores = (values * applied).sum(axis=1)
-    ids = np.array([found.id for found in candidates])
+    ids = [found.id for found in candidates]
+    order = np.lexsort((ids, -scores)).tolist()
+    found = [Ranked(ids[row], score) for row, score in zip(order, scores[order].tolist(), strict=True)]
+    if not explain:
+        return found
+    explained = (
+        zip(*both, strict=True) for both in zip(values[order].tolist(), applied[order].tolist(), strict=True)
+    )
     return [
-        Ranked(
-            int(ids[row]),
-            float(scores[row]),
-            dict(zip(names, zip(values[row].tolist(), applied[row].tolist(), strict=True), strict=True))
-            if explain
-            else None,
-        )
-        for row in np.lexsort((ids, -scores)).tolist()
+        replace(one, features=dict(zip(names, parts, strict=True)))
+        for one, parts in zip(found, explained, strict=True)
     ]
 
 
