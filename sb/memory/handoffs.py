@@ -20,8 +20,8 @@ from sb.errors import ConfigError
 from sb.memory.views import Memory, View
 from sb.memory.writing import Writer
 from sb.store.records.places import Execute, Place
+from sb.store.records.reads import Known
 from sb.store.records.rows import to_moment, to_row, to_seconds
-from sb.store.records.sessions import Session
 from sb.store.records.store import ACTIVE, Row
 from sb.store.secret import derived_key, home_secret
 from sb.types import Handoff
@@ -97,13 +97,24 @@ class Handoffs:
         self._space = writer.space
         self._home = home
 
-    def signed(self, handoff: Handoff, scope: str) -> Handoff:
+    def known(self) -> list[Known]:
+        """What the writer's session wrote or was shown, the latest first."""
+        session = self._writer.begun()
+        return [] if session is None else self._space.reads.known(session.number, self._writer.agent)
+
+    def signed(self, handoff: Handoff, scope: str, known: Sequence[Known]) -> Handoff:
         """A packet of the writer's session with all that it says of itself, and a signature over that.
+
+        Args:
+            known: what the session built on; what is private of it is not named.
 
         Raises:
             ValueError: it holds what has no JSON form. ConfigError: the home's secret cannot be read or made.
         """
         now = self._space.clock.now()
+        named = [
+            one for one in known if one.active and one.kind != "handoff" and not self._private(one.place)
+        ]
         made = replace(
             handoff,
             id=self._space.new_id(now),
@@ -111,21 +122,23 @@ class Handoffs:
             scope=scope,
             agent_id=self._writer.agent,
             session=self._writer.name,
-            knows=self._known(),
+            knows={one.uid: one.version for one in named[:MOST_KNOWN]},
             created_at=to_moment(now),
         )
         return replace(made, signature=self._signature(made, self._secret(make=True)))
 
+    def _private(self, place: int) -> bool:
+        return bool(self._space.places.numbered(place).owner)
+
     def send(self, handoff: Handoff, scope: str) -> HandoffPacket:
         """Keep a packet for whoever it is for, in a scope where everybody can read it."""
-        made = self.signed(handoff, scope)
+        made = self.signed(handoff, scope, self.known())
         self._writer.keep(made, Place(self._writer.stack, scope))
         return packet(made)
 
-    def stand_for(self, execute: Execute, session: Session, made: Handoff) -> None:
-        """Mark the packets that a session was shown or made as consumed: its latest one stands for them from now on."""
-        known = self._space.reads.known(session.number, self._writer.agent)
-        former = [one.record for one in known if one.kind == "handoff" and one.uid != made.id]
+    def stand_for(self, execute: Execute, known: Sequence[Known]) -> None:
+        """Mark the packets that a session was shown or made as consumed: a new one stands for them from now on."""
+        former = [one.record for one in known if one.kind == "handoff"]
         for row in self._space.records.rows(former):
             self._consume(execute, row)
 
@@ -210,18 +223,6 @@ class Handoffs:
         }
         key = derived_key(secret, f"handoff:{handoff.agent_id}")
         return hmac.digest(key, canonical_bytes(said), "sha256").hex()
-
-    def _known(self) -> dict[str, int]:
-        """What the session wrote or was shown, and everybody who gets the packet may see: ids and versions."""
-        session = self._writer.begun()
-        if session is None:
-            return {}
-        known = self._space.reads.known(session.number, self._writer.agent, MOST_KNOWN)
-        return {
-            one.uid: one.version
-            for one in known
-            if one.active and one.kind != "handoff" and not self._space.places.numbered(one.place).owner
-        }
 
     def _stale(self, knows: Mapping[str, int]) -> tuple[Stale, ...]:
         if not knows:

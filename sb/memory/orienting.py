@@ -147,11 +147,7 @@ class Orienting:
 
     def _seen(self) -> set[int]:
         """What this session wrote or was shown, and has not changed since: it need not be told again."""
-        session = self._writer.begun()
-        if session is None:
-            return set()
-        known = self._space.reads.known(session.number, self._writer.agent)
-        return {one.record for one in known if one.unchanged}
+        return {one.record for one in self._handoffs.known() if one.unchanged}
 
     def _ranked(self, query: str | None, each: int) -> list[tuple[Row, float]]:
         """The records that could be shown with their salience, the most salient first."""

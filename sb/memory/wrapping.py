@@ -67,10 +67,11 @@ def wrap_up(
         next_step=given["next_step"] or (open_loops[0] if open_loops else f"continue from: {shorten(summary, _LONGEST)}"),
         recipient=recipient,
     )  # fmt: skip
-    made = handoffs.signed(said, scope)
+    known = handoffs.known()
+    made = handoffs.signed(said, scope, known)
 
     def also(execute: Execute, session: Session) -> None:
-        handoffs.stand_for(execute, session, made)
+        handoffs.stand_for(execute, known)
         writer.space.sessions.end(execute, session, writer.space.clock.now())
 
     writer.keep_all(

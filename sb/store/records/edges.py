@@ -11,6 +11,7 @@ from sb.store.records.places import Execute
 DERIVED_FROM = "derived_from"
 SUPERSEDES = "supersedes"
 LINEAGE = frozenset({DERIVED_FROM, SUPERSEDES})
+_AT_ONCE = 16  # records whose relations one statement reads
 _LOOKED_AT = 256  # relations of one record, in one direction, of which the ends are looked up
 
 
@@ -68,19 +69,26 @@ class EdgeStore:
             places: the places in view. each: how many of one record; of a record with very many relations only the
                 strongest that can be seen are looked at.
         """
-        found: dict[tuple[int, str, int], Edge] = {}
         seen = _marks(places)
-        for record in records:
-            for near, far in (("source", "target"), ("target", "source")):
-                sql = (
-                    "SELECT e.source, e.relation, e.target, e.weight FROM ("
-                    f" SELECT * FROM edges WHERE {near} = ? AND place IN ({seen}) ORDER BY weight DESC LIMIT ?"
-                    f") AS e JOIN records AS other ON other.id = e.{far} AND other.place IN ({seen})"
-                    " AND other.state = 'active' ORDER BY e.weight DESC, e.id LIMIT ?"
-                )
-                rows = self._database.query(sql, (record, *places, _LOOKED_AT, *places, each))
-                found.update({row[:3]: Edge(*row) for row in rows})
-        return sorted(found.values(), key=lambda edge: -edge.weight)
+        of_one = " UNION ALL ".join(
+            "SELECT * FROM (SELECT e.source, e.relation, e.target, e.weight FROM ("
+            f" SELECT * FROM edges WHERE {near} = ? AND place IN ({seen}) ORDER BY weight DESC LIMIT ?"
+            f") AS e JOIN records AS other ON other.id = e.{far} AND +other.place IN ({seen})"
+            " AND other.state = 'active' ORDER BY e.weight DESC, e.id LIMIT ?)"
+            for near, far in (("source", "target"), ("target", "source"))
+        )
+        found: dict[Edge, None] = {}
+        for start in range(0, len(records), _AT_ONCE):
+            some = records[start : start + _AT_ONCE]
+            values = [
+                value
+                for record in some
+                for _ in range(2)
+                for value in (record, *places, _LOOKED_AT, *places, each)
+            ]
+            sql = " UNION ALL ".join([of_one] * len(some))
+            found.update((Edge(*row), None) for row in self._database.query(sql, tuple(values)))
+        return sorted(found, key=lambda edge: -edge.weight)
 
     def lineage(self, record: int) -> list[Edge]:
         """What a record was made from, and what was made from it, whoever may see it: for operators."""
