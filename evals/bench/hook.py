@@ -13,6 +13,9 @@ from statistics import median
 
 RUNS = 15
 BAR = 2.5
+SESSION_BAR = (
+    6.0  # of what comes once in a session: memory is loaded for it, at the end with what makes vectors
+)
 
 
 def report(python: Path, folder: Path) -> Iterator[str]:
@@ -34,17 +37,20 @@ def report(python: Path, folder: Path) -> Iterator[str]:
     def payload(event: str, use_id: int) -> dict[str, object]:
         given = {"file_path": str(folder / "shop" / "a.txt"), "content": "x"}
         call = {"tool_name": "Write", "tool_use_id": str(use_id), "tool_input": given, "tool_response": "ok"}
-        session = {"session_id": "s", "transcript_path": "/t", "cwd": str(folder / "shop")}
+        told = {"source": "startup", "reason": "other"}
+        session = {"session_id": f"s{use_id}", "transcript_path": "/t", "cwd": str(folder / "shop"), **told}
         return {**session, **call, "hook_event_name": event}
 
     hook, floor = [str(python), "-m", "sb", "hook", "claude-code"], [str(python), "-c", "import typer"]
     once(hook, payload("PreToolUse", next(use_ids)))
-    rows = []
-    for use_id in itertools.islice(use_ids, RUNS):
-        pre, post = (once(hook, payload(event, use_id)) for event in ("PreToolUse", "PostToolUse"))
-        rows.append((pre, post, once(floor)))
-    theirs = median(row[2] for row in rows)
-    for column, event in enumerate(("PreToolUse", "PostToolUse")):
-        ours, ratio = median(row[column] for row in rows), median(row[column] / row[2] for row in rows)
-        verdict = f"bar {BAR:g}x  {'ok' if ratio <= BAR else 'OVER'}"
+    once([str(python), "-m", "sb", "memory", "remember", "orders are numbered", "--scope", "project:shop"])
+    events = {"PreToolUse": BAR, "PostToolUse": BAR, "SessionStart": SESSION_BAR, "SessionEnd": SESSION_BAR}
+    rows = [
+        (*(once(hook, payload(event, use_id)) for event in events), once(floor))
+        for use_id in itertools.islice(use_ids, RUNS)
+    ]
+    theirs = median(row[-1] for row in rows)
+    for column, (event, bar) in enumerate(events.items()):
+        ours, ratio = median(row[column] for row in rows), median(row[column] / row[-1] for row in rows)
+        verdict = f"bar {bar:g}x  {'ok' if ratio <= bar else 'OVER'}"
         yield f"sb hook, {event:<36} {ours:>9.0f} ms   import typer {theirs:>28.0f} ms   {ratio:>5.2f}x  {verdict}"
