@@ -133,7 +133,7 @@ class Writer:
         row["agent"] = self.agent
         for name in ("created_at", "updated_at", "happened_at"):
             row[name] = now if row.get(name) is None else row[name]
-        self._count(row)
+        count_words(row)
         return row
 
     def _opened(self, execute: Execute) -> Session:
@@ -152,18 +152,13 @@ class Writer:
             at=self.space.clock.now(),
         )
 
-    @staticmethod
-    def _count(row: Row) -> None:
-        row["terms"] = encoded(row["text"])
-        row["length"] = (len(row["terms"]) - len(NOTHING)) // 4
-
     def _updated(self, execute: Execute, row: Row, record: Any) -> bool:
         """Whether there was a record of that key, which now has what the new one says."""
         former = row["key"] and self.space.records.keyed(row["place"], row["kind"], row["key"])
         if not former:
             return False
         merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record), former)
-        self._count(merged)
+        count_words(merged)
         changes = {name: merged[name] for name in (*CONTENT, "terms", "length")} | {"state": ACTIVE}
         self.space.records.update(execute, former["id"], changes, actor=self.agent)
         row.update(uid=former["uid"], id=former["id"])
@@ -216,3 +211,9 @@ class Writer:
                 session=session.number, tokens=tokens,
             )  # fmt: skip
         self.session = session
+
+
+def count_words(row: Row) -> None:
+    """Put into a row what ranking counts in its text."""
+    row["terms"] = encoded(row["text"])
+    row["length"] = (len(row["terms"]) - len(NOTHING)) // 4

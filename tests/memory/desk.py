@@ -12,7 +12,7 @@ import pytest
 from sb.config import Config, load_config
 from sb.memory import Brain
 from sb.memory.space import Space
-from sb.sources import CountingIds, SteeredClock
+from sb.sources import SYSTEM_IDS, SteeredClock
 from sb.state import EventLog
 from sb.store.database import open_database
 from sb.store.records.store import Row
@@ -29,9 +29,9 @@ class Desk:
     def __init__(self, home: Path, *, embedder: str = "none") -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.home = home
-        self.clock, self.ids = SteeredClock(), CountingIds()
-        environment = {"SB_HOME": str(home), "HOME": str(home), "SB_MEMORY_EMBEDDER": embedder}
-        self.config: Config = load_config(env=environment, cwd=home, flags={})
+        self.clock, self.ids = SteeredClock(), SYSTEM_IDS  # ids of two homes differ
+        (home / "config.yaml").write_text(f"memory:\n  embedder: {embedder}\n")
+        self.config: Config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})
         self.database = open_database(self.config.database, clock=self.clock, ids=self.ids)
         self.log = EventLog(self.database, clock=self.clock, ids=self.ids)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sb.store.database import Database
 from sb.store.records.places import Execute
@@ -98,6 +99,20 @@ class EdgeStore:
             (record, record, DERIVED_FROM, SUPERSEDES),
         )
         return [Edge(*row) for row in rows]
+
+    def within(self, places: Sequence[int], last: int) -> Iterator[dict[str, Any]]:
+        """The relations between records in these places, up to the number `last`, by the public ids of their ends."""
+        marks, after = _marks(places), 0
+        names = ("source", "relation", "target", "weight", "place", "agent", "created_at")
+        while rows := self._database.query(
+            "SELECT e.id, s.uid, e.relation, t.uid, e.weight, e.place, e.agent, e.created_at FROM edges AS e"
+            " JOIN records AS s ON s.id = e.source JOIN records AS t ON t.id = e.target"
+            f" WHERE e.id > ? AND e.place IN ({marks}) AND s.place IN ({marks}) AND t.place IN ({marks})"
+            " AND max(s.id, t.id) <= ? ORDER BY e.id LIMIT 1000",
+            (after, *places, *places, *places, last),
+        ):
+            yield from (dict(zip(names, row[1:], strict=True)) for row in rows)
+            after = rows[-1][0]
 
     def count(self) -> int:
         return int(self._database.query("SELECT count(*) FROM edges")[0][0])

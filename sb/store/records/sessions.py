@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sb.store.database import Database
@@ -60,6 +61,31 @@ class Sessions:
         if session is not None and (session.agent, session.stack) != (agent, stack):
             raise ValueError(f"session {name!r} is {session.agent}'s, in stack {session.stack!r}")
         return session
+
+    def bring(self, execute: Execute, session: Session) -> Session:
+        """The session of that name, as another database has it unless there is one already; its number is given here.
+
+        Raises:
+            ValueError: the one that is here is another agent's.
+        """
+        execute(
+            "INSERT INTO memory_sessions (name, agent, stack, scope, started_at, ended_at) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (name) DO NOTHING",
+            (session.name, session.agent, session.stack, session.scope, session.started_at, session.ended_at),
+        )
+        found = self.find(session.name, agent=session.agent, stack=session.stack)
+        assert found is not None
+        return found
+
+    def of_places(self, places: Sequence[int], last: int) -> list[Session]:
+        """The sessions in which any record up to the number `last` in these places was written."""
+        marks = ", ".join("?" * len(places)) or "NULL"
+        rows = self._database.query(
+            f"SELECT {_COLUMNS} FROM memory_sessions WHERE id IN"
+            f" (SELECT session FROM records WHERE place IN ({marks}) AND id <= ?) ORDER BY id",
+            (*places, last),
+        )
+        return [Session(*row) for row in rows]
 
     def end(self, execute: Execute, session: Session, at: float) -> None:
         execute("UPDATE memory_sessions SET ended_at = ? WHERE id = ?", (at, session.number))

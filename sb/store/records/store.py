@@ -108,8 +108,9 @@ class RecordStore:
             window += whole["length"] + sum(length for _, _, length in prev)
             if whole["speaker"] is not None:
                 speakers[whole["place"], whole["speaker"]] = None
-            prev.insert(0, (number, whole["text"], whole["length"]))
-            del prev[2:]
+            if whole["state"] == ACTIVE:  # as `_before` has it: nothing else is quoted
+                prev.insert(0, (number, whole["text"], whole["length"]))
+                del prev[2:]
             numbers.append(number)
         for speaker in speakers:
             execute("INSERT INTO speakers (place, name) VALUES (?, ?) ON CONFLICT DO NOTHING", speaker)
@@ -207,6 +208,14 @@ class RecordStore:
         )
         count(execute, records=-1, words=-former["length"])
 
+    def note(
+        self, execute: Execute, numbers: Sequence[int], *, actor: str, operation: str, reason: str
+    ) -> None:
+        """Keep in the history of new records how they came here."""
+        now = self._clock.now()
+        for number in numbers:
+            self._note(execute, number, now, actor, operation, reason, 1, None)
+
     def _note(
         self,
         execute: Execute,
@@ -289,6 +298,19 @@ class RecordStore:
         seen, wanted = (", ".join("?" * len(some)) for some in (places, kinds))
         where = f"r.id IN ({found}) AND r.state = 'active' AND +r.place IN ({seen}) AND +r.kind IN ({wanted})"
         return self.select(where, (*values, *places, *kinds))
+
+    def known(self, uids: Sequence[str]) -> dict[str, Row]:
+        """Those of these public ids that there are, whatever their state."""
+        marks = ", ".join("?" * len(uids)) or "NULL"
+        return {row["uid"]: row for row in self.select(f"r.uid IN ({marks})", tuple(uids))}
+
+    def last(self) -> int:
+        """The number of the newest record, 0 before the first."""
+        return int(self.database.query("SELECT coalesce(max(id), 0) FROM records")[0][0])
+
+    def number_of(self, where: str, parameters: tuple[Any, ...]) -> int:
+        """How many records fit a condition over `r` that holds no value."""
+        return int(self.database.query(f"SELECT count(*) FROM records AS r WHERE {where}", parameters)[0][0])
 
     def counts(self) -> list[tuple[int, str, str, int]]:
         """How many records of each place, kind and state there are; reads them all."""

@@ -1,0 +1,330 @@
+"""How does memory leave a home? As a bundle: one file that says what it holds, and by whose key it was sealed.
+
+The format is in docs/memory-operations.md. Lines of JSON: a heading, places, sessions, records, relations, and last the
+seal, a statement with the digest of every byte before it, signed like an operator's decision.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from sb.canonical import canonical_bytes
+from sb.decisions import namespace
+from sb.errors import CheckFailed, NotFoundError, UsageError
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.signing import Decider, Operator, key_id_of, signature_fits, signed_statement
+from sb.memory.space import Space
+from sb.memory.views import View
+from sb.sources import iso
+from sb.state import EventLog, Subject
+from sb.store.records.descriptors import DESCRIPTORS
+from sb.store.records.places import Place
+from sb.store.records.store import Row
+
+FORMAT = "secondbrain-memory"
+VERSION = 1
+MEMORY_EXPORTED = "memory.exported"
+namespace.register(MEMORY_EXPORTED, "Memories were written into a bundle")
+_PAGE = 500
+_LONGEST = 1 << 28  # bytes in one line: a memory may have megabytes, no computer runs out of room by a line
+_CARRIED = (
+    "uid", "kind", "state", "agent", "source_type", "strength", "protected", "created_at", "updated_at", "version",
+    "category", "speaker", "confidence", "evidence_n", "happened_at", "text",
+)  # fmt: skip
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class Seal(View):
+    """What a bundle holds, and who says so.
+
+    Args:
+        by, key: the name of who made it, and the id of their key; "" for an unsigned bundle.
+        standing: `operator` if the key is one of this home's operators, `stranger` if it is another, `unsigned`.
+        at: in ISO 8601. digest: of every byte before the seal. counts: of records, by kind.
+    """
+
+    by: str
+    key: str
+    standing: str
+    at: str
+    digest: str
+    stack: str
+    scopes: tuple[str, ...]
+    counts: Mapping[str, int]
+    sessions: int
+    relations: int
+
+    @property
+    def records(self) -> int:
+        return sum(self.counts.values())
+
+
+def export(
+    space: Space,
+    log: EventLog,
+    path: Path,
+    *,
+    by: Decider,
+    stack: str,
+    scopes: Sequence[str] = (),
+    agent: str = "",
+    progress: Progress | None = None,
+) -> Seal:
+    """Write the memories of a stack into one new file, whole or not at all; forgotten ones too, erased ones not.
+
+    Args:
+        log: of the same database; it records what left.
+        by: whose key signs; a mere label leaves the bundle unsigned.
+        scopes: only these; all of them if there are none.
+        agent: only what this agent may read; "" for operators, who may read everything.
+        progress: called with the records written and those there are.
+
+    Raises:
+        NotFoundError: nothing is kept there. UsageError: the file is there already, or cannot be written.
+    """
+    places = {
+        number: place
+        for number, place in space.places.all().items()
+        if place.stack == stack and (not scopes or place.scope in scopes) and _may_read(agent, place)
+    }
+    for scope in scopes:
+        if not any(place.scope == scope for place in places.values()):
+            raise NotFoundError(f"nothing is kept in {scope} of stack {stack!r}", "sb memory stats")
+    if not places:
+        raise NotFoundError(f"nothing is kept in stack {stack!r}", "sb memory stats")
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            seal = _Export(space, places, file, progress).write(by, stack)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(partial, path)
+    except FileExistsError:
+        raise UsageError(
+            f"{path} exists already", "choose another name; an export never overwrites"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+    with log.write() as write:
+        said = {"by": by.name, "scopes": list(seal.scopes), "agent": agent}
+        write.append(
+            MEMORY_EXPORTED, said, Subject(agent=agent), {"digest": seal.digest, "records": seal.records}
+        )
+    return seal
+
+
+def _may_read(agent: str, place: Place) -> bool:
+    return not agent or place.owner in ("", agent)
+
+
+class _Export:
+    """Writes one bundle, page by page: nobody waits for it, and what is written meanwhile is not in it."""
+
+    def __init__(
+        self, space: Space, places: Mapping[int, Place], file: BinaryIO, progress: Progress | None
+    ) -> None:
+        self._space, self._places, self._file, self._progress = space, places, file, progress
+        self._digest = sha256()
+        self._last = space.records.last()
+
+    def write(self, by: Decider, stack: str) -> Seal:
+        self._line({"format": FORMAT, "version": VERSION})
+        for number, place in self._places.items():
+            self._line({"place": {"number": number, "scope": place.scope, "owner": place.owner}})
+        sessions = self._sessions()
+        counts = self._records()
+        relations = self._relations()
+        facts = {
+            "format": FORMAT,
+            "version": VERSION,
+            "at": iso(self._space.clock.now()),
+            "digest": f"sha256:{self._digest.hexdigest()}",
+            "stack": stack,
+            "scopes": sorted({place.scope for place in self._places.values()}),
+            "counts": dict(sorted(counts.items())),
+            "sessions": sessions,
+            "relations": relations,
+            "public_key": by.public_key if isinstance(by, Operator) else "",
+        }
+        sealed = signed_statement(by, facts)
+        self._file.write(canonical_bytes(sealed) + b"\n")
+        return _seal(sealed, "operator" if by.key_id else "unsigned")
+
+    def _line(self, value: Mapping[str, Any]) -> None:
+        line = orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+        self._digest.update(line)
+        self._file.write(line)
+
+    def _sessions(self) -> int:
+        count = 0
+        for one in self._space.sessions.of_places(tuple(self._places), self._last):
+            session = {"number": one.number, "name": one.name, "agent": one.agent, "scope": one.scope}
+            self._line({"session": {**session, "started_at": one.started_at, "ended_at": one.ended_at}})
+            count += 1
+        return count
+
+    def _records(self) -> Counter[str]:
+        marks = ", ".join("?" * len(self._places))
+        where = f"r.place IN ({marks}) AND r.id <= ? AND r.state <> 'erased'"
+        wanted = (*self._places, self._last)
+        total = self._space.records.number_of(where, wanted)
+        counts: Counter[str] = Counter()
+        after = 0
+        while rows := list(
+            self._space.records.select(f"{where} AND r.id > ?", (*wanted, after), limit=_PAGE)
+        ):
+            reads = self._space.reads.stats([row["id"] for row in rows])
+            for row in rows:
+                self._line({"record": _carried(row, reads.get(row["id"]))})
+                counts[row["kind"]] += 1
+            after = rows[-1]["id"]
+            if self._progress:
+                self._progress(counts.total(), total)
+        return counts
+
+    def _relations(self) -> int:
+        count = 0
+        for relation in self._space.edges.within(tuple(self._places), self._last):
+            self._line({"relation": relation})
+            count += 1
+        return count
+
+
+def _carried(row: Row, reads: tuple[int, float] | None) -> dict[str, Any]:
+    """A row as a bundle has it; what is None or can be made of the rest is left out."""
+    found = {name: row[name] for name in _CARRIED if row[name] is not None}
+    found |= {"place": row["place"], "fields": orjson.loads(row["fields"])}
+    if row["session"] is not None:
+        found["session"] = row["session"]
+    if row["tags"] is not None:
+        found["tags"] = orjson.loads(row["tags"])
+    if reads is not None:
+        found["accessed"] = reads[0]
+        found |= {"last_accessed": reads[1]} if reads[1] > 0 else {}
+    return found
+
+
+def verify(path: Path, authority: Authority, progress: Progress | None = None) -> Seal:
+    """Read a whole bundle and say what it holds; nothing is imported.
+
+    Args:
+        authority: who this home's operators are.
+        progress: called with the bytes read and those there are.
+
+    Raises:
+        CheckFailed: it is damaged, was changed, or is no bundle that this version can read.
+        Unauthorised: it is signed with a key that was shut out.
+        UsageError: the file cannot be read.
+    """
+    with opened(path) as file:
+        return verified(file, authority, progress)
+
+
+def opened(path: Path) -> BinaryIO:
+    """The file; raises UsageError if it cannot be read."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+
+
+def verified(file: BinaryIO, authority: Authority, progress: Progress | None = None) -> Seal:
+    """As `verify`, from the beginning of an open file."""
+    size = os.fstat(file.fileno()).st_size
+    digest = sha256()
+    last = b""
+    for number, line in enumerate(lines(file)):
+        if number == 0:
+            _check_heading(line)
+        digest.update(last)
+        last = line
+        if progress and number % 1000 == 0:
+            progress(file.tell(), size)
+    sealed = _parsed(last)
+    statement = sealed.get("statement")
+    if not isinstance(statement, dict) or not isinstance(sealed.get("signature"), str):
+        raise CheckFailed("the bundle has no seal: it was cut off", "ask for it again")
+    if statement.get("digest") != f"sha256:{digest.hexdigest()}":
+        raise CheckFailed("the bundle was changed: its content is not what was sealed", "ask for it again")
+    seal = _seal(sealed, _standing(sealed, authority))
+    unknown = sorted(set(seal.counts) - set(DESCRIPTORS))
+    if unknown:
+        raise CheckFailed(
+            f"the bundle holds kinds that this version does not know: {', '.join(unknown)}", _NEWER
+        )
+    return seal
+
+
+def lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines from the beginning of a file; raises CheckFailed at one that is too long."""
+    file.seek(0)
+    while line := file.readline(_LONGEST):
+        if len(line) == _LONGEST:
+            raise CheckFailed("this is no bundle: a line has no end")
+        yield line
+
+
+_NEWER = "import it with a newer version of sb"
+
+
+def _check_heading(line: bytes) -> None:
+    heading = _parsed(line)
+    if heading.get("format") != FORMAT:
+        raise CheckFailed("this is no bundle of memories", "sb memory export makes one")
+    if heading.get("version") != VERSION:
+        raise CheckFailed(
+            f"the bundle has format {heading.get('version')}, this version reads {VERSION}", _NEWER
+        )
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        found = None
+    return found if isinstance(found, dict) else {}
+
+
+def _standing(sealed: dict[str, Any], authority: Authority) -> str:
+    """Whose the seal is; raises if its signature does not fit, or is one of a key that was shut out."""
+    statement, signature = sealed["statement"], sealed["signature"]
+    key, public_key = str(statement.get("key", "")), str(statement.get("public_key", ""))
+    if not key:
+        return "unsigned"
+    if key_id_of(public_key) != key or not signature_fits(public_key, canonical_bytes(statement), signature):
+        raise CheckFailed("the bundle was changed: its signature does not fit", "ask for it again")
+    if authority.roster().with_key(key) is None:
+        return "stranger"
+    authority.verify(sealed)
+    return "operator"
+
+
+def _seal(sealed: dict[str, Any], standing: str) -> Seal:
+    said = sealed["statement"]
+    try:
+        return Seal(
+            by=str(said["by"]),
+            key=str(said["key"]),
+            standing=standing,
+            at=str(said["at"]),
+            digest=str(said["digest"]),
+            stack=str(said["stack"]),
+            scopes=tuple(map(str, said["scopes"])),
+            counts={str(kind): int(count) for kind, count in said["counts"].items()},
+            sessions=int(said["sessions"]),
+            relations=int(said["relations"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise CheckFailed("the bundle's seal is damaged", "ask for it again") from None
