@@ -123,6 +123,7 @@ def _look_further(story: Demo, place: Path, log: EventLog) -> None:
         *((f"recovery approve {one.id} --reason shipped", "reverse it") for one in _open(log)),
         (f"audit show {story.run_id}", "every call in full"),
         ("audit verify", "is it what was written?"),
+        ("memory search refund", "why the agent did it"),
     ):
         output.line(f"  {program} {command:<31}  # {why}")
     output.line(f"  rm -r {place}")

@@ -19,6 +19,7 @@ from sb.kernel.run_context import RunBudget, RunContext
 from sb.runtime import Runtime, open_runtime
 
 AGENT = "clerk"
+SCOPE = "project:shop"  # of what it remembers
 REFUNDED = 1002  # the order that the story is about
 SHIPPED = f"Then the warehouse ships order {REFUNDED} all the same. Recovery looks:"
 WAITING = {"argv": ["rm", "-rf", "exports"]}  # what the agent asks of a person
@@ -97,6 +98,8 @@ def play(place: Path) -> Demo:
         _register_label_tool(runtime)
         approve_tools(runtime, (*TOOLS, "shop.label"))
         before = runtime.log.head().seq
+        brain = runtime.brain(AGENT, scope=SCOPE)
+        brain.decide(f"refund order {REFUNDED}", "Grace asked for it, and it had not shipped")
         ctx = RunContext.create(AGENT, intent="refund what was asked for", budget=RunBudget(max_tool_calls=4))
         with runtime.executor.run(ctx):
             results = tuple(_work(runtime, ctx))

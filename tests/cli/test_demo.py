@@ -177,3 +177,12 @@ def test_the_shop_stands_beside_a_home_and_takes_no_file_that_is_there(tmp_path:
     ledger = Ledger.create(tmp_path / "ledger.db", [])
     with pytest.raises(FileExistsError):
         Ledger.create(ledger.path, [])
+
+
+def test_what_the_demos_agent_decided_is_found_in_its_memory(
+    sb: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sb("demo", str(tmp_path / "demo")).code == 0
+    monkeypatch.setenv("SB_HOME", str(tmp_path / "demo" / "home"))
+    (found,) = sb("memory", "search", "why was 1002 refunded", "--json").json["items"]
+    assert found["details"]["rationale"] == "Grace asked for it, and it had not shipped"
