@@ -23,6 +23,7 @@ from sb.commands.memories import (
     show,
     typed,
 )
+from sb.commands.memory_files import app as files_app
 from sb.commands.memory_reading import app as reading_app
 from sb.commands.memory_records import app as records_app
 from sb.commands.memory_sessions import app as sessions_app
@@ -282,3 +283,4 @@ def _nothing(asked: list[str], narrowed: bool) -> None:
 app.add_typer(sessions_app)
 app.add_typer(reading_app)
 app.add_typer(records_app)
+app.add_typer(files_app)

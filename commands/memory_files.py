@@ -1,0 +1,141 @@
+"""`sb memory export|import`: carry memories from one home to another, in a sealed file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note, progress
+from sb.commands.memories import AsJson, scopes
+from sb.commands.session import configuration, decider, event_log
+
+from sb.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from sb.memory.bundles import Seal
+    from sb.memory.importing import Imported
+    from sb.memory.overseeing import Overseer
+    from sb.state import EventLog
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+As = Annotated[str, typer.Option("--as", help="The operator who does it, where this home has several keys.")]
+
+
+def _opened(ctx: typer.Context) -> tuple[Overseer, EventLog]:
+    """The memory, and the log of the same database."""
+    from sb.memory.overseeing import Overseer
+
+    log = event_log(ctx)
+    config = configuration(ctx, quietly=True)
+    return Overseer(database=log.database, config=config, clock=log.clock, ids=log.ids), log
+
+
+@app.command(name="export")
+def export_memories(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A new file.")],
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this scope; may be repeated.", autocompletion=scopes),
+    ] = None,
+    stack: Annotated[str, typer.Option(help="Which stack.")] = "default",
+    who: As = "",
+    json_: AsJson = False,
+) -> None:
+    """Write memories into one file, signed with the operator's key."""
+    from sb.memory.bundles import export
+    from sb.runtime import open_authority
+
+    brain, log = _opened(ctx)
+    by = decider(ctx, open_authority(brain.config, log), who)
+    seal = export(
+        brain.space, log, file, by=by, stack=stack, scopes=scope or (), progress=progress("writing")
+    )
+    if json_:
+        output.emit_json({"file": str(file), "seal": seal.as_json()})
+        return
+    output.line(f"{seal.records:,} memories in {file}, {_signed(seal)}", one_line=True)
+    note("forgotten memories and private ones are in it; what was erased is not")
+
+
+def _signed(seal: Seal) -> str:
+    if seal.standing == "unsigned":
+        return "UNSIGNED"
+    stranger = ", who is no operator here" if seal.standing == "stranger" else ""
+    return f"signed by {seal.by} ({seal.key}){stranger}"
+
+
+@app.command(name="import")
+def import_memories(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A file that sb memory export made.")],
+    verify_only: Annotated[
+        bool, typer.Option("--verify-only", help="Say what is in it and who signed it, and take in nothing.")
+    ] = False,
+    into: Annotated[str, typer.Option(help="One scope for all of it.", autocompletion=scopes)] = "",
+    from_anybody: Annotated[
+        bool, typer.Option("--from-anybody", help="Also if no operator of this home signed it.")
+    ] = False,
+    embed: Annotated[
+        bool, typer.Option("--embed", help="Make vectors at once; else sb memory tidy does.")
+    ] = False,
+    who: As = "",
+    json_: AsJson = False,
+) -> None:
+    """Take in a file of memories; what is here already stays as it is."""
+    from sb.memory.bundles import verify
+    from sb.memory.importing import load
+    from sb.runtime import open_authority
+
+    brain, log = _opened(ctx)
+    authority = open_authority(brain.config, log)
+    if verify_only:
+        _sealed(verify(file, authority, progress("checking")), json_)
+        return
+    by = decider(ctx, authority, who)
+    try:
+        found = load(
+            brain.space,
+            log,
+            file,
+            authority,
+            actor=by.name,
+            into=into or None,
+            from_anybody=from_anybody,
+            embed=embed,
+            progress=progress("reading"),
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    _imported(found, json_)
+
+
+def _sealed(seal: Seal, json_: bool) -> None:
+    if json_:
+        output.emit_json(seal.as_json())
+        return
+    for title, text in (
+        ("bundle", f"{seal.records:,} memories of {seal.at}, {_signed(seal)}"),
+        ("kinds", ", ".join(f"{count:,} {kind}" for kind, count in seal.counts.items())),
+        ("scopes", ", ".join(seal.scopes)),
+        ("digest", seal.digest),
+    ):
+        output.line(f"{title}: {text}", one_line=True)
+
+
+def _imported(found: Imported, json_: bool) -> None:
+    if json_:
+        output.emit_json(found.as_json())
+    else:
+        output.line(
+            f"{found.added:,} new, {found.same:,} here already, {found.conflicting:,} left out; {_signed(found.seal)}",
+            one_line=True,
+        )
+        for record, reason in found.conflicts:
+            output.line(f"left out {record}: {reason}", one_line=True)
+        if found.conflicting > len(found.conflicts):
+            note(f"and {found.conflicting - len(found.conflicts):,} more were left out")
+    if found.conflicting:
+        raise typer.Exit(ExitCode.FAILED)

@@ -1,0 +1,82 @@
+"""Memories carried from one home to another on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CommandLine
+
+
+@pytest.fixture
+def bundle(sb: CommandLine, tmp_path: Path) -> Path:
+    """A file that an enrolled operator exported; another home is used from here on."""
+    assert sb("init").code == 0
+    assert sb("operator", "init", "ada", "--no-passphrase").code == 0
+    sb("memory", "remember", "the limit is 100", "--project", "shop")
+    sb("memory", "decide", "page by cursor", "offsets skip orders", "--project", "shop", "--private")
+    sb("memory", "remember", "of another project", "--project", "garden")
+    file = tmp_path / "shop.memory"
+    done = sb("memory", "export", str(file), "--scope", "project:shop")
+    assert (done.code, done.out.startswith(f"2 memories in {file}, signed by ada (")) == (0, True), done.err
+    return file
+
+
+@pytest.fixture
+def elsewhere(bundle: Path, sb: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SB_HOME", str(tmp_path / "elsewhere"))
+    assert sb("init").code == 0
+
+
+def found(sb: CommandLine, query: str) -> set[str]:
+    return {hit["content"] for hit in sb("memory", "search", query, "--json").json["items"]}
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_bundle_is_looked_at_then_taken_in_and_again_without_harm(sb: CommandLine, bundle: Path) -> None:
+    looked = sb("memory", "import", str(bundle), "--verify-only")
+    assert "2 memories of" in looked.out
+    assert "who is no operator here" in looked.out
+    assert sb("memory", "stats", "--json").json["records"] == 0
+    assert sb("memory", "import", str(bundle), "--embed").out.startswith("2 new, 0 here already, 0 left out")
+    assert found(sb, "limits and cursors") == {"the limit is 100", "page by cursor: offsets skip orders"}
+    again = sb("memory", "import", str(bundle), "--json").json
+    assert (again["added"], again["same"], again["conflicting"]) == (0, 2, 0)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_bundle_may_go_into_one_scope(sb: CommandLine, bundle: Path) -> None:
+    assert sb("memory", "import", str(bundle), "--into", "project:copy").code == 0
+    assert sb("memory", "stats", "--json").json["scopes"] == {"project:copy": 2}
+    elsewhere = sb("memory", "import", str(bundle))
+    assert elsewhere.code == 1
+    assert "it stands elsewhere here" in elsewhere.out
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_byte_that_was_changed_is_noticed(sb: CommandLine, bundle: Path) -> None:
+    content = bundle.read_bytes()
+    bundle.write_bytes(content.replace(b"limit is 100", b"limit is 900"))
+    for options in ((), ("--verify-only",), ("--from-anybody",)):
+        refused = sb("memory", "import", str(bundle), *options)
+        assert (refused.code, refused.out) == (1, "")
+        assert "the bundle was changed" in refused.err
+    assert sb("memory", "stats", "--json").json["records"] == 0
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_where_operators_are_enrolled_a_strangers_bundle_needs_a_word(sb: CommandLine, bundle: Path) -> None:
+    assert sb("operator", "init", "bob", "--no-passphrase").code == 0
+    refused = sb("memory", "import", str(bundle))
+    assert refused.code == 4
+    assert "was signed by a stranger" in refused.err
+    assert sb("memory", "import", str(bundle), "--from-anybody").code == 0
+
+
+def test_an_export_never_overwrites_and_names_what_is_not_there(sb: CommandLine, bundle: Path) -> None:
+    before = bundle.read_bytes()
+    assert sb("memory", "export", str(bundle)).code == 2
+    assert bundle.read_bytes() == before
+    assert sb("memory", "export", f"{bundle}.2", "--scope", "project:none").code == 1
+    assert sb("memory", "import", f"{bundle}.2").code == 2
