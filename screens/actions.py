@@ -17,6 +17,7 @@ SECTIONS = {
     "recovery": "Recovery",
     "runs": "Runs",
     "audit": "Audit",
+    "memory": "Memory",
 }
 EVERYWHERE, LISTS, RECORDS, ASKING = "everywhere", "lists", "records", "asking"
 
@@ -137,7 +138,7 @@ ACTIONS = (
         "space",
         "mark",
         "Mark the line, to decide several at once.",
-        ("approvals", "contracts"),
+        ("approvals", "contracts", "memory"),
         writes=True,
     ),
     Action(
@@ -145,7 +146,7 @@ ACTIONS = (
         "slash",
         "filter",
         "Show only what mentions the words typed.",
-        ("audit", "approvals", "runs", "harness"),
+        ("audit", "approvals", "runs", "memory", "harness"),
         footer=True,
     ),
     Action(
@@ -227,6 +228,33 @@ ACTIONS = (
         footer=True,
     ),
     Action("grants", "t", "grants", "Show what was approved in advance.", ("approvals",)),
+    Action(
+        "forget",
+        "x",
+        "forget",
+        "Take what is marked, or what the cursor is on, out of every search.",
+        ("memory",),
+        writes=True,
+        footer=True,
+    ),
+    Action(
+        "recover",
+        "u",
+        "recover",
+        "Take back that a memory was forgotten.",
+        ("memory",),
+        writes=True,
+        footer=True,
+    ),
+    Action(
+        "protect",
+        "P",
+        "protect",
+        "Keep a memory from being forgotten, or no longer.",
+        ("memory",),
+        writes=True,
+        footer=True,
+    ),
     Action(
         "verify",
         "v",

@@ -248,6 +248,8 @@ class ConsoleApp(App[None]):
             self.find_on("approvals", reference)
         elif reference.startswith(("esc_", "mut_")):
             self.find_on("recovery", reference)
+        elif reference.startswith("mem_"):
+            self.find_on("memory", reference)
         else:
             self.open_record(reference)
 

@@ -10,7 +10,7 @@ from sb.screens.reading import safe
 from sb.screens.section import Section
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-_RECORD = re.compile(r"(call|run|apr|esc|mut)_[0-9a-z_]{4,}|\d{1,12}")
+_RECORD = re.compile(r"(call|run|apr|esc|mut|mem)_[0-9a-z_]{4,}|\d{1,12}")
 
 
 class ConsoleCommands(Provider):

@@ -38,16 +38,16 @@ class Everywhere(Writer):
 
 
 class Overseer(Brain):
-    """A Brain that sees all places: those of every agent, stack and scope. It writes as `operator`.
+    """A Brain that sees all places: those of every agent, stack and scope.
 
     Args:
-        more: the other arguments of `Brain`.
+        name: who writes. more: the other arguments of `Brain`.
     """
 
     _writes = Everywhere
 
-    def __init__(self, **more: Any) -> None:
-        super().__init__(OPERATOR, **more)
+    def __init__(self, name: str = OPERATOR, **more: Any) -> None:
+        super().__init__(name, **more)
 
     def show(self, record: str) -> Dossier:
         """Everything that is known of a memory, also who read it and why.

@@ -24,6 +24,7 @@ from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
 if TYPE_CHECKING:
+    from sb.memory.overseeing import Overseer
     from sb.runtime import Runtime
 
 
@@ -58,6 +59,7 @@ class Records:
         self._runtime: Runtime | None = None
         self._logs: dict[str, EventLog] = {}
         self._baselines: dict[tuple[str, str], tuple[EventLog, ContractBaselineStore]] = {}
+        self._memories: dict[tuple[str, str], Overseer] = {}
         self._file: tuple[int, int] | None = None
         self._generation = 0
         self._operators: tuple[object, str] = (None, "")
@@ -112,6 +114,26 @@ class Records:
                 authority = Authority(self.config.operators.file, log)
                 self._baselines[place] = (log, ContractBaselineStore(log, authority, surface))
             return self._baselines[place][1]
+
+    def memory(self, use: str, name: str = "") -> Overseer:
+        """All that is remembered; what makes vectors is loaded with the first use that needs it, and kept.
+
+        Args:
+            name: who changes something, "" where nothing is changed.
+        """
+        from sb.memory.overseeing import OPERATOR, Overseer
+
+        log, place = self.log(use), (use, name)
+        with self._lock:
+            if place not in self._memories or self._memories[place].database is not log.database:
+                settings = {
+                    "database": log.database,
+                    "config": self.config,
+                    "clock": self.clock,
+                    "ids": self.ids,
+                }
+                self._memories[place] = Overseer(name or OPERATOR, **settings)
+            return self._memories[place]
 
     @property
     def generation(self) -> int:

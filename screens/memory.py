@@ -1,0 +1,218 @@
+"""What do agents remember, and what does a person mend in it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.deciding import Deciding
+from sb.screens.document_view import DocumentView
+from sb.screens.row_list import RowList
+from sb.screens.searching import Searching
+from sb.screens.state.memory import (
+    FILTER_HINT,
+    MEMORY_COLUMNS,
+    MemorySearch,
+    Ranking,
+    Record,
+    can,
+    change,
+    memory_rows,
+    question,
+    ranked,
+    read_records,
+)
+from textual import on
+from textual.containers import Container
+from textual.timer import Timer
+from textual.widget import Widget
+
+from sb.kernel.authority.signing import Decider
+from sb.state import Subject
+
+if TYPE_CHECKING:
+    from sb.screens.state.document import Document
+    from sb.screens.state.kills import Pointed
+
+EMPTY = (
+    "Nothing is remembered yet. What agents remember appears here.\n\nsb memory remember TEXT adds something."
+)
+NO_HIT = "No memory fits.\n\nesc clears the filter."
+RANK_AFTER_S = 0.15  # after the filter's own pause
+
+
+class MemoryScreen(Searching, Deciding):
+    """All that is remembered, and the memory under the cursor in full."""
+
+    name_ = "memory"
+    parts = ("memory", LISTS, RECORDS)
+    heading = "Memory"
+    failure = "not changed"
+    BINDINGS = bindings("memory")
+    DEFAULT_CSS = "MemoryScreen .stack > .second { height: 1fr; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.search: MemorySearch = MemorySearch()
+        self.current: Record | None = None  # the memory under the cursor, once it was read
+        self._shown: int | None = None
+        self._pause: Timer | None = None
+        self._wanted_number = 0  # for the cursor, once it is in the list
+        self._at_top = False  # whether the cursor goes to the first line with what is shown next
+
+    def body(self) -> Iterable[Widget]:
+        yield self.filter_box(FILTER_HINT)
+        detail = DocumentView(id="memory")
+        detail.add_class("second")
+        yield Container(RowList(MEMORY_COLUMNS, id="memories"), detail, classes="stack")
+
+    @property
+    def rows(self) -> RowList:
+        return self.query_one("#memories", RowList)
+
+    def new_search(self, text: str) -> MemorySearch:
+        return MemorySearch(text)
+
+    def show_found(self, notice: str) -> None:
+        if self.search.ranking is not None:
+            self.rows.put(self.search.ranking.headings())
+        self.rows.show(self.search.arranged(), notice or NO_HIT if self.search.text else EMPTY)
+        if self._at_top:
+            self._at_top = False
+            self.rows.action_first()
+        if self._wanted_number:
+            self.rows.select(self._wanted_number)
+            self._wanted_number = 0
+        if not notice:
+            self._read_chosen()
+
+    def filter_changed(self) -> None:
+        super().filter_changed()
+        self._at_top = True
+        self._rank_later()
+
+    def _rank_later(self) -> None:
+        """Rank once nothing was typed for a while."""
+        if self._pause is not None:
+            self._pause.stop()
+        self._pause = self.set_timer(RANK_AFTER_S, self._rank) if self.search.wanted.words else None
+
+    def _rank(self) -> None:
+        search = self.search
+
+        def work() -> Ranking:
+            return ranked(self.records.memory("ranking"), search.wanted)
+
+        def done(ranking: Ranking) -> None:
+            if search is self.search:
+                search.ranking = ranking
+                self._at_top = not self.rows.has_focus
+                self.show_found("")
+                self.show_status()
+
+        self.read("ranking", work, done)
+
+    def action_refresh(self) -> None:
+        super().action_refresh()
+        if self.search.wanted.words:
+            self._rank()
+
+    @on(RowList.Wanted)
+    def _wanted(self, message: RowList.Wanted) -> None:
+        numbers = [key for key in message.keys if key > 0]
+        words = self.search.wanted.words
+        self.read("rows", lambda: memory_rows(self.records.log(), numbers, words), self.rows.put)
+
+    @on(RowList.Highlighted)
+    def _highlighted(self, message: RowList.Highlighted) -> None:
+        self._read_chosen()
+
+    def _read_chosen(self) -> None:
+        number = self.rows.listing.current
+
+        def work() -> tuple[Record | None, Document]:
+            from sb.screens.state.memory_record import memory_document  # with what makes vectors
+
+            if number is None or number < 0:
+                return None, ()
+            return memory_document(self.records.memory("detail"), number)
+
+        def done(found: tuple[Record | None, Document]) -> None:
+            if number == self.rows.listing.current:
+                self.current, document = found
+                self.query_one(DocumentView).show(document, same_record=number == self._shown)
+                self._shown = number
+
+        self.read("detail", work, done)
+
+    @on(RowList.Opened)
+    def _opened(self, message: RowList.Opened) -> None:
+        self.query_one(DocumentView).focus()
+
+    def find(self, uid: str) -> None:
+        """Put the cursor on a memory, among all of them."""
+        self.close_filter()
+        self.read("find", lambda: self.records.memory("detail").space.records.find(uid), self._found)
+
+    def _found(self, record: Record | None) -> None:
+        if record is None:
+            self.console_app.say("there is no such memory")
+        else:
+            self._wanted_number = record["id"]
+            self.show_found("")
+
+    def start_over(self) -> None:
+        super().start_over()
+        self.current = None
+
+    def pointed_at(self) -> Pointed:
+        return Subject(agent=self.current["agent"]) if self.current else None
+
+    def summary(self) -> str:
+        marked = f" · {len(self.rows.listing.marked)} marked" if self.rows.listing.marked else ""
+        return f"· {self.search.summary()}{marked}"
+
+    def leave_part(self) -> bool:
+        if self.query_one(DocumentView).has_focus:
+            self.rows.focus()
+            return True
+        if self.rows.listing.marked:
+            self.rows.listing.marked.clear()
+            self.rows.refresh()
+            self.show_status()
+            return True
+        return super().leave_part()
+
+    def action_mark(self) -> None:
+        self.rows.mark()
+        self.show_status()
+
+    def _change(self, *verbs: str) -> None:
+        """Ask for the first of these that can be done with what is marked, or what the cursor is on."""
+        listing = self.rows.listing
+        numbers = sorted(listing.marked) or ([listing.current] if listing.current else [])
+        self.read(
+            "chosen", lambda: read_records(self.records.log(), numbers), partial(self._ask_first, verbs)
+        )
+
+    def _ask_first(self, verbs: Sequence[str], chosen: Sequence[Record]) -> None:
+        for verb in verbs:
+            records = [record for record in chosen if can(verb, record)]
+            if records:
+                self.ask(question(verb, records), records, partial(self._act, verb))
+                return
+        self.console_app.say(f"nothing to {verbs[0]} here")
+
+    def _act(self, verb: str, record: Record, by: Decider, reason: str) -> str:
+        return change(self.records.memory("write", by.name), verb, record, reason)
+
+    def action_forget(self) -> None:
+        self._change("forget")
+
+    def action_recover(self) -> None:
+        self._change("recover")
+
+    def action_protect(self) -> None:
+        self._change("protect", "release")

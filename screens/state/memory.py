@@ -1,0 +1,234 @@
+"""How do memories read in a list, in which order do those that fit a filter stand, and what is asked before one changes?"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sb.screens.state.approvals import MOST_LINES, Question
+from sb.screens.state.listing import LONGEST_CELL, Column, Row
+from sb.screens.state.search import Found, Search
+
+from sb.errors import UsageError
+from sb.memory.browsing import Browsed, RecordFilter, browse, place_of
+from sb.sources import iso
+from sb.state import EventLog
+from sb.store.records.places import Place, Places
+from sb.store.records.store import ACTIVE, ERASED, FORGOTTEN, QUARANTINED, RecordStore
+from sb.text import revealed, shorten
+from sb.types.vocabulary import FADING, STRONG, WEAK
+
+if TYPE_CHECKING:
+    from sb.memory.overseeing import Overseer
+
+MEMORY_COLUMNS = (
+    Column("kept", 10),
+    Column("kind", 8),
+    Column("state", 9),
+    Column("scope", 14),
+    Column("agent", 12, wide_only=True),
+    Column("memory"),
+)
+FILTER_HINT = "words, kind:… scope:… agent:… strength:… state:…"
+BEST, NEAREST = 20, 10  # memories that ranking names: with every word, and without
+LOOKED_AT = 100_000  # characters of a memory in which the words of a filter are looked for to show them
+FAR, BEFORE = 24, 12  # characters of a memory that stand before what was asked for
+BEST_HEADING, REST_HEADING, NEAREST_HEADING = -1, -2, -3
+_TONES = {FORGOTTEN: "muted", ERASED: "muted", QUARANTINED: "warn", "superseded": "muted", "protected": "ok"}
+Record = dict[str, Any]
+
+
+def tier(strength: float) -> str:
+    """The word for how present a memory is."""
+    named = ((STRONG, "strong"), (FADING, "fading"), (WEAK, "weak"))
+    return next((name for least, name in named if strength >= least), "dormant")
+
+
+def standing(record: Record) -> str:
+    """One word: its state, or of an active one that it is protected, or else how present it is."""
+    if record["state"] != ACTIVE:
+        return str(record["state"])
+    return "protected" if record["protected"] else tier(record["strength"])
+
+
+def scope_text(place: Place) -> str:
+    """The scope, and whose it is if it is private."""
+    return f"{place.scope} ({place.owner} only)" if place.owner else place.scope
+
+
+def memory_row(record: Record, place: Place, words: Sequence[str] = ()) -> Row:
+    """One line about a memory, from the first of these words on if that stands far behind."""
+    word = standing(record)
+    text = "nothing is left of it" if record["state"] == ERASED else _from(words, record["text"])
+    kept = iso(record["created_at"])[:10]
+    cells = (kept, record["kind"], word, scope_text(place), record["agent"], text)
+    return Row(cells, _TONES.get(word, ""))
+
+
+def _from(words: Sequence[str], text: str) -> str:
+    any_word = "|".join(map(re.escape, words))
+    found = re.search(rf"(?<![a-z0-9])(?:{any_word})", text[:LOOKED_AT], re.IGNORECASE) if words else None
+    start = found.start() if found else 0
+    if start > FAR:
+        text = "…" + text[start - BEFORE : start + LONGEST_CELL]
+    return text[:LONGEST_CELL]
+
+
+def memory_rows(log: EventLog, numbers: Sequence[int], words: Sequence[str]) -> dict[int, Row]:
+    """How memories read in a list, by their numbers."""
+    places = Places(log.database)
+    return {
+        record["id"]: memory_row(record, places.numbered(record["place"]), words)
+        for record in read_records(log, numbers)
+    }
+
+
+def read_records(log: EventLog, numbers: Sequence[int]) -> list[Record]:
+    """Memories by their numbers, those that there are."""
+    return list(RecordStore(log.database).rows(numbers))
+
+
+@dataclass(frozen=True)
+class FoundMemories(Found):
+    """How far a look has come.
+
+    Args:
+        changes: the newest change of a record when it began.
+    """
+
+    changes: int = 0
+
+
+class MemorySearch(Search):
+    """One filter over all that is remembered."""
+
+    noun = "memories"
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text)
+        self.wanted = RecordFilter.parse(text)
+        self.found: Found = FoundMemories((), 0, False)
+        self.ranking: Ranking | None = None
+
+    def look(self, log: EventLog) -> Iterator[Found]:
+        found = self.found
+        changes = found.changes if isinstance(found, FoundMemories) else 0
+        before = Browsed(found.keys, found.total, changes, found.complete)
+        for step in browse(log.database, self.wanted, before):
+            yield FoundMemories(step.numbers, step.total, step.complete, step.changes)
+
+    def arranged(self) -> Sequence[int]:
+        """What fits, the best first, then the newest; last what is near without every word. Headings are below 0."""
+        return arranged(self.found, self.ranking.numbers if self.ranking else ())
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What a search that ranks named for the words of a filter.
+
+    Args:
+        numbers: the best first. words_alone: why meaning did not count, or "".
+    """
+
+    numbers: Sequence[int] = field(default=())
+    words_alone: str = ""
+
+    def headings(self) -> Mapping[int, Row]:
+        """The lines above the parts of the list."""
+        by = f"by {self.words_alone}" if self.words_alone else "by words and meaning"
+        titles = {
+            BEST_HEADING: f"Best first, {by}",
+            REST_HEADING: "The others, newest first",
+            NEAREST_HEADING: f"Without every word, nearest first, {by}",
+        }
+        return {number: Row((title,), "heading") for number, title in titles.items()}
+
+
+def ranked(overseer: Overseer, wanted: RecordFilter) -> Ranking:
+    """The active memories that answer the words best."""
+    places = wanted.places(overseer.space.places)
+    found = overseer.searcher.find(wanted.question, places, filters=wanted)
+    return Ranking([one.id for one in found], overseer.words_alone)
+
+
+def arranged(found: Found, ranking: Sequence[int]) -> Sequence[int]:
+    """The keys of a list, with headings only where there is more than one part."""
+    keys = found.keys
+    places = {number: place for number in ranking if (place := place_of(keys, number)) is not None}
+    best = list(places)[:BEST]
+    nearest = [number for number in ranking if number not in places][:NEAREST] if found.complete else []
+    if not best and not nearest:
+        return keys
+    rest: array[int] = array("q")
+    start = 0
+    for place in sorted(places[number] for number in best):
+        rest.extend(keys[start:place])
+        start = place + 1
+    rest.extend(keys[start:])
+    parts: dict[int, Sequence[int]] = {BEST_HEADING: best, REST_HEADING: rest, NEAREST_HEADING: nearest}
+    shown: array[int] = array("q")
+    for heading, part in parts.items():
+        if part:
+            shown.append(heading)
+            shown.extend(part)
+    return shown
+
+
+_DONE = {
+    "forget": "is forgotten",
+    "recover": "is found again",
+    "protect": "is protected",
+    "release": "is not protected any more",
+}
+_TITLES = {
+    "forget": "Forget",
+    "recover": "Recover",
+    "protect": "Protect",
+    "release": "Take the protection from",
+}
+_CONSEQUENCES = {
+    "forget": "No search finds it, and no agent is given it, until it is recovered (u).",
+    "recover": "It is found again.",
+    "protect": "It cannot be forgotten until that is taken back (P).",
+    "release": "It can be forgotten again.",
+}
+
+
+def can(verb: str, record: Record) -> bool:
+    """Whether this can be done with a record as it is."""
+    if verb == "recover":
+        return bool(record["state"] == FORGOTTEN)
+    return bool(record["state"] == ACTIVE and record["protected"] == (verb == "release"))
+
+
+def question(verb: str, records: Sequence[Record]) -> Question:
+    """What to ask before these change."""
+    lines = [
+        f"{one['kind']} {one['uid']}: {revealed(shorten(one['text'], 300))}" for one in records[:MOST_LINES]
+    ]
+    if len(records) > MOST_LINES:
+        lines.append(f"and {len(records) - MOST_LINES:,} more")
+    these = "this" if len(records) == 1 else f"these {len(records):,}"
+    return Question(f"{_TITLES[verb]} {these}?", (*lines, "", _CONSEQUENCES[verb]), False, len(records))
+
+
+def change(overseer: Overseer, verb: str, record: Record, reason: str) -> str:
+    """Do it; returns what to say.
+
+    Raises:
+        NotFoundError: it is not as it was any more. UsageError: it is protected.
+    """
+    uid = record["uid"]
+    try:
+        if verb == "forget":
+            overseer.forget(uid, reason)
+        elif verb == "recover":
+            overseer.recover(uid, reason)
+        else:
+            overseer.protect(uid, verb == "protect", reason)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return f"{uid} {_DONE[verb]}"
