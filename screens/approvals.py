@@ -105,6 +105,8 @@ class ApprovalsScreen(Filtering, Deciding):
 
     @on(RowList.Highlighted)
     def _highlighted(self, message: RowList.Highlighted) -> None:
+        if message.key is not None and message.key not in self.known:
+            self.rows.ask(everything=True)  # its line is known still, the request is not
         self._show_detail()
 
     def _show_detail(self) -> None:

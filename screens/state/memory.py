@@ -55,8 +55,8 @@ def standing(record: Record) -> str:
 
 
 def scope_text(place: Place) -> str:
-    """The scope, and whose it is if it is private."""
-    return f"{place.scope} ({place.owner} only)" if place.owner else place.scope
+    """The scope, and whether only its owner may read what stands there."""
+    return f"private, {place.scope}" if place.owner else place.scope
 
 
 def memory_row(record: Record, place: Place, words: Sequence[str] = ()) -> Row:

@@ -112,6 +112,6 @@ def _reads(one: Inspection) -> Iterator[Field]:
     yield Field(f"given to agents {count:,} times" if count > 1 else "given to an agent once")
     for read in one.reads:
         query = f" {_short(read['query'])!r}" if read["query"] else ""
-        yield Field(_time(read["at"]), f"{read['agent']}, {read['operation']}{query}, {read['score']:.2f}")
+        yield Field(_time(read["at"]), f"{read['agent']}, {read['operation']}{query}")
     if count > len(one.reads):
         yield Field("last", _time(last))

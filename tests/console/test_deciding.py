@@ -300,3 +300,18 @@ def test_ways_back_are_a_view_of_contracts_and_are_approved_there(agents: Agents
 
     console(script)
     assert store.entry("bank.lend").status is BaselineStatus.APPROVED
+
+
+def test_a_request_is_in_full_again_when_one_comes_back_to_it(agents: Agents, console: Console) -> None:
+    for number in range(60):
+        agents.pay(f"bob{number}")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        first = console.text()
+        await console.press(pilot, "G")
+        assert console.text() != first
+        await console.press(pilot, "g")
+        assert console.text() == first
+
+    console(script)

@@ -70,6 +70,10 @@ async def type_filter(console: Console, pilot: Pilot[None], text: str) -> None:
     await console.until(pilot, lambda: screen(console).search.ranking is not None)
 
 
+WORDS_ALONE = pytest.mark.parametrize("settings", ["database: brain.db\nmemory: {embedder: none}\n"])
+
+
+@WORDS_ALONE
 @pytest.mark.parametrize("size", SIZES)
 def test_the_screen_looks_as_it_did(
     clerk: Brain, clock: SteeredClock, console: Console, size: tuple[int, int]
@@ -260,7 +264,7 @@ def test_what_nothing_fits_says_so(clerk: Brain, console: Console) -> None:
     console(script)
 
 
-@pytest.mark.parametrize("settings", ["database: brain.db\nmemory: {embedder: none}\n"])
+@WORDS_ALONE
 def test_without_vectors_it_ranks_by_words_alone_and_says_why(clerk: Brain, console: Console) -> None:
     clerk.remember("the office is in Bonn")
     clerk.remember("the cellar is in Trier")
