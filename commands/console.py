@@ -31,7 +31,7 @@ app = typer.Typer(
 def console(
     ctx: typer.Context,
     screen: Annotated[
-        str, typer.Argument(help="With --plain: home, approvals, contracts, recovery, runs or audit.")
+        str, typer.Argument(help="With --plain: home, approvals, contracts, recovery, runs, audit or memory.")
     ] = "home",
     plain: Annotated[
         bool,

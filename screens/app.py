@@ -260,6 +260,7 @@ class ConsoleApp(App[None]):
             "contracts",
             "recovery",
             "runs",
+            "memory",
         ):
             self.find_on(target.section, target.record)
         elif target.record is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from sb.screens.state.approvals import approval_row
 from sb.screens.state.contracts import contract_row, ordered
 from sb.screens.state.events import event_row
-from sb.screens.state.listing import Column, Row
+from sb.screens.state.listing import LONGEST_CELL, Column, Row
 from sb.screens.state.records import Records
 from sb.screens.state.recovery import UNDECIDED
 
@@ -27,6 +27,7 @@ from sb.kernel.joined import Calls, Joined, calls_of, joined
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
 from sb.kernel.tooling.intents import Intents
 from sb.state import EventLog, Subject
+from sb.store.records.store import RecordStore
 from sb.text import shorten
 
 HOME_COLUMNS = (Column("", 9), Column("", 14), Column(""))
@@ -75,6 +76,7 @@ class Home:
     joined: Sequence[Joined] = ()
     calls: Mapping[str, Calls] = field(default_factory=dict)
     enforced: tuple[HomeLine, ...] = ()
+    memory: tuple[HomeLine, ...] = ()
     last: tuple[HomeLine, ...] = ()
     contracts: tuple[HomeLine, ...] = ()
     operators: tuple[HomeLine, ...] = ()
@@ -90,6 +92,7 @@ class Home:
         lines = [_heading("Needs you now"), *needs]
         lines += [_heading("Joined"), *_joined(self.joined, self.calls, now)]
         lines += [_heading("What is enforced"), *self.enforced, *self.operators]
+        lines += [_heading("Memory"), *self.memory] if self.memory else []
         return [*lines, _heading("Last activity"), *self.last]
 
 
@@ -102,6 +105,7 @@ def quickly(records: Records) -> dict[str, Any]:
         "joined": found,
         "calls": {one.run_id: calls_of(log, one.run_id) for one in found[:MOST_OF_A_KIND]},
         "enforced": tuple(_finding(finding) for finding in enforcement(records.config)),
+        "memory": tuple(_memory(log)),
         "last": tuple(_last(log)),
     }
 
@@ -151,6 +155,15 @@ def _last(log: EventLog) -> Iterator[HomeLine]:
         row = event_row(event)
         cells = (row.cells[0], row.cells[1], row.cells[3])
         yield HomeLine(Row(cells, row.tone), Target("audit", event.seq))
+
+
+def _memory(log: EventLog) -> Iterator[HomeLine]:
+    """How much is remembered, and the newest of it, once there is anything."""
+    records = RecordStore(log.database)
+    newest, _ = records.head()
+    for record in records.rows([newest]):
+        cells = (f"{newest:,}", record["agent"], f"{record['kind']}: {record['text'][:LONGEST_CELL]}")
+        yield HomeLine(Row(cells), Target("memory", record["uid"]), about=Subject(agent=record["agent"]))
 
 
 def _needs(log: EventLog) -> Iterator[HomeLine]:

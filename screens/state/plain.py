@@ -10,6 +10,7 @@ from sb.screens.state.contracts import CONTRACT_COLUMNS, contract_row, ordered
 from sb.screens.state.events import EVENT_COLUMNS, event_row
 from sb.screens.state.home import Home, quickly, thoroughly
 from sb.screens.state.listing import Column, Row
+from sb.screens.state.memory import MEMORY_COLUMNS, memory_rows
 from sb.screens.state.records import Records
 from sb.screens.state.recovery import OPEN_VIEW, RECOVERY_COLUMNS, listed, recovery_row
 from sb.screens.state.runs import RUN_COLUMNS, run_row
@@ -17,6 +18,7 @@ from sb.screens.state.runs import RUN_COLUMNS, run_row
 from sb.kernel.approvals.approval import OPEN
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.runs import first_events, runs_at
+from sb.store.records.store import RecordStore
 
 MOST_ROWS = 200
 
@@ -81,6 +83,14 @@ def _audit(records: Records) -> PlainScreen:
     return _table(EVENT_COLUMNS, rows, log.head().seq)
 
 
+def _memory(records: Records) -> PlainScreen:
+    log = records.log()
+    newest, _ = RecordStore(log.database).head()
+    numbers = range(newest, max(newest - MOST_ROWS, 0), -1)
+    found = memory_rows(log, numbers, ())
+    return _table(MEMORY_COLUMNS, [found[number] for number in numbers if number in found], newest)
+
+
 PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
     "home": _home,
     "approvals": _approvals,
@@ -88,4 +98,5 @@ PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
     "recovery": _recovery,
     "runs": _runs,
     "audit": _audit,
+    "memory": _memory,
 }

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from sb.screens.document_view import DocumentView
+from sb.screens.home import HomeScreen
 from sb.screens.memory import MemoryScreen
+from sb.screens.row_list import RowList
 from sb.screens.state.memory import BEST, BEST_HEADING, NEAREST_HEADING, REST_HEADING, arranged
 from sb.screens.state.search import Found
 from textual.events import Paste
@@ -246,6 +248,25 @@ def test_a_question_that_no_memory_has_the_words_of_finds_the_nearest(
         assert "0 of 35" in console.text()
         assert "Without every word, nearest first" in console.text()
         assert screen(console).current["uid"] == known["choice"]  # type: ignore[index]
+
+    console(script)
+
+
+def test_home_says_how_much_is_remembered_and_leads_to_the_newest(clerk: Brain, console: Console) -> None:
+    clerk.remember("an older one")
+    clerk.remember("the office is in Bonn")
+
+    async def script(pilot: Pilot[None]) -> None:
+        assert "2         clerk          fact: the office is in Bonn" in console.text()
+        home = console.app.screen
+        assert isinstance(home, HomeScreen)
+        number = next(
+            n for n, line in enumerate(home.lines) if line.target and line.target.section == "memory"
+        )
+        home.query_one(RowList).select(number)
+        await console.press(pilot, "enter")
+        await console.shows(pilot, "[7 Memory]")
+        await console.shows(pilot, "strong: fact")
 
     console(script)
 

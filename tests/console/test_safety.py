@@ -42,6 +42,7 @@ def test_hostile_text_is_shown_and_does_nothing_on_any_screen(
     agents.runtime.registry.register_fn("x.y", name, lambda: 1, description=hostile[:20_000])
     agents.call("x.y", {})
     agents.call("bank.hang", {"text": hostile}, agent=name)
+    agents.runtime.brain(name).remember(hostile)
     painted: list[str] = []
 
     async def script(pilot: Pilot[None]) -> None:
@@ -91,6 +92,7 @@ def test_hostile_text_does_nothing_in_plain_lines(
     agents.work(1, text=hostile)
     agents.pay(hostile)
     agents.call("bank.hang", {"text": hostile}, agent=hostile[:60])
+    agents.runtime.brain(hostile[:60]).remember(hostile)
     shown = sb("console", "--plain", screen)
     assert shown.code == 0
     assert shown.out
@@ -112,6 +114,7 @@ def test_no_query_runs_on_the_thread_that_paints(
 ) -> None:
     agents.work(30)
     agents.pay()
+    agents.runtime.brain("clerk").remember("the office is in Bonn")
     threads: set[int] = set()
     asked = Database.query
 
@@ -139,6 +142,13 @@ def test_no_query_runs_on_the_thread_that_paints(
             "G",
             "g",
             "v",
+            "7",
+            "G",
+            "slash",
+            "b",
+            "o",
+            "enter",
+            "r",
             "1",
             "r",
         ):

@@ -41,6 +41,7 @@ def test_plain_lines_hold_what_the_screens_show(sb: CommandLine, agents: Agents)
     approval_id = agents.pay()
     agents.change_contract()
     agents.call("bank.hang", {"text": "x"})
+    agents.runtime.brain("clerk").remember("the office is in Bonn")
     expected = {
         "home": "waiting",
         "approvals": approval_id,
@@ -48,6 +49,7 @@ def test_plain_lines_hold_what_the_screens_show(sb: CommandLine, agents: Agents)
         "recovery": "bank.hang",
         "runs": "keep the books",
         "audit": "ok bank.look",
+        "memory": "the office is in Bonn",
     }
     for screen, text in expected.items():
         shown = sb("console", "--plain", screen)
