@@ -42,7 +42,8 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[byte
         (["--only", FAILS], 2),
         (["--only", FAILS, "--fail-under", "1"], 2),
         (["--explain", FAILS], 2),
-        (["--outcome", "tool-controlled"], 2),
+        (["--outcome", "tool-controlled"], 0),
+        (["--outcome", "validated"], 2),
     ],
 )
 def test_exit_codes(sb: CommandLine, arguments: list[str], code: int) -> None:
