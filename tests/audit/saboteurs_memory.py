@@ -22,12 +22,13 @@ from sb.kernel.memory import MemoryEntry, MemoryStore
 from sb.kernel.policy import rules
 from sb.kernel.tooling.call import ToolCall
 from sb.kernel.tooling.registry import ToolRegistry
-from sb.memory import erasing, handoffs, orienting
+from sb.memory import erasing, handoffs, orienting, provenance
 from sb.memory.brain import Brain
 from sb.memory.handoffs import Handoffs
 from sb.memory.orienting import Orienting
 from sb.memory.salience import WEIGHTS, salience
 from sb.memory.searching import Searcher
+from sb.memory.space import Space
 from sb.memory.writing import Writer
 from sb.runtime import Runtime
 from sb.store.database import Database
@@ -92,6 +93,15 @@ def what_stands_out_widens(method: str, wider: Wider) -> Callable[[pytest.Monkey
     return lambda patch: patch.setattr(RecordStore, method, prominent)
 
 
+def origins_widen(method: str, wider: Wider) -> Callable[[pytest.MonkeyPatch], None]:
+    real = getattr(provenance, method)
+
+    def origins(space: Space, row: Any, places: Sequence[int]) -> Any:
+        return real(space, row, wider(space.database, places))
+
+    return lambda patch: patch.setattr(provenance, method, origins)
+
+
 def rows_widen(method: str, wider: Wider) -> Callable[[pytest.MonkeyPatch], None]:
     real = getattr(Brain, method)
 
@@ -111,6 +121,7 @@ for control, wider in (("HA-14", every_scope), ("HA-04", everybodys)):
         (relations_widen, "around"),
         (relations_widen, "strongest"),
         (what_stands_out_widens, "prominent"),
+        (origins_widen, "why"),
         (rows_widen, "_visible_row"),
     ):
         saboteur = widens(method, wider)
@@ -340,3 +351,13 @@ def a_dependency_calls_home_when_it_is_imported(patch: pytest.MonkeyPatch) -> No
 def what_a_memory_rests_on_is_not_kept(patch: pytest.MonkeyPatch) -> None:
     real = Writer._row
     patch.setattr(Writer, "_row", lambda writer, record: real(writer, replace(record, derived_from=None)))
+
+
+@breaks("HA-20")
+def derivations_are_not_related(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Writer, "_derived", lambda *_: None)
+
+
+@breaks("HA-20")
+def why_ends_after_one_step(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(provenance, "DEEPEST", 1)

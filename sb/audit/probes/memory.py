@@ -96,7 +96,8 @@ def grounding(h: Harness) -> Iterator[Check]:
     """HA-20."""
     with h.open() as runtime:
         brain = runtime.brain("ada")
-        source = brain.remember("The contract says: 30 days.", source_type="ingested-document")
+        text = "The contract says: 30 days."
+        source = brain.remember(text, source_type="ingested-document")
         between = brain.remember(
             "Payment is due after 30 days.", source_type="derived", derived_from=[source]
         )
@@ -107,3 +108,9 @@ def grounding(h: Harness) -> Iterator[Check]:
         held = [one.id for one in chain] == [conclusion, between, source]
         seen = " from ".join(f"{one.kind} ({one.source_type})" for one in chain)
         yield Check("parents", held and chain[-1].source_type == "ingested-document", f"Brain.get: {seen}")
+
+        told = [brain.why(conclusion)]
+        while told[-1].origins:
+            told.append(told[-1].origins[0])
+        texts = [one.memory.content for one in told if one.memory is not None]
+        yield Check("why", len(told) == 3 and texts[-1] == text, f"Brain.why: {' because '.join(texts)}")

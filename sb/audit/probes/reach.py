@@ -20,10 +20,12 @@ class Planted:
 
     Args:
         fact: the id of what may be out of reach. known: of what everybody sees, and which is related to it.
+        derived: of what everybody sees, and which was made from it.
     """
 
     fact: str
     known: str
+    derived: str
 
 
 def plant(brain: Brain, *, private: bool = False) -> Planted:
@@ -33,7 +35,8 @@ def plant(brain: Brain, *, private: bool = False) -> Planted:
     brain.entity(NAME, "organization", private=private)
     known = brain.remember("The shop sells on three continents.", scope="global")
     brain.relate(known, "limited_by", fact)
-    return Planted(fact, known)
+    derived = brain.remember("Returns cost us time.", scope="global", derived_from=[fact])
+    return Planted(fact, known, derived)
 
 
 def ways(brain: Brain, planted: Planted) -> list[str]:
@@ -74,6 +77,10 @@ def _shown(brain: Brain, planted: Planted) -> bool:
     return planted.fact in brain.orient(query=MEANING).as_text()
 
 
+def _explains(brain: Brain, planted: Planted) -> bool:
+    return planted.fact in [origin.reference for origin in brain.why(planted.derived).origins]
+
+
 _WAYS: dict[str, Callable[[Brain, Planted], bool]] = {
     "words": _found(WORDS),
     "vectors": _found(MEANING),
@@ -83,5 +90,6 @@ _WAYS: dict[str, Callable[[Brain, Planted], bool]] = {
     "graph": _around,
     "think": _comes_to_mind,
     "orient": _shown,
+    "why": _explains,
 }
 EVERY_WAY = list(_WAYS)
