@@ -14,7 +14,7 @@ from sb.runtime import Runtime
 TTL_S = 60.0
 SMALL = 200
 BUDGETS = (100, SMALL, 2000)
-MANY = 30
+MANY = 12
 
 
 def budget(h: Harness) -> Iterator[Check]:
