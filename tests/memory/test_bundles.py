@@ -78,7 +78,7 @@ def filled(desk: Desk) -> None:
 
 def everything(desk: Desk) -> dict[str, Any]:
     """All that a bundle is to carry, by ids that both homes share."""
-    rows = [row for row in desk.space.records.select("r.state <> 'erased'", ())]
+    rows = list(desk.space.records.select("r.state <> 'erased'", ()))
     derived = ("id", "prev1", "prev2", "info", "place", "session")
     return {
         row["uid"]: {
@@ -296,7 +296,7 @@ def resealed(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """A bundle that somebody else wrote: its lines changed, sealed as it should be."""
     from hashlib import sha256
 
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for line in lines[:-1]:
         change(line)
     body = b"".join(orjson.dumps(line) + b"\n" for line in lines[:-1])
