@@ -47,6 +47,7 @@ def end(runtime: Runtime, event: HookEvent, run_id: str) -> None:
     changed = changed_files(runtime, run_id, since)
     if changed or any(one.created_at > since for one in writes):
         brain.wrap_up(_summary(event, changed))
+        brain.close()
 
 
 def changed_files(runtime: Runtime, run_id: str, since: float) -> list[str]:

@@ -176,7 +176,7 @@ class Searcher:
                 previous_speaker=row[8],
                 session=row[2],
                 happened_at=row[3],
-                information=row[4],
+                information=row[4] or self._space.statistics.mean_information,
                 similarity=similar.get(row[0]),
                 ranks=places[row[0]],
             )

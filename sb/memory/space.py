@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,8 @@ import orjson
 from sb.config.model import Memory as Settings
 from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.rank import Ranked
+from sb.memory.ranking.statistics import information
+from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.views import Hit, Memory
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database
@@ -18,7 +20,7 @@ from sb.store.embedding.choosing import NoEmbedder, choose
 from sb.store.embedding.context import embed_in_context
 from sb.store.embedding.embedder import Embedder
 from sb.store.embedding.static import StaticEmbedder
-from sb.store.index.statistics import TextStatistics, counted
+from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
 from sb.store.index.words import WordIndex
 from sb.store.records.edges import EdgeStore
@@ -102,6 +104,18 @@ class Space:
                 for one, vector in zip(sources, vectors, strict=True)
             ],
         )
+
+    def information(self, text: str) -> float:
+        """How specific a text is among all that were kept when the statistics were refreshed."""
+        return information([stem(word) for word in words(text) if word not in STOP_WORDS], self.statistics)
+
+    def count_tokens(self, embedder: StaticEmbedder, texts: Iterable[str]) -> None:
+        """Let vectors be made by what is common in these texts, from now on and in every process that starts later."""
+        counts = embedder.count(texts)
+        with self.database.write() as execute:
+            keep_counts(execute, embedder.model, counts.to_bytes())
+        self.embedder = embedder.knowing(counts)
+        self.__dict__.pop("lexicon", None)  # it is made with the embedder
 
     def chain(self, scope: str) -> tuple[str, ...]:
         """The scopes that are read from a scope: itself, what it includes directly or by way of others, and `global`.

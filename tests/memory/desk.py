@@ -54,6 +54,11 @@ class Desk:
         assert row is not None
         return row
 
+    def row_of(self, number: int) -> Row:
+        row = self.space.records.row(number)
+        assert row is not None
+        return row
+
     def rows(self, sql: str, *values: Any) -> list[Any]:
         return self.database.query(sql, values)
 

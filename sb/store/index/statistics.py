@@ -5,6 +5,7 @@ from __future__ import annotations
 from sb.store.database import Database
 from sb.store.embedding.embedder import Embedder
 from sb.store.records.places import Execute
+from sb.store.records.store import count
 
 _KEPT = 50_000  # words whose frequency a process remembers
 _GROWTH = 1.05  # by how much the database may grow until they are read again
@@ -23,17 +24,19 @@ class TextStatistics:
         self.records = 0
         self.mean_length = 0.0
         self.mean_window = 0.0
+        self.mean_information = 0.0  # of the records that housekeeping has seen: those since count as average
 
     def refresh(self) -> None:
         """Read the counters; once the database has grown, words are counted anew."""
         found: dict[str, float] = dict(
             self._database.query(
-                "SELECT name, value FROM index_state WHERE name IN ('records', 'words', 'window')"
+                "SELECT name, value FROM index_state WHERE name IN ('records', 'words', 'window', 'information')"
             )
         )
         self.records = int(found.get("records", 0))
         self.mean_length = found.get("words", 0) / max(1, self.records)
         self.mean_window = found.get("window", 0) / max(1, self.records)
+        self.mean_information = found.get("information", 0.0)
         if not self._at <= self.records <= self._at * _GROWTH + 8 or len(self._known) > _KEPT:
             self._known.clear()
             self._at = self.records
@@ -67,3 +70,21 @@ def keep_counts(execute: Execute, model: str, counts: bytes) -> None:
         " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         (f"tokens {model}", counts),
     )
+
+
+def correct_counters(database: Database) -> None:
+    """Count records and words anew: erasing and changing a record leave the counters about right, not right."""
+    with database.snapshot() as connection:
+        counted = connection.execute(
+            "SELECT count(*), coalesce(sum(r.length), 0),"
+            " coalesce(sum(r.length + coalesce(a.length, 0) + coalesce(b.length, 0)), 0) FROM records AS r"
+            " LEFT JOIN records AS a ON a.id = r.prev1 AND a.state = 'active'"
+            " LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' WHERE r.state <> 'erased'"
+        ).fetchone()
+        kept = dict(connection.execute("SELECT name, value FROM index_state").fetchall())
+    changes = {
+        name: number - kept.get(name, 0)
+        for name, number in zip(("records", "words", "window"), counted, strict=True)
+    }
+    with database.write() as execute:  # what others have written since is added to, not lost
+        count(execute, **changes)

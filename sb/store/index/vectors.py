@@ -210,6 +210,16 @@ class VectorIndex:
             found += [source for source, kept in sources if kept != (model, source.digest)]
         return found[:limit]
 
+    def stale_among(self, model: str, records: Sequence[int]) -> list[Source]:
+        """Those of these records that are active, and have no vector of this model and of their texts."""
+        marks = ", ".join("?" * len(records)) or "NULL"
+        rows = self._database.query(f"{_SOURCES} AND r.id IN ({marks}) ORDER BY r.id", tuple(records))
+        return [
+            source
+            for source, kept in ((_source(row), row[5:]) for row in rows)
+            if kept != (model, source.digest)
+        ]
+
     def counts(self) -> VectorCounts:
         active = self._database.query("SELECT count(*) FROM records WHERE state = 'active'")[0][0]
         return VectorCounts(

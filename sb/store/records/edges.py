@@ -114,6 +114,12 @@ class EdgeStore:
             yield from (dict(zip(names, row[1:], strict=True)) for row in rows)
             after = rows[-1][0]
 
+    def drop_orphans(self, execute: Execute) -> int:
+        """Remove the relations that `orphans` counts; returns how many these were."""
+        there = "SELECT id FROM records WHERE state <> 'erased'"
+        cursor = execute(f"DELETE FROM edges WHERE source NOT IN ({there}) OR target NOT IN ({there})")
+        return int(cursor.rowcount)
+
     def count(self) -> int:
         return int(self._database.query("SELECT count(*) FROM edges")[0][0])
 

@@ -304,6 +304,29 @@ class RecordStore:
         marks = ", ".join("?" * len(uids)) or "NULL"
         return {row["uid"]: row for row in self.select(f"r.uid IN ({marks})", tuple(uids))}
 
+    def inform(self, execute: Execute, informations: Mapping[int, float]) -> None:
+        """Keep how specific the texts of records are, which says nothing new of them: they do not change by it.
+
+        Args:
+            informations: by the records' numbers.
+        """
+        for number, information in informations.items():
+            execute("UPDATE records SET info = ? WHERE id = ? AND state <> 'erased'", (information, number))
+
+    def mean_information(self) -> float:
+        """Of all records that have any; reads them all."""
+        sql = "SELECT coalesce(avg(info), 0) FROM records WHERE info > 0"
+        return float(self.database.query(sql)[0][0])
+
+    def sample(self, most: int) -> Iterator[str]:
+        """The texts of so many active records, evenly spread over all; of all if there are fewer."""
+        step = max(1, self.last() // most)
+        for start in range(1, self.last() + 1, step * 500):
+            numbers = range(start, min(start + step * 500, self.last() + 1), step)
+            marks = ", ".join("?" * len(numbers))
+            sql = f"SELECT text FROM records WHERE id IN ({marks}) AND state = 'active'"
+            yield from (text for (text,) in self.database.query(sql, tuple(numbers)))
+
     def last(self) -> int:
         """The number of the newest record, 0 before the first."""
         return int(self.database.query("SELECT coalesce(max(id), 0) FROM records")[0][0])

@@ -1,0 +1,165 @@
+"""What is made good once in a while? What was right when a record was written, and what could not be done then.
+
+How specific a text is, and how much each of its tokens tells, depends on all that is kept; an embedder that is a server,
+or was not there, leaves records without vectors. Records are gone through in short transactions, so that nobody waits;
+a pass that is left off goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sb.errors import EmbedderError
+from sb.memory.space import Space
+from sb.memory.views import View
+from sb.store.embedding.context import embed_in_context
+from sb.store.embedding.static import StaticEmbedder
+from sb.store.index.statistics import correct_counters
+from sb.store.index.vectors import Source, VectorRow
+from sb.store.records.places import Execute
+from sb.store.records.store import ERASED, Row
+
+FEWEST = 50  # records: fewer say nothing of what is common
+_GROWTH = 2  # times the records of the last time: then what was counted is too old
+_SAMPLE = 20_000  # texts that tokens are counted in
+_AT_ONCE = 100  # records in a transaction, some 10 ms
+_MOST_CHANGE = 0.01  # of information that makes no difference
+# In index_state: how many records there were when the last pass ended, and when tokens were last counted; how far the
+# pass that goes on has come, and whether it makes all vectors anew.
+_TIDIED, _COUNTED, _AFTER, _ANEW = "tidied_records", "tidied_counted", "tidied_up_to", "tidied_anew"
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class Tidied(View):
+    """What a pass did.
+
+    Args:
+        records: that were looked at; embedded: that got a new vector.
+        left: records that are left for the next time. words_alone: why no vectors were made, or "".
+    """
+
+    records: int
+    embedded: int
+    left: int
+    words_alone: str
+
+
+def is_due(space: Space) -> bool:
+    """Whether there are twice as many records as the last time, or a pass was left off; costs one look-up."""
+    state = _state(space)
+    return _AFTER in state or state.get("records", 0) >= max(FEWEST, _GROWTH * state.get(_TIDIED, 0))
+
+
+def tidy(space: Space, *, most: int | None = None, progress: Progress | None = None) -> Tidied:
+    """Go through the records, from where the last pass was left off or else from the first.
+
+    Args:
+        most: records that are looked at; None for all.
+        progress: called with the records that were looked at in this pass, and those there are.
+
+    Raises:
+        StoreError: the database cannot be written; what was done so far is kept.
+    """
+    if _AFTER not in _state(space):
+        _begin(space)
+    state, last = _state(space), space.records.last()
+    after, anew = int(state[_AFTER]), bool(state[_ANEW])
+    vectors = _Vectors(space, anew)
+    looked_at = embedded = 0
+    while after < last and (most is None or looked_at < most):
+        rows = list(space.records.select("r.id > ?", (after,), limit=_AT_ONCE))
+        after = rows[-1]["id"]
+        embedded += _refresh(space, rows, vectors)
+        looked_at += len(rows)
+        if progress:
+            progress(after, last)
+    if after >= last:
+        information = space.records.mean_information()
+        with space.database.write() as execute:
+            _keep(execute, {_TIDIED: int(state.get("records", 0)), "information": information})
+            execute("DELETE FROM index_state WHERE name IN (?, ?)", (_AFTER, _ANEW))
+    return Tidied(looked_at, embedded, max(0, last - after), vectors.missing)
+
+
+def _state(space: Space) -> dict[str, float]:
+    """Housekeeping's own numbers, and how many records there are."""
+    return dict(
+        space.database.query(
+            "SELECT name, value FROM index_state WHERE name IN ('records', ?, ?, ?, ?)",
+            (_TIDIED, _COUNTED, _AFTER, _ANEW),
+        )
+    )
+
+
+def _keep(execute: Execute, numbers: Mapping[str, float]) -> None:
+    for name, number in numbers.items():
+        execute("INSERT OR REPLACE INTO index_state (name, value) VALUES (?, ?)", (name, number))
+
+
+def _begin(space: Space) -> None:
+    """What is done once a pass."""
+    correct_counters(space.database)
+    with space.database.write() as execute:
+        space.reads.fold(execute)
+        space.edges.drop_orphans(execute)
+    state, embedder = _state(space), space.usable_embedder
+    records = int(state.get("records", 0))
+    numbers = {_AFTER: 0, _ANEW: 0}
+    if isinstance(embedder, StaticEmbedder) and records >= max(FEWEST, _GROWTH * state.get(_COUNTED, 0)):
+        space.count_tokens(embedder, space.records.sample(_SAMPLE))
+        numbers = {_AFTER: 0, _ANEW: 1, _COUNTED: records}
+    with space.database.write() as execute:
+        _keep(execute, numbers)
+
+
+class _Vectors:
+    """Makes the vectors that are missing, of former texts, or made by counts that are too old.
+
+    Args:
+        anew: whether all were.
+    """
+
+    def __init__(self, space: Space, anew: bool) -> None:
+        self._space, self._anew = space, anew
+        self.missing = "" if space.usable_embedder else str(space.embedder)
+
+    def made(self, records: Sequence[int]) -> list[tuple[Source, VectorRow]]:
+        """A vector for each of these records that needs one; nobody waits for the model."""
+        embedder = self._space.usable_embedder
+        if embedder is None or self.missing:
+            return []
+        vectors = self._space.vectors
+        needed = vectors.sources(records) if self._anew else vectors.stale_among(embedder.model, records)
+        try:
+            found = embed_in_context(embedder, [(one.text, one.previous) for one in needed])
+        except EmbedderError as error:
+            self.missing = error.message
+            return []
+        return [
+            (one, VectorRow(one.record, one.place, embedder.model, one.digest, vector))
+            for one, vector in zip(needed, found, strict=True)
+        ]
+
+    def keep(self, execute: Execute, made: Sequence[tuple[Source, VectorRow]]) -> int:
+        """Keep those whose record still says, at the same place, what they were made from; returns how many."""
+        now = set(self._space.vectors.sources([one.record for one, _ in made]))
+        rows = [row for source, row in made if source in now]
+        self._space.vectors.put_many(execute, rows)
+        return len(rows)
+
+
+def _refresh(space: Space, rows: Sequence[Row], vectors: _Vectors) -> int:
+    """Make some records good, and keep how far that went; returns how many got a new vector."""
+    space.statistics.refresh()
+    made = vectors.made([row["id"] for row in rows])
+    found = {row["id"]: space.information(row["text"]) for row in rows if row["state"] != ERASED}
+    with space.database.write() as execute:
+        kept = {row["id"]: row["info"] for row in rows}
+        changed = {one: value for one, value in found.items() if abs(value - kept[one]) > _MOST_CHANGE}
+        space.records.inform(execute, changed)
+        embedded = vectors.keep(execute, made)
+        _keep(execute, {_AFTER: rows[-1]["id"]})
+    return embedded
