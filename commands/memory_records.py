@@ -1,4 +1,4 @@
-"""`sb memory forget|recover|protect|erase|stats`: look after what is remembered."""
+"""`sb memory forget|recover|protect|erase|tidy|stats`: look after what is remembered."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from sb.commands import output
-from sb.commands.diagnostics import note
+from sb.commands.diagnostics import note, progress
 from sb.commands.memories import (
     Agent,
     AsJson,
@@ -162,6 +162,27 @@ def _done(record: str, state: str, json_: bool) -> None:
         output.emit_json({"id": record, "state": state})
     else:
         output.line(f"{record} {state}")
+
+
+@app.command()
+def tidy(
+    ctx: typer.Context,
+    most: Annotated[int, typer.Option(min=0, help="At most so many records; 0 for all.")] = 0,
+    json_: AsJson = False,
+) -> None:
+    """Count words anew and make vectors that are missing or old; it may be stopped, and goes on where it was."""
+    from sb.memory.housekeeping import tidy as go_through
+
+    with memory(ctx, "") as brain:
+        found = go_through(brain.space, most=most or None, progress=progress("going through memory"))
+    if json_:
+        output.emit_json(found.as_json())
+        return
+    output.line(
+        f"{found.records:,} records looked at, {found.embedded:,} vectors made, {found.left:,} records left"
+    )
+    if found.words_alone:
+        note(found.words_alone)
 
 
 @app.command()

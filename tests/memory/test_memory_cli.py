@@ -140,6 +140,18 @@ def test_without_an_embedder_words_find_and_that_is_said(
     assert "words alone" in sb("memory", "stats").out
 
 
+def test_tidying_makes_the_vectors_that_are_missing(sb: CommandLine, home: Path) -> None:
+    sb("init")
+    (home / "config.yaml").write_text("memory: {embedder: none}\n", encoding="utf-8")
+    kept(sb, "remember", "the limit is 100")
+    assert "words alone" in sb("memory", "tidy").err
+    (home / "config.yaml").write_text("", encoding="utf-8")
+    assert sb("memory", "stats", "--json").json["to_embed"] == 1
+    assert sb("memory", "tidy").out == "1 records looked at, 1 vectors made, 0 records left\n"
+    assert sb("memory", "stats", "--json").json["to_embed"] == 0
+    assert sb("memory", "tidy", "--json").json["embedded"] == 0
+
+
 def test_what_is_forgotten_is_not_found_until_it_is_recovered(sb: CommandLine) -> None:
     record = kept(sb, "remember", "the limit is 100")
     assert sb("memory", "forget", record, "--reason", "wrong").out == f"{record} forgotten\n"
