@@ -59,7 +59,7 @@ class Waiting:
 def server(desk: Desk) -> Iterator[Waiting]:
     made = Waiting()
     desk.space.embedder = made
-    yield made
+    return made
 
 
 def test_it_is_due_at_fifty_records_and_each_time_there_are_twice_as_many(desk: Desk) -> None:
