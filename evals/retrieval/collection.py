@@ -11,7 +11,7 @@ from evals.retrieval.corpora import Row
 from evals.retrieval.vectors import Embedding, Vectors, unit
 from sb.memory.ranking import terms
 from sb.memory.ranking.candidate import Candidate
-from sb.memory.ranking.encoding import Stored, encoded
+from sb.memory.ranking.encoding import encoded
 from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.statistics import information
 from sb.store import driver
@@ -63,7 +63,7 @@ class Collection:
             self.information.append(self.counts.information(row.text))
             if self.embedding:
                 own.append(self.embedding.embed(row.text))
-        self.stored = [Stored(number, encoded(row.text)) for number, row in enumerate(rows)]
+        self.stored = [(number, encoded(row.text)) for number, row in enumerate(rows)]
         self._measure()
         self._index()
         self._mix(np.array(own, np.float32))

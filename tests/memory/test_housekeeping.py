@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ class Waiting:
 
 
 @pytest.fixture
-def server(desk: Desk) -> Iterator[Waiting]:
+def server(desk: Desk) -> Waiting:
     made = Waiting()
     desk.space.embedder = made
     return made

@@ -29,7 +29,7 @@ KNOWN: list[str] = []  # of all candidates, by the number of their record
 
 def stored(text: str) -> Stored:
     KNOWN.append(text)
-    return Stored(len(KNOWN) - 1, encoded(text))
+    return (len(KNOWN) - 1, encoded(text))
 
 
 def read(records: Sequence[int]) -> list[str]:
@@ -68,7 +68,7 @@ def ranked(
     applied: Weights | None = None,
     lexicon: Lexicon | None = None,
 ) -> list[Ranked]:
-    statistics = Texts([KNOWN[found.text.record] for found in candidates])
+    statistics = Texts([KNOWN[found.text[0]] for found in candidates])
     return rank(
         understand(question, speakers),
         candidates,
@@ -108,7 +108,7 @@ def test_an_explanation_adds_up_to_the_score_and_names_every_feature() -> None:
 
 def test_without_an_explanation_order_and_scores_are_the_same() -> None:
     notes = [candidate(n, text) for n, text in enumerate(["a red fox", "a red car", "fox"])]
-    statistics, query = Texts([KNOWN[note.text.record] for note in notes]), understand("red fox")
+    statistics, query = Texts([KNOWN[note.text[0]] for note in notes]), understand("red fox")
     short = rank(query, notes, statistics, weights(vectors=True), Lexicon(), read)
     long = rank(query, notes, statistics, weights(vectors=True), Lexicon(), read, explain=True)
     assert [(one.id, one.score) for one in short] == [(one.id, one.score) for one in long]

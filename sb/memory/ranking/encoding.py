@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from array import array
-from typing import NamedTuple
+from typing import TypeAlias
 from zlib import crc32
 
 from sb.memory.ranking.terms import MOST_CHARACTERS, MOST_STEMS, words
@@ -24,15 +24,8 @@ _NAME = re.compile(r" (?<=[a-z,] )[A-Z]\w")  # begins with a plain character, wh
 _DIGIT = re.compile(r"\d")
 
 
-class Stored(NamedTuple):
-    """A text as it is kept.
-
-    Args:
-        record: whose it is. terms: as `encoded` gives them.
-    """
-
-    record: int
-    terms: bytes
+Stored: TypeAlias = tuple[int, bytes]
+"""A text as it is kept: whose record it is, and its words as `encoded` gives them."""
 
 
 class _Numbers(dict[str, int]):
