@@ -62,6 +62,7 @@ def examine(config: Config) -> list[Finding]:
         findings += _guarded("baselines", lambda: _baselines(config, EventLog(database)))
         findings += _guarded("approvals", lambda: _approvals(EventLog(database)))
         findings += _guarded("recovery", lambda: _recovery(EventLog(database)))
+        findings += _guarded("memory", lambda: _memory(config, database))
         findings += _guarded("joined", lambda: _joined(config, EventLog(database)))
     finally:
         database.close()
@@ -181,6 +182,13 @@ def _recovery(log: EventLog) -> Iterator[Finding]:
     detail = f"{len(found)} for a person to look at, {waiting} of them wait for a decision"
     status = Status.WARN if by_hand else Status.OK
     yield Finding("recovery", status, detail, "sb recovery list" if by_hand else "")
+
+
+def _memory(config: Config, database: Database) -> list[Finding]:
+    from sb.memory.checks import check
+    from sb.memory.space import Space
+
+    return check(Space(database, config.memory))
 
 
 def _joined(config: Config, log: EventLog) -> Iterator[Finding]:

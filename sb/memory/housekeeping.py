@@ -18,7 +18,7 @@ from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.statistics import correct_counters
 from sb.store.index.vectors import Source, VectorRow
 from sb.store.records.places import Execute
-from sb.store.records.store import ERASED, Row
+from sb.store.records.store import ACTIVE, ERASED, Row
 
 FEWEST = 50  # records: fewer say nothing of what is common
 _GROWTH = 2  # times the records of the last time: then what was counted is too old
@@ -109,7 +109,8 @@ def _begin(space: Space) -> None:
     records = int(state.get("records", 0))
     numbers = {_AFTER: 0, _ANEW: 0}
     if isinstance(embedder, StaticEmbedder) and records >= max(FEWEST, _GROWTH * state.get(_COUNTED, 0)):
-        space.count_tokens(embedder, space.records.sample(_SAMPLE))
+        texts = (row["text"] for row in space.records.spread(_SAMPLE) if row["state"] == ACTIVE)
+        space.count_tokens(embedder, texts)
         numbers = {_AFTER: 0, _ANEW: 1, _COUNTED: records}
     with space.database.write() as execute:
         _keep(execute, numbers)

@@ -196,8 +196,8 @@ class Writer:
             self.space.records.update(
                 execute, row["id"], changes, actor=self.agent, operation=operation, reason=reason
             )
-            self.space.vectors.drop(execute, row["id"])
-            self.space.embed(execute, [row["id"]])
+            quoting = self.space.vectors.drop(execute, row["id"])
+            self.space.embed(execute, [row["id"], *quoting])
 
     def broadcast(
         self, operation: str, query: str, found: Sequence[tuple[int, float]], shown: Sequence[Memory]

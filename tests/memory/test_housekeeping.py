@@ -200,6 +200,15 @@ def test_nothing_is_kept_of_what_was_erased_while_the_model_was_asked(desk: Desk
     assert desk.rows("SELECT record FROM vectors") == [(desk.row(kept)["id"],)]
 
 
+def test_those_that_quote_a_memory_get_a_vector_when_it_is_forgotten(desk_with_vectors: Desk) -> None:
+    brain = desk_with_vectors.brain()
+    first = brain.log("a rumour")
+    brain.log("and what came of it")
+    brain.forget(first)
+    brain.recover(first)
+    assert tidy(desk_with_vectors.space).embedded == 0
+
+
 def test_another_model_takes_the_place_of_the_former_one(desk_with_vectors: Desk) -> None:
     desk = desk_with_vectors
     remember(desk, 5)

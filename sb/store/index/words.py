@@ -90,6 +90,15 @@ class WordIndex:
             return False
         return True
 
+    def count(self) -> int:
+        """How many records it has an entry of."""
+        return int(self._database.query("SELECT count(*) FROM record_index_docsize")[0][0])
+
+    def finds(self, expression: str, record: int) -> bool:
+        """Whether one record is among those that match."""
+        sql = "SELECT 1 FROM record_index WHERE record_index MATCH ? AND rowid = ?"
+        return bool(self._database.query(sql, (expression, record)))
+
     def rebuild(self) -> None:
         """Make the index anew from the records."""
         with self._database.write() as execute:

@@ -318,14 +318,12 @@ class RecordStore:
         sql = "SELECT coalesce(avg(info), 0) FROM records WHERE info > 0"
         return float(self.database.query(sql)[0][0])
 
-    def sample(self, most: int) -> Iterator[str]:
-        """The texts of so many active records, evenly spread over all; of all if there are fewer."""
-        step = max(1, self.last() // most)
-        for start in range(1, self.last() + 1, step * 500):
-            numbers = range(start, min(start + step * 500, self.last() + 1), step)
-            marks = ", ".join("?" * len(numbers))
-            sql = f"SELECT text FROM records WHERE id IN ({marks}) AND state = 'active'"
-            yield from (text for (text,) in self.database.query(sql, tuple(numbers)))
+    def spread(self, most: int) -> Iterator[Row]:
+        """About so many records, evenly spread over all; all if there are fewer."""
+        last = self.last()
+        step = max(1, last // most)
+        for start in range(1, last + 1, step * 500):
+            yield from self.rows(range(start, min(start + step * 500, last + 1), step))
 
     def last(self) -> int:
         """The number of the newest record, 0 before the first."""

@@ -1,0 +1,111 @@
+"""Is the memory sound? Its index, relations, vectors and records are looked at; nothing is repaired.
+
+Up to `MOST_CHECKED` records everything is compared, of more a sample that is spread over all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from sb.kernel.findings import Finding, Status
+from sb.memory.ranking.terms import words
+from sb.memory.space import Space
+from sb.store.embedding.choosing import NoEmbedder
+from sb.store.records.store import ACTIVE, ERASED, Row, place_token
+from sb.text import plain, shorten
+
+MOST_CHECKED = 20_000
+_SAMPLE = 2_000
+_FIRST = 8  # words of a text that are looked up
+_TIDY = "sb memory tidy"
+
+
+def check(space: Space) -> list[Finding]:
+    """Every finding, with what to do about it; takes about a second at most, whatever there is."""
+    states = Counter[str]()
+    for _, _, state, count in space.records.counts():
+        states[state] += count
+    others = ", ".join(f"{count:,} {state}" for state, count in states.items() if state != ACTIVE)
+    told = f"{states[ACTIVE]:,} memories in {len(space.places.all()):,} places" + (
+        f"; {others}" if others else ""
+    )
+    return [
+        Finding("memory", Status.OK, told),
+        *_records(space, states.total()),
+        _relations(space),
+        _vectors(space, states[ACTIVE]),
+    ]
+
+
+def _records(space: Space, total: int) -> Iterator[Finding]:
+    """Whether records can be read, and the index finds them."""
+    rows = list(space.records.spread(MOST_CHECKED if total <= MOST_CHECKED else _SAMPLE))
+    looked_at = "all" if total <= MOST_CHECKED else f"a sample of {len(rows):,}"
+    unreadable = [reason for row in rows if (reason := _unreadable(space, row))]
+    if unreadable:
+        more = f" and {len(unreadable) - 1} more" if len(unreadable) > 1 else ""
+        hint = "a newer version of sb may have written it; otherwise restore a backup: docs/store.md"
+        yield Finding("memory records", Status.FAIL, f"cannot be read: {unreadable[0]}{more}", hint)
+    else:
+        yield Finding("memory records", Status.OK, f"{looked_at} can be read")
+    if total <= MOST_CHECKED:
+        sound, how = space.words.check(), "compared with every record"
+    else:
+        sound = all(_is_found(space, row) for row in rows)
+        how = f"finds {looked_at}"
+    entries = space.words.count()
+    if sound and entries == total:
+        yield Finding("memory index", Status.OK, f"{entries:,} entries, {how}")
+    else:
+        detail = f"it does not say what the records say ({entries:,} entries, {total:,} records)"
+        yield Finding("memory index", Status.FAIL, detail, "sb memory tidy --rebuild")
+
+
+def _unreadable(space: Space, row: Row) -> str:
+    """Why a record cannot be read, "" if it can."""
+    if row["state"] == ERASED:
+        return ""
+    try:
+        space.record(row)
+    except (ValueError, TypeError, KeyError) as error:
+        return plain(shorten(f"{row['uid']}: {error}", 200), one_line=True)
+    return ""
+
+
+def _is_found(space: Space, row: Row) -> bool:
+    """Whether the index finds a record by its first words, where it stands."""
+    known = " AND ".join(f'"{word}"' for word in words(row["text"])[:_FIRST])
+    body = f"body : ({known}) AND " if known else ""
+    return space.words.finds(f'{body}place : "{place_token(row["place"], row["state"])}"', row["id"])
+
+
+def _relations(space: Space) -> Finding:
+    orphans = space.edges.orphans()
+    if orphans:
+        detail = f"{orphans:,} lead to records that are not there"
+        return Finding("memory relations", Status.WARN, detail, f"{_TIDY} removes them")
+    return Finding(
+        "memory relations", Status.OK, f"{space.edges.count():,}, all between records that are there"
+    )
+
+
+def _vectors(space: Space, active: int) -> Finding:
+    embedder = space.embedder
+    if isinstance(embedder, NoEmbedder):
+        return Finding("memory vectors", Status.OK, str(embedder))
+    counts = space.vectors.counts().vectors
+    behind = active - counts.get(embedder.model, 0)
+    former = ", ".join(f"{count:,} of {model}" for model, count in counts.items() if model != embedder.model)
+    if behind > 0:
+        told = f"{behind:,} of {active:,} memories have none of {embedder.model}" + (
+            f" ({former})" if former else ""
+        )
+        return Finding(
+            "memory vectors", Status.WARN, told, f"{_TIDY} makes them; until then words find these"
+        )
+    missing = space.vectors.unavailable(embedder.model) if active else ""
+    if missing:
+        detail = f"large places are searched by words alone: {missing}"
+        return Finding("memory vectors", Status.WARN, detail, 'docs/store.md, "Driver"')
+    return Finding("memory vectors", Status.OK, f"{active:,} of {embedder.model}")
