@@ -92,16 +92,7 @@ def export(
     Raises:
         NotFoundError: nothing is kept there. UsageError: the file is there already, or cannot be written.
     """
-    places = {
-        number: place
-        for number, place in space.places.all().items()
-        if place.stack == stack and (not scopes or place.scope in scopes) and _may_read(agent, place)
-    }
-    for scope in scopes:
-        if not any(place.scope == scope for place in places.values()):
-            raise NotFoundError(f"nothing is kept in {scope} of stack {stack!r}", "sb memory stats")
-    if not places:
-        raise NotFoundError(f"nothing is kept in stack {stack!r}", "sb memory stats")
+    places = chosen(space, stack, scopes, agent)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -125,8 +116,28 @@ def export(
     return seal
 
 
-def _may_read(agent: str, place: Place) -> bool:
-    return not agent or place.owner in ("", agent)
+def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[int, Place]:
+    """The places of a stack that somebody may carry away.
+
+    Args:
+        scopes: only these; all of them if there are none. agent: who; "" for operators, who may read everything.
+
+    Raises:
+        NotFoundError: nothing is kept there.
+    """
+    places = {
+        number: place
+        for number, place in space.places.all().items()
+        if place.stack == stack
+        and (not scopes or place.scope in scopes)
+        and (not agent or place.owner in ("", agent))
+    }
+    for scope in scopes:
+        if not any(place.scope == scope for place in places.values()):
+            raise NotFoundError(f"nothing is kept in {scope} of stack {stack!r}", "sb memory stats")
+    if not places:
+        raise NotFoundError(f"nothing is kept in stack {stack!r}", "sb memory stats")
+    return places
 
 
 class _Export:

@@ -1,0 +1,81 @@
+"""How does a person read a memory from end to end? As a Markdown document: by scope, kind and time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from sb.memory.bundles import chosen
+from sb.memory.space import Space
+from sb.memory.views import Memory
+from sb.sources import iso
+from sb.store.records.descriptors import DESCRIPTORS
+from sb.store.records.places import Place
+from sb.text import plain
+
+_PAGE = 500
+_PLURALS = {"raw": "raw entries"}
+_BLOCK = re.compile(
+    r"(?m)^([#>+*=~`|_-]|\d{1,9}(?=[.)]))"
+)  # what begins a heading, a list, a fence and the like
+_INLINE = re.compile(r"[\\\[\]]")  # an image that is shown would be fetched from wherever it says
+
+
+def markdown(space: Space, *, stack: str, scopes: Sequence[str] = (), agent: str = "") -> Iterator[str]:
+    """The active memories of a stack, part by part; what they say cannot become a part of the document's form.
+
+    Args:
+        scopes: only these; all of them if there are none.
+        agent: only what this agent may read; "" for operators, who may read everything.
+
+    Raises:
+        NotFoundError: nothing is kept there.
+    """
+    places = chosen(space, stack, scopes, agent)
+    yield f"# Memory of {_escaped(stack)}\n\nAs of {iso(space.clock.now())}.\n"
+    for number, place in sorted(places.items(), key=lambda one: (one[1].scope, one[1].owner)):
+        yield from _of_place(space, number, place)
+
+
+def _of_place(space: Space, number: int, place: Place) -> Iterator[str]:
+    owner = f", private to {_escaped(place.owner)}" if place.owner else ""
+    heading = f"\n## {_escaped(place.scope)}{owner}\n"
+    for kind in DESCRIPTORS:
+        where = "r.place = ? AND r.kind = ? AND r.state = 'active'"
+        count = space.records.number_of(where, (number, kind))
+        if not count:
+            continue
+        yield f"{heading}\n### {_plural(kind)} ({count:,})\n\n"
+        heading = ""
+        after = 0
+        while rows := list(space.records.select(f"{where} AND r.id > ?", (number, kind, after), limit=_PAGE)):
+            yield from (_item(space.memory(row)) for row in rows)
+            after = rows[-1]["id"]
+
+
+def _plural(kind: str) -> str:
+    name = _PLURALS.get(kind) or (f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s")
+    return name.replace("_", " ").capitalize()
+
+
+def _item(one: Memory) -> str:
+    """A memory as an item of a list: what it says, and below it what is known of it."""
+    title = one.title
+    said = _escaped(one.content)
+    if one.content != title and one.content.startswith(title):
+        said = f"**{_escaped(title)}**{_escaped(one.content[len(title) :])}"
+    known = [f"{iso(one.happened_at)[:16].replace('T', ' ')}", one.agent_id]
+    known += [one.category] if one.category else []
+    known += [f"said by {one.speaker}"] if one.speaker else []
+    known += [f"confidence {one.confidence:g}"] if one.confidence is not None else []
+    known += [f"tags {', '.join(one.tags)}"] if one.tags else []
+    origins = one.details.get("derived_from")
+    known += [f"from {', '.join(origins)}"] if origins else []
+    return f"- {said}\n  ({_escaped('; '.join(known))}; {one.id})\n"
+
+
+def _escaped(text: str) -> str:
+    """A text that is shown as it is, each of its lines within the item that it stands in."""
+    lines = [line.strip() for line in plain(text).splitlines()]
+    shown = _INLINE.sub(r"\\\g<0>", "\n".join(line for line in lines if line)).replace("<", "&lt;")
+    return _BLOCK.sub(r"\\\1", shown).replace("\n", "\n  ")
