@@ -18,10 +18,10 @@ from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.baselines.seen import KERNEL
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.contracts import ToolSpec
+from sb.kernel.policy.rules import DENY, Hit, Verdict, WrittenPolicy
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.kernel.telemetry import _OtelSpan
-from sb.kernel.tooling import permissions, recorder
-from sb.kernel.tooling.permissions import ToolPolicy, built_in_reasons
+from sb.kernel.tooling import recorder
 from sb.kernel.tooling.recorder import Recorder
 from sb.state import Subject
 
@@ -51,10 +51,13 @@ def packs_of_every_scope_are_visible(patch: pytest.MonkeyPatch) -> None:
 
 
 @breaks("HA-07")
-def written_rules_are_not_asked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        ToolPolicy, "_written", lambda _, __, spec, *___: permissions._decided(built_in_reasons(spec))
-    )
+def written_denials_do_not_count(patch: pytest.MonkeyPatch) -> None:
+    real = WrittenPolicy._verdict
+
+    def verdict(policy: WrittenPolicy, hits: list[Hit]) -> Verdict:
+        return real(policy, [hit for hit in hits if hit.effect != DENY])
+
+    patch.setattr(WrittenPolicy, "_verdict", verdict)
 
 
 @breaks("HA-07")

@@ -8,7 +8,6 @@ from sb.audit.harness import Harness, saw
 from sb.audit.probes.failures import refusal
 from sb.audit.probes.reach import EVERY_WAY, plant, said, ways
 from sb.config.rules import PolicyRule
-from sb.decisions.namespace import TOOL_POLICY_BLOCKED
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.harness_audit import Check
 from sb.memory import Brain
@@ -99,7 +98,8 @@ def _objects(h: Harness, runtime: Runtime) -> Check:
     wanted: list[str | list[str]] = ["ord_1", "ord_9", ["ord_2", "ord_9"]]
     ours, *others = (runtime.executor.execute(h.context(), REFUND, {"order": order}) for order in wanted)
     denied = all(one.error_code is ToolErrorCode.PERMISSION_DENIED for one in others)
-    logged = [(event.payload or {}).get("args") for event in runtime.log.events(kind=TOOL_POLICY_BLOCKED)]
-    on_record = logged == [{"order": order} for order in wanted[1:]]
+    about = [event.payload or {} for event in runtime.log.events() if event.subject.tool_id == REFUND]
+    logged = [said["args"] for said in about if "args" in said]
+    on_record = logged == [{"order": order} for order in wanted]
     seen = f"{saw(ours, tool)}; another's order {saw(others[0])}, {'' if on_record else 'not '}on record"
     return Check("objects", ours.success and denied and on_record and tool.called == 1, seen)
