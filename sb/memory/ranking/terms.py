@@ -89,7 +89,7 @@ class _Stems(dict[str, str]):
             self._stemmer = stemmer("porter")
         if len(self) >= MOST_STEMS:
             self.clear()
-        self[word] = found = self._porter(word)
+        self[word] = found = _ENDINGS.get(word) or self._porter(word)
         return found
 
     def _porter(self, word: str) -> str:
@@ -105,6 +105,11 @@ class _Stems(dict[str, str]):
         return stem.encode("latin-1").decode("utf-8", "replace")
 
 
+_ENDINGS = {
+    "ies": "ie",
+    "sses": "sse",
+    "eed": "e",
+}  # FTS5 takes these for an ending only after something else
 _HAS_MEASURE = re.compile(r"[^aeiou]*[aeiouy]+[^aeiouy].*(?:logi|bli)$")
 _FOLDING = _Folding()
 _STEMS = _Stems()
