@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,6 +42,9 @@ def export_memories(
         typer.Option(help="Only this scope; may be repeated.", autocompletion=scopes),
     ] = None,
     stack: Annotated[str, typer.Option(help="Which stack.")] = "default",
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="A document that people can read, and nothing can import.")
+    ] = False,
     who: As = "",
     json_: AsJson = False,
 ) -> None:
@@ -49,6 +53,9 @@ def export_memories(
     from sb.runtime import open_authority
 
     brain, log = _opened(ctx)
+    if markdown:
+        _document(brain, file, stack, scope or (), json_)
+        return
     by = decider(ctx, open_authority(brain.config, log), who)
     seal = export(
         brain.space, log, file, by=by, stack=stack, scopes=scope or (), progress=progress("writing")
@@ -58,6 +65,17 @@ def export_memories(
         return
     output.line(f"{seal.records:,} memories in {file}, {_signed(seal)}", one_line=True)
     note("forgotten memories and private ones are in it; what was erased is not")
+
+
+def _document(brain: Overseer, file: Path, stack: str, scopes: Sequence[str], json_: bool) -> None:
+    from sb.memory.markdown import write
+
+    write(brain.space, file, stack=stack, scopes=scopes)
+    if json_:
+        output.emit_json({"file": str(file)})
+    else:
+        output.line(f"memories in {file}", one_line=True)
+    note("private ones are in it; forgotten ones are not")
 
 
 def _signed(seal: Seal) -> str:

@@ -168,12 +168,17 @@ def _done(record: str, state: str, json_: bool) -> None:
 def tidy(
     ctx: typer.Context,
     most: Annotated[int, typer.Option(min=0, help="At most so many records; 0 for all.")] = 0,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="First make the full-text index anew; others wait.")
+    ] = False,
     json_: AsJson = False,
 ) -> None:
     """Count words anew and make vectors that are missing or old; it may be stopped, and goes on where it was."""
     from sb.memory.housekeeping import tidy as go_through
 
     with memory(ctx, "") as brain:
+        if rebuild:
+            brain.space.words.rebuild()
         found = go_through(brain.space, most=most or None, progress=progress("going through memory"))
     if json_:
         output.emit_json(found.as_json())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -93,10 +94,31 @@ def export(
         NotFoundError: nothing is kept there. UsageError: the file is there already, or cannot be written.
     """
     places = chosen(space, stack, scopes, agent)
+    with new_file(path) as file:
+        seal = _Export(space, places, file, progress).write(by, stack)
+    with log.write() as write:
+        said = {"by": by.name, "scopes": list(seal.scopes), "agent": agent}
+        write.append(
+            MEMORY_EXPORTED, said, Subject(agent=agent), {"digest": seal.digest, "records": seal.records}
+        )
+    return seal
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that nobody else can read, and that gets its name once it is complete.
+
+    Raises:
+        UsageError: it is there already, or cannot be written.
+    """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            seal = _Export(space, places, file, progress).write(by, stack)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.link(partial, path)
@@ -108,12 +130,6 @@ def export(
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
     finally:
         partial.unlink(missing_ok=True)
-    with log.write() as write:
-        said = {"by": by.name, "scopes": list(seal.scopes), "agent": agent}
-        write.append(
-            MEMORY_EXPORTED, said, Subject(agent=agent), {"digest": seal.digest, "records": seal.records}
-        )
-    return seal
 
 
 def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[int, Place]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from sb.memory.bundles import chosen
+from sb.memory.bundles import chosen, new_file
 from sb.memory.space import Space
 from sb.memory.views import Memory
 from sb.sources import iso
@@ -35,6 +36,15 @@ def markdown(space: Space, *, stack: str, scopes: Sequence[str] = (), agent: str
     yield f"# Memory of {_escaped(stack)}\n\nAs of {iso(space.clock.now())}.\n"
     for number, place in sorted(places.items(), key=lambda one: (one[1].scope, one[1].owner)):
         yield from _of_place(space, number, place)
+
+
+def write(space: Space, path: Path, *, stack: str, scopes: Sequence[str] = (), agent: str = "") -> None:
+    """`markdown` into a new file; also raises UsageError if it is there already, or cannot be written."""
+    parts = markdown(space, stack=stack, scopes=scopes, agent=agent)
+    first = next(parts)  # or what is not there would leave a file
+    with new_file(path) as file:
+        file.write(first.encode())
+        file.writelines(part.encode() for part in parts)
 
 
 def _of_place(space: Space, number: int, place: Place) -> Iterator[str]:

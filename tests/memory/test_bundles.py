@@ -198,6 +198,8 @@ def test_an_export_names_what_it_finds_nothing_in_and_overwrites_nothing(desk: D
         exported(desk, tmp_path / "b")
     with pytest.raises(UsageError, match="cannot write"):
         exported(desk, tmp_path / "no" / "such" / "folder")
+    with pytest.raises(UsageError, match="cannot write"):
+        exported(desk, tmp_path / "b\0c")
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["b"]
 
 

@@ -149,7 +149,8 @@ def test_tidying_makes_the_vectors_that_are_missing(sb: CommandLine, home: Path)
     assert sb("memory", "stats", "--json").json["to_embed"] == 1
     assert sb("memory", "tidy").out == "1 records looked at, 1 vectors made, 0 records left\n"
     assert sb("memory", "stats", "--json").json["to_embed"] == 0
-    assert sb("memory", "tidy", "--json").json["embedded"] == 0
+    assert sb("memory", "tidy", "--rebuild", "--json").json["embedded"] == 0
+    assert found(sb, "limit") == ["the limit is 100"]
 
 
 def test_what_is_forgotten_is_not_found_until_it_is_recovered(sb: CommandLine) -> None:

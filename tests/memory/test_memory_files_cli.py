@@ -80,3 +80,16 @@ def test_an_export_never_overwrites_and_names_what_is_not_there(sb: CommandLine,
     assert bundle.read_bytes() == before
     assert sb("memory", "export", f"{bundle}.2", "--scope", "project:none").code == 1
     assert sb("memory", "import", f"{bundle}.2").code == 2
+
+
+def test_a_document_is_for_reading(sb: CommandLine, bundle: Path, tmp_path: Path) -> None:
+    file = tmp_path / "shop.md"
+    done = sb("memory", "export", str(file), "--scope", "project:shop", "--markdown")
+    assert (done.code, done.out) == (0, f"memories in {file}\n")
+    assert "- **page by cursor**: offsets skip orders" in file.read_text(encoding="utf-8")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert sb("memory", "export", str(file), "--markdown").code == 2
+    assert sb("memory", "export", f"{file}.2", "--scope", "project:none", "--markdown").code == 1
+    assert not Path(f"{file}.2").exists()
+    refused = sb("memory", "import", str(file))
+    assert (refused.code, "no bundle of memories" in refused.err) == (1, True)
