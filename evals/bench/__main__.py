@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from evals.bench import approvals, audit, cold_start, console, kernel, kill, recovery, workflows
+from evals.bench import (
+    approvals,
+    audit,
+    cold_start,
+    console,
+    kernel,
+    kill,
+    memory_screen,
+    recovery,
+    workflows,
+)
 
 REPORTS = (
     kernel.report,
@@ -11,6 +21,7 @@ REPORTS = (
     approvals.report,
     workflows.report,
     console.report,
+    memory_screen.report,
     cold_start.report,
     audit.report,
 )
