@@ -1,8 +1,8 @@
 """Which records does an operator see? All there are, newest first, in every place and state, or those that fit a filter.
 
-There is no index for this, on purpose. The full-text index holds stems, and what is still being typed has none: "pay"
-would be stemmed to "pai", and find neither "payment" nor "payload". The records are looked through from the newest on
-in growing steps instead, so that the newest hits come at once and the count later.
+The records are looked through from the newest on in growing steps, so that the newest hits come at once and the count
+later. The full-text index only says early which old records have a rare word: it holds stems, and what is still being
+typed has none ("pay" would be stemmed to "pai", and find neither "payment" nor "payload").
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from operator import neg
 from typing import ClassVar
 
 from sb.kernel.log_search import Clause, LogFilter, contains, windows
+from sb.memory.ranking.terms import words
 from sb.store.database import Database
+from sb.store.index.words import WordIndex
 from sb.store.records.places import Places
 from sb.store.records.store import RecordStore
 from sb.types.vocabulary import FADING, STRONG, WEAK
 
+ENOUGH = 100  # hits to begin with
 MOST_CHANGES = 1_000  # more changed records than that are looked for anew
 _TIERS = (
     f"CASE WHEN r.strength >= {STRONG} THEN 'strong' WHEN r.strength >= {FADING} THEN 'fading'"
@@ -105,15 +108,36 @@ def browse(database: Database, wanted: RecordFilter, before: Browsed) -> Iterato
     if len(changed) == MOST_CHANGES or not after:
         known, after = array("q"), 0
     elif changed:
-        marks = ", ".join("?" * len(changed))
-        among = (f"({condition}) AND r.id IN ({marks})", (*parameters, *changed))
-        _mend(known, changed, records.numbers(*among, above=0, to=after))
+        _mend(known, changed, sorted(fits(database, wanted, [one for one in changed if one <= after])))
     fresh: array[int] = array("q")
+    early: Sequence[int] = ()
     for low, high in windows(total, after):
         fresh.extend(records.numbers(condition, parameters, above=low, to=high))
-        yield Browsed(fresh + known, total, changes, low == after)
+        older = array("q", (one for one in early if one <= low)) + known
+        yield Browsed(fresh + older, total, changes, low == after)
+        if high == total and 0 == after < low and len(fresh) < ENOUGH:
+            early = _early(database, wanted, low)
     if total == after:
         yield Browsed(known, total, changes, True)
+
+
+def fits(database: Database, wanted: RecordFilter, numbers: Sequence[int]) -> set[int]:
+    """Which of these records fit a filter."""
+    condition, parameters = wanted.condition()
+    marks = ", ".join("?" * len(numbers)) or "NULL"
+    among = f"({condition}) AND r.id IN ({marks})"
+    found = RecordStore(database).numbers(among, (*parameters, *numbers), above=0, to=max(numbers, default=0))
+    return set(found)
+
+
+def _early(database: Database, wanted: RecordFilter, to: int) -> Sequence[int]:
+    """The newest records up to a number that fit, as far as the full-text index knows of them."""
+    begun = [part for word in wanted.words for part in words(word)]
+    if not begun:
+        return ()
+    expression = "body : (" + " AND ".join(f'"{part}" *' for part in begun) + ")"
+    where, parameters = wanted.condition()
+    return WordIndex(database).newest(expression, ENOUGH, below=to + 1, where=where, parameters=parameters)
 
 
 def place_of(numbers: Sequence[int], number: int) -> int | None:

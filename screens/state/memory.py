@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sb.screens.state.approvals import MOST_LINES, Question
@@ -13,7 +13,7 @@ from sb.screens.state.listing import LONGEST_CELL, Column, Row
 from sb.screens.state.search import Found, Search
 
 from sb.errors import UsageError
-from sb.memory.browsing import Browsed, RecordFilter, browse, place_of
+from sb.memory.browsing import Browsed, RecordFilter, browse, fits, place_of
 from sb.sources import iso
 from sb.state import EventLog
 from sb.store.records.places import Place, Places
@@ -122,7 +122,7 @@ class MemorySearch(Search):
 
     def arranged(self) -> Sequence[int]:
         """What fits, the best first, then the newest; last what is near without every word. Headings are below 0."""
-        return arranged(self.found, self.ranking.numbers if self.ranking else ())
+        return arranged(self.found, self.ranking) if self.ranking else self.found.keys
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,11 @@ class Ranking:
     """What a search that ranks named for the words of a filter.
 
     Args:
-        numbers: the best first. words_alone: why meaning did not count, or "".
+        best: those that have every word, the best first; nearest: others. words_alone: why meaning did not count, or "".
     """
 
-    numbers: Sequence[int] = field(default=())
+    best: Sequence[int] = ()
+    nearest: Sequence[int] = ()
     words_alone: str = ""
 
     def headings(self) -> Mapping[int, Row]:
@@ -150,24 +151,25 @@ class Ranking:
 def ranked(overseer: Overseer, wanted: RecordFilter) -> Ranking:
     """The active memories that answer the words best."""
     places = wanted.places(overseer.space.places)
-    found = overseer.searcher.find(wanted.question, places, filters=wanted)
-    return Ranking([one.id for one in found], overseer.words_alone)
+    numbers = [one.id for one in overseer.searcher.find(wanted.question, places, filters=wanted)]
+    fitting = fits(overseer.database, wanted, numbers)
+    best = [number for number in numbers if number in fitting][:BEST]
+    nearest = [number for number in numbers if number not in fitting][:NEAREST]
+    return Ranking(best, nearest, overseer.words_alone)
 
 
-def arranged(found: Found, ranking: Sequence[int]) -> Sequence[int]:
-    """The keys of a list, with headings only where there is more than one part."""
+def arranged(found: Found, ranking: Ranking) -> Sequence[int]:
+    """The keys of a list, with a heading above each part."""
     keys = found.keys
-    places = {number: place for number in ranking if (place := place_of(keys, number)) is not None}
-    best = list(places)[:BEST]
-    nearest = [number for number in ranking if number not in places][:NEAREST] if found.complete else []
-    if not best and not nearest:
-        return keys
+    places = {number: place_of(keys, number) for number in ranking.best}
+    best = [number for number in ranking.best if not found.complete or places[number] is not None]
     rest: array[int] = array("q")
     start = 0
-    for place in sorted(places[number] for number in best):
+    for place in sorted(place for place in places.values() if place is not None):
         rest.extend(keys[start:place])
         start = place + 1
     rest.extend(keys[start:])
+    nearest = ranking.nearest
     parts: dict[int, Sequence[int]] = {BEST_HEADING: best, REST_HEADING: rest, NEAREST_HEADING: nearest}
     shown: array[int] = array("q")
     for heading, part in parts.items():

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.screens.state.document import Change, Document, Field, fields_of, shown
 from sb.screens.state.memory import standing, tier
 
-from sb.memory.inspecting import Inspection, Relative, inspect
+from sb.errors import NotFoundError
+from sb.memory.provenance import Dossier, Origin, show, why
 from sb.sources import iso
+from sb.store.records.edges import LINEAGE
 from sb.store.records.store import Row
 from sb.text import shorten
 
@@ -26,52 +27,48 @@ def memory_document(overseer: Overseer, number: int) -> tuple[Row, Document]:
     Raises:
         NotFoundError: there is none.
     """
-    one = inspect(overseer.space, number)
-    fields: list[Field | Change] = [Field(f"{standing(one.row)}: {one.row['kind']} {one.row['uid']}")]
-    fields += [Field("text", one.row["text"]), *_columns(one), *_details(one.row)]
-    for heading, relatives in (("made from", one.ancestors), ("made into", one.descendants)):
-        if relatives:
-            fields += [Field(heading), *_tree(relatives)]
-    if one.neighbours:
-        fields.append(Field("beside it"))
-        for beside in one.neighbours:
-            arrow = f"{beside.relation} →" if beside.outwards else f"← {beside.relation}"
-            fields.append(
-                Field(arrow, f"{beside.memory.kind} {beside.memory.id}: {_short(beside.memory.content)}")
-            )
-    fields += _history(one)
-    return one.row, [*fields, *_reads(one)]
+    space, places = overseer.space, overseer.writer.places()
+    row = space.records.row(number)
+    if row is None:
+        raise NotFoundError(f"no memory {number}")
+    about = show(space, row, places)
+    fields: list[Field | Change] = [Field(f"{standing(row)}: {row['kind']} {row['uid']}")]
+    fields += [Field("text", row["text"]), *_columns(row, about), *_details(about.memory.details)]
+    origins = why(space, row, places).origins
+    if origins:
+        fields += [Field("made from"), *_tree(origins)]
+    if about.made_of_it:
+        fields.append(Field("made into", "\n".join(about.made_of_it)))
+    return row, [*fields, *_around(about), *_history(about), *_reads(about)]
 
 
-def _columns(one: Inspection) -> Iterator[Field]:
-    row, place = one.row, one.place
+def _columns(row: Row, about: Dossier) -> Iterator[Field]:
+    memory = about.memory
+    confidence = memory.confidence
     said = {
-        "category": row["category"],
-        "scope": place.scope,
-        "private to": place.owner,
-        "stack": place.stack,
-        "agent": row["agent"],
-        "session": one.session,
-        "speaker": row["speaker"],
-        "source": row["source_type"],
-        "confidence": None
-        if row["confidence"] is None
-        else f"{row['confidence']:.2f}, {row['evidence_n']:g} observations",
-        "strength": f"{row['strength']:.2f}, {tier(row['strength'])}",
-        "protected": "yes, it cannot be forgotten" if row["protected"] else None,
-        "happened": _time(row["happened_at"]),
-        "kept": _time(row["created_at"]),
-        "changed": _time(row["updated_at"]) if row["updated_at"] != row["created_at"] else None,
-        "version": str(row["version"]),
-        "tags": ", ".join(map(str, json.loads(row["tags"]))) if row["tags"] else None,
+        "category": memory.category,
+        "scope": memory.scope,
+        "private": "yes, only its agent may read it" if memory.private else None,
+        "stack": about.stack,
+        "agent": memory.agent_id,
+        "session": memory.session,
+        "speaker": memory.speaker,
+        "source": memory.source_type,
+        "confidence": None if confidence is None else f"{confidence:.2f}, {about.evidence_n:g} observations",
+        "strength": f"{memory.strength:.2f}, {tier(memory.strength)}",
+        "protected": "yes, it cannot be forgotten" if about.protected else None,
+        "happened": _time(memory.happened_at),
+        "kept": _time(memory.created_at),
+        "changed": _time(about.updated_at) if about.updated_at != memory.created_at else None,
+        "version": str(about.version),
+        "tags": ", ".join(map(str, memory.tags)),
     }
     return (Field(name, str(value)) for name, value in said.items() if value)
 
 
-def _details(row: Row) -> list[Field]:
+def _details(details: Mapping[str, Any]) -> list[Field]:
     """What its kind has beyond that."""
-    values = json.loads(row["fields"])
-    return fields_of({name: value for name, value in values.items() if value not in (None, "", [], {})})
+    return fields_of({name: value for name, value in details.items() if value not in (None, "", [], {})})
 
 
 def _time(seconds: float) -> str:
@@ -82,36 +79,48 @@ def _short(text: str) -> str:
     return shorten(text, LONGEST_LINE)
 
 
-def _tree(relatives: Sequence[Relative]) -> Iterator[Field]:
-    for one in relatives:
-        row, indent = one.row, "  " * (one.depth - 1)
-        what = f"{row['kind']} {row['uid']}, {standing(row)}, {row['agent']}"
-        yield Field(one.relation, f"{indent}{what}: {_short(row['text'])}")
+def _tree(origins: Sequence[Origin], depth: int = 0) -> Iterator[Field]:
+    for one in origins:
+        memory = one.memory
+        what = f"{memory.kind} {memory.id}, {one.standing}, {memory.agent_id}" if memory else one.standing
+        text = f": {_short(memory.content)}" if memory else f" {_short(one.reference)}"
+        again = " (see above)" if one.again else ""
+        yield Field(one.relation, "  " * depth + what + again + text)
+        yield from _tree(one.origins, depth + 1)
+        if one.left_out:
+            yield Field("", "  " * (depth + 1) + f"and {one.left_out:,} more")
 
 
-def _history(one: Inspection) -> Iterator[Field | Change]:
+def _around(about: Dossier) -> Iterator[Field]:
+    beside = [one for one in about.neighbours if one.relation not in LINEAGE]
+    if beside:
+        yield Field("beside it")
+    for one in beside:
+        arrow = f"{one.relation} →" if one.outwards else f"← {one.relation}"
+        yield Field(arrow, f"{one.memory.kind} {one.memory.id}: {_short(one.memory.content)}")
+    if about.before:
+        yield Field("said before it in its session; these words find it too")
+        yield from (Field("", _short(text)) for text in about.before)
+
+
+def _history(about: Dossier) -> Iterator[Field | Change]:
     yield Field("what was done with it")
-    yield Field(_time(one.row["created_at"]), f"kept by {one.row['agent']}")
-    for done in one.done:
-        why = f": {done.reason}" if done.reason else ""
-        yield Field(_time(done.at), f"{done.operation} by {done.actor}{why}")
-        yield from (
-            Change(name, _text(before), _text(after)) for name, (before, after) in done.changes.items()
-        )
+    for done in about.changes:
+        reason = f": {done.reason}" if done.reason else ""
+        yield Field(_time(done.at), f"{done.operation} by {done.actor}{reason}")
+        for name, (before, since) in done.changed.items():
+            yield Change(name, _text(before), _text(since))
 
 
 def _text(value: Any) -> str | None:
     return None if value is None else shown(value)
 
 
-def _reads(one: Inspection) -> Iterator[Field]:
-    if one.read is None:
+def _reads(about: Dossier) -> Iterator[Field]:
+    if not about.read:
         yield Field("no agent was given it")
         return
-    count, last = one.read
-    yield Field(f"given to agents {count:,} times" if count > 1 else "given to an agent once")
-    for read in one.reads:
+    yield Field(f"given to agents {about.read:,} times" if about.read > 1 else "given to an agent once")
+    for read in about.reads:
         query = f" {_short(read['query'])!r}" if read["query"] else ""
         yield Field(_time(read["at"]), f"{read['agent']}, {read['operation']}{query}")
-    if count > len(one.reads):
-        yield Field("last", _time(last))

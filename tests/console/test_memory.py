@@ -10,7 +10,7 @@ from sb.screens.document_view import DocumentView
 from sb.screens.home import HomeScreen
 from sb.screens.memory import MemoryScreen
 from sb.screens.row_list import RowList
-from sb.screens.state.memory import BEST, BEST_HEADING, NEAREST_HEADING, REST_HEADING, arranged
+from sb.screens.state.memory import BEST, BEST_HEADING, NEAREST_HEADING, REST_HEADING, Ranking, arranged
 from sb.screens.state.search import Found
 from textual.events import Paste
 from textual.pilot import Pilot
@@ -312,7 +312,7 @@ def test_the_detail_tells_where_it_is_from_what_is_beside_it_what_was_done_and_w
         await console.press(pilot, "7")
         for uid, expected in (
             (known["choice"], ["derived_from", f"event {known['event']}, forgotten, clerk", "about →"]),
-            (known["event"], ["made into", f"decision {known['choice']}", "forget by clerk: noise", "state"]),
+            (known["event"], [f"made into {known['choice']}", "forget by clerk: noise", "state"]),
             (known["table"], ["← about", "update by clerk", '- ["12 million', '"13 million rows"]']),
             (known["lesson"], ["given to an agent once", "search 'how long does a reindex take'"]),
         ):
@@ -376,7 +376,7 @@ def test_hostile_memories_are_shown_and_do_nothing(agents: Agents, console: Cons
 
 def test_a_million_keys_are_put_in_order_without_looking_at_each() -> None:
     numbers = array("q", range(1_000_000, 0, -1))
-    keys = arranged(Found(numbers, 1_000_000, True), [7, 1_000_000, 500_000, 2_000_000])
+    keys = arranged(Found(numbers, 1_000_000, True), Ranking([7, 1_000_000, 500_000], [2_000_000]))
     assert list(keys[:5]) == [BEST_HEADING, 7, 1_000_000, 500_000, REST_HEADING]
     assert list(keys[-2:]) == [NEAREST_HEADING, 2_000_000]
     assert len(keys) == 1_000_000 + 4

@@ -113,6 +113,19 @@ def test_a_look_says_how_far_it_has_come(brain: Brain) -> None:
     assert list(steps[-1].numbers) == list(range(5_000, 0, -1))
 
 
+def test_an_old_record_with_a_rare_word_is_there_before_everything_was_looked_at(brain: Brain) -> None:
+    brain.writer.keep_all([Fact("Zygotes in old words"), Fact("zyg as well")], Place("default"))
+    brain.writer.keep_all([Fact(f"fact {number}") for number in range(7_000)], Place("default"))
+    steps = list(browse(brain.database, RecordFilter.parse("zyg"), Browsed()))
+    assert [(list(step.numbers), step.complete) for step in steps] == [
+        ([], False),
+        ([2, 1], False),
+        ([2, 1], True),
+    ]
+    kinds = list(browse(brain.database, RecordFilter.parse("zyg kind:decision"), Browsed()))
+    assert [list(step.numbers) for step in kinds] == [[], [], []]
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=60))
 def test_whatever_is_typed_is_answered(brain: Brain, typed: str) -> None:
