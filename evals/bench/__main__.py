@@ -24,6 +24,7 @@ REPORTS = (
     memory_screen.report,
     cold_start.report,
     audit.report,
+    memory.report,
 )
 
 

@@ -115,7 +115,8 @@ def _of_size(size: int, folder: Path) -> Iterator[str]:
             brain, small, text, "project:bench"
         )
         brain.writer.begin("project:bench")
-        growth = (folder / "brain.db").stat().st_size / size
+        pages, page = (brain.database.query(f"PRAGMA {name}")[0][0] for name in ("page_count", "page_size"))
+        growth = pages * page / size
         rate = size / seconds
         yield f"memory of {size} records, {small} of them in scope: {rate:.0f} records/s with vectors, {growth:.0f} bytes each"
         yield from _comparisons(brain, Floor(brain, folder), text, f"{size} records")
