@@ -9,6 +9,7 @@ from evals.bench import (
     console,
     kernel,
     kill,
+    memory,
     memory_screen,
     recovery,
     workflows,
