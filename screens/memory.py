@@ -10,7 +10,7 @@ from sb.screens.actions import LISTS, RECORDS, bindings
 from sb.screens.deciding import Deciding
 from sb.screens.document_view import DocumentView
 from sb.screens.row_list import RowList
-from sb.screens.searching import Searching
+from sb.screens.searching import SEARCHING, Searching
 from sb.screens.state.memory import (
     FILTER_HINT,
     MEMORY_COLUMNS,
@@ -59,7 +59,7 @@ class MemoryScreen(Searching, Deciding):
         self.current: Record | None = None  # the memory under the cursor, once it was read
         self._shown: int | None = None
         self._pause: Timer | None = None
-        self._wanted_number = 0  # for the cursor, once it is in the list
+        self._wanted_number: int | None = None  # for the cursor, once it is in the list
         self._at_top = False  # whether the cursor goes to the first line with what is shown next
 
     def body(self) -> Iterable[Widget]:
@@ -82,9 +82,9 @@ class MemoryScreen(Searching, Deciding):
         if self._at_top:
             self._at_top = False
             self.rows.action_first()
-        if self._wanted_number:
+        if self._wanted_number is not None and self._wanted_number in self.rows.listing.keys:
             self.rows.select(self._wanted_number)
-            self._wanted_number = 0
+            self._wanted_number = None
         if not notice:
             self._read_chosen()
 
@@ -109,7 +109,7 @@ class MemoryScreen(Searching, Deciding):
             if search is self.search:
                 search.ranking = ranking
                 self._at_top = not self.rows.has_focus
-                self.show_found("")
+                self.show_found("" if search.found.complete else SEARCHING)
                 self.show_status()
 
         self.read("ranking", work, done)
@@ -161,7 +161,7 @@ class MemoryScreen(Searching, Deciding):
             self.console_app.say("there is no such memory")
         else:
             self._wanted_number = record["id"]
-            self.show_found("")
+            self.refresh_records()
 
     def start_over(self) -> None:
         super().start_over()

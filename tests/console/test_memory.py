@@ -326,6 +326,23 @@ def test_the_detail_tells_where_it_is_from_what_is_beside_it_what_was_done_and_w
     console(script, (120, 40))
 
 
+def test_a_memory_is_opened_by_its_id_before_the_screen_was_ever_visited_and_under_a_filter(
+    clerk: Brain, clock: SteeredClock, console: Console
+) -> None:
+    known = shop(clerk, clock)
+
+    async def script(pilot: Pilot[None]) -> None:
+        console.app.open_reference(known["table"])
+        await console.shows(pilot, f"strong: entity {known['table']}")
+        await type_filter(console, pilot, "invoice")
+        console.app.open_reference(known["choice"])
+        await console.shows(pilot, f"strong: decision {known['choice']}")
+        console.app.open_reference("mem_0000")
+        await console.says(pilot, "there is no such memory")
+
+    console(script)
+
+
 def test_what_is_remembered_meanwhile_slides_in_and_the_cursor_stays(clerk: Brain, console: Console) -> None:
     for number in range(3):
         clerk.remember(f"note {number}")
