@@ -65,7 +65,6 @@ def typed_ms(terminal: Terminal, before: str, last: str, shown: str) -> float:
 def figures(home: Path, size: int) -> Iterator[Figure]:
     """What is measured with so many memories in a home."""
     os.environ["SB_HOME"] = str(home)
-    few = size <= WITH_VECTORS
     of = f", {size:,} memories"
     terminal = Terminal(home)
     terminal.wait("Last activity")
@@ -82,7 +81,7 @@ def figures(home: Path, size: int) -> Iterator[Figure]:
             f"last keystroke to its row, hit the {where}{of}", times, 150, 300 if size <= 100_000 else 1_500
         )
     times = median(typed_ms(terminal, "", "MySQL or zygotes", shown) for _ in range(TRIES))
-    yield Figure(f"last keystroke of a question to its answer{of}", times, 300, 600 if few else 1_500)
+    yield Figure(f"last keystroke of a question to its answer{of}", times, 300, 600)
     terminal.close()
 
 
