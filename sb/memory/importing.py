@@ -15,9 +15,9 @@ from sb.decisions import namespace
 from sb.errors import CheckFailed, DeniedError
 from sb.kernel.authority.authority import Authority
 from sb.memory.bundles import Progress, Seal, lines, opened, verified
+from sb.memory.keeping import count_words
 from sb.memory.space import Space
 from sb.memory.views import View
-from sb.memory.writing import count_words
 from sb.state import EventLog
 from sb.store.records.edges import Edge
 from sb.store.records.places import Execute, Place, checked_scope

@@ -6,15 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sb.memory.ranking.encoding import NOTHING, encoded
+from sb.memory.keeping import Keeper
 from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
-from sb.store.records.descriptors import DESCRIPTORS
-from sb.store.records.edges import DERIVED_FROM, Edge
+from sb.store.records.edges import Edge
 from sb.store.records.places import GLOBAL, Execute, Place, checked_scope
-from sb.store.records.rows import to_row
 from sb.store.records.sessions import Session
-from sb.store.records.store import ACTIVE, CONTENT, Row
+from sb.store.records.store import Row
 
 
 class Writer:
@@ -30,6 +28,7 @@ class Writer:
     ) -> None:
         self.space = space
         self.agent = agent
+        self.keeper = Keeper(space, agent)
         self.stack = stack
         self.name = session or self._new_name()
         self.session: Session | None = None  # once something was written in it by this process
@@ -91,50 +90,17 @@ class Writer:
         Raises:
             ValueError: a field has a value that it cannot have; nothing was written.
         """
-        pairs = [(self._row(record), record) for record in records]
+        pairs = [(self.keeper.row(record), record) for record in records]
         with self.space.database.write() as execute:
             number = self.space.places.make(execute, place)
             session = self._opened(execute)
             for row, _ in pairs:
                 row["place"], row["session"] = number, session.number
-            self._written(execute, pairs)
-            self.space.embed(execute, list(dict.fromkeys(row["id"] for row, _ in pairs)))
+            self.keeper.keep(execute, pairs)
             if also is not None:
                 also(execute, session)
         self.session = session
         return [row["uid"] for row, _ in pairs]
-
-    def _written(self, execute: Execute, pairs: Sequence[tuple[Row, Any]]) -> None:
-        """Insert what is new, and update what is there by its key; two of one key are one record."""
-        new: list[tuple[Row, Any]] = []
-        keys: set[tuple[str, str]] = set()
-        for row, record in pairs:
-            key = (row["kind"], row["key"])
-            if key in keys:
-                self._inserted(execute, new)
-                new, keys = [], set()
-            if not self._updated(execute, row, record):
-                new.append((row, record))
-                keys |= {key} if row["key"] else set()
-        self._inserted(execute, new)
-
-    def _inserted(self, execute: Execute, new: Sequence[tuple[Row, Any]]) -> None:
-        numbers = self.space.records.insert(execute, [row for row, _ in new])
-        for number, (row, record) in zip(numbers, new, strict=True):
-            row["id"] = number
-            self._derived(execute, number, row, record)
-
-    def _row(self, record: Any) -> Row:
-        now = round(
-            self.space.clock.now(), 6
-        )  # as fine as a datetime, so that what is said again changes nothing
-        row = to_row(record)
-        row["uid"] = row["uid"] or self.space.new_id(now)
-        row["agent"] = self.agent
-        for name in ("created_at", "updated_at", "happened_at"):
-            row[name] = now if row.get(name) is None else row[name]
-        count_words(row)
-        return row
 
     def _opened(self, execute: Execute) -> Session:
         """The session in the database, begun with the first thing that is written in it.
@@ -151,28 +117,6 @@ class Writer:
             scope=self.scope,
             at=self.space.clock.now(),
         )
-
-    def _updated(self, execute: Execute, row: Row, record: Any) -> bool:
-        """Whether there was a record of that key, which now has what the new one says."""
-        former = row["key"] and self.space.records.keyed(row["place"], row["kind"], row["key"])
-        if not former:
-            return False
-        merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record), former)
-        count_words(merged)
-        changes = {name: merged[name] for name in (*CONTENT, "terms", "length")} | {"state": ACTIVE}
-        self.space.records.update(execute, former["id"], changes, actor=self.agent)
-        row.update(uid=former["uid"], id=former["id"])
-        return True
-
-    def _derived(self, execute: Execute, number: int, row: Row, record: Any) -> None:
-        """Edges to what the record was made from, as far as that is here."""
-        for reference in getattr(record, "derived_from", None) or ():
-            source = self.space.records.find(reference.rpartition(":")[2])
-            if source is not None:
-                edge = Edge(number, DERIVED_FROM, source["id"])
-                self.space.edges.add(
-                    execute, edge, place=row["place"], agent=self.agent, at=row["created_at"]
-                )
 
     def relate(self, source: Row, relation: str, target: Row, weight: float) -> None:
         """Relate two records; where either is private the relation is as well.
@@ -211,9 +155,3 @@ class Writer:
                 session=session.number, tokens=tokens,
             )  # fmt: skip
         self.session = session
-
-
-def count_words(row: Row) -> None:
-    """Put into a row what ranking counts in its text."""
-    row["terms"] = encoded(row["text"])
-    row["length"] = (len(row["terms"]) - len(NOTHING)) // 4

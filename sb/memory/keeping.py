@@ -1,0 +1,93 @@
+"""How does a record become a row that can be found? With its words counted, its key looked up, its origins related."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sb.memory.ranking.encoding import NOTHING, encoded
+from sb.memory.space import Space
+from sb.store.records.descriptors import DESCRIPTORS
+from sb.store.records.edges import DERIVED_FROM, Edge
+from sb.store.records.places import Execute
+from sb.store.records.rows import to_row
+from sb.store.records.store import ACTIVE, CONTENT, Row
+
+Pair = tuple[Row, Any]  # a row, and the record that it was made of
+
+
+class Keeper:
+    """Writes records of any kind for one agent, within a transaction of whoever calls it."""
+
+    def __init__(self, space: Space, agent: str) -> None:
+        self.space = space
+        self.agent = agent
+
+    def row(self, record: Any) -> Row:
+        """The row of a new record, but for its place and session.
+
+        Raises:
+            ValueError: a field has a value that it cannot have.
+        """
+        # As fine as a datetime, so that what is said again changes nothing.
+        now = round(self.space.clock.now(), 6)
+        row = to_row(record)
+        row["uid"] = row["uid"] or self.space.new_id(now)
+        row["agent"] = self.agent
+        for name in ("created_at", "updated_at", "happened_at"):
+            row[name] = now if row.get(name) is None else row[name]
+        count_words(row)
+        return row
+
+    def keep(self, execute: Execute, pairs: Sequence[Pair]) -> None:
+        """Insert what is new, update what is there, and make the vectors of both; rows get their `id`."""
+        new: list[Pair] = []
+        known: set[tuple[str, str]] = set()
+        for row, record in pairs:
+            names = {(row["kind"], row["key"]), ("", row["uid"])}
+            if names & known:  # two of one key, or of one id, are one record
+                self._inserted(execute, new)
+                new, known = [], set()
+            if not self._updated(execute, row, record):
+                new.append((row, record))
+                known |= {name for name in names if name[1]}
+        self._inserted(execute, new)
+        self.space.embed(execute, list(dict.fromkeys(row["id"] for row, _ in pairs)))
+
+    def former(self, row: Row) -> Row | None:
+        """The record that a new one takes the place of: the one of its key."""
+        return self.space.records.keyed(row["place"], row["kind"], row["key"]) if row["key"] else None
+
+    def _updated(self, execute: Execute, row: Row, record: Any) -> bool:
+        """Whether there was such a record, which now has what the new one says."""
+        former = self.former(row)
+        if former is None:
+            return False
+        merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record), former)
+        count_words(merged)
+        changes = {name: merged[name] for name in (*CONTENT, "terms", "length")} | {"state": ACTIVE}
+        self.space.records.update(execute, former["id"], changes, actor=self.agent)
+        row.update(uid=former["uid"], id=former["id"])
+        return True
+
+    def _inserted(self, execute: Execute, new: Sequence[Pair]) -> None:
+        numbers = self.space.records.insert(execute, [row for row, _ in new])
+        for number, (row, record) in zip(numbers, new, strict=True):
+            row["id"] = number
+            self._derived(execute, number, row, record)
+
+    def _derived(self, execute: Execute, number: int, row: Row, record: Any) -> None:
+        """Edges to what the record was made from, as far as that is here."""
+        for reference in getattr(record, "derived_from", None) or ():
+            source = self.space.records.find(reference.rpartition(":")[2])
+            if source is not None and source["id"] != number:
+                edge = Edge(number, DERIVED_FROM, source["id"])
+                self.space.edges.add(
+                    execute, edge, place=row["place"], agent=self.agent, at=row["created_at"]
+                )
+
+
+def count_words(row: Row) -> None:
+    """Put into a row what ranking counts in its text."""
+    row["terms"] = encoded(row["text"])
+    row["length"] = (len(row["terms"]) - len(NOTHING)) // 4
