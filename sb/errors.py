@@ -8,6 +8,11 @@ SBError                      1   anything a person can act on
 ├── CheckFailed              1   a check or gate ran and said no
 ├── DeniedError              4   policy refused, or a person has to decide first
 ├── EmbedderError            1   the model that makes vectors of texts cannot be used
+├── NoActiveStackError       1   an entity was asked to remember something and has nowhere to keep it
+├── PluginError              1   a plugin of an entity cannot be used
+├── ProvenanceError          1   a memory does not say where it comes from
+├── MaintenanceModeError     1   a stack takes no memories while it is in maintenance
+├── VersionConflictError     1   somebody else changed a record since it was read
 └── StoreError               3   the database cannot be used
     ├── StoreLocked          3   other writers held it for too long
     ├── StoreReadOnly        3   it cannot be written
@@ -81,6 +86,40 @@ class DeniedError(SBError):
 
 class EmbedderError(SBError):
     kind = "embedder"
+
+
+class NoActiveStackError(SBError):
+    kind = "no_active_stack"
+
+
+class PluginError(SBError):
+    kind = "plugin"
+
+
+class ProvenanceError(SBError):
+    kind = "provenance"
+
+
+class MaintenanceModeError(SBError):
+    kind = "maintenance_mode"
+
+
+class VersionConflictError(SBError):
+    """A record was changed by somebody else since it was read.
+
+    Args:
+        table: which kind of record. record_id: its public id.
+        expected_version, actual_version: the version that the caller read, and the one that is there.
+    """
+
+    kind = "version_conflict"
+
+    def __init__(self, table: str, record_id: str, expected_version: int, actual_version: int) -> None:
+        super().__init__(
+            f"{table} {record_id} is at version {actual_version}, not {expected_version}", "read it again"
+        )
+        self.table, self.record_id = table, record_id
+        self.expected_version, self.actual_version = expected_version, actual_version
 
 
 class StoreError(SBError):

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from sb.errors import NotFoundError
+from sb.errors import NotFoundError, VersionConflictError
 from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.database import Database
 from sb.store.records.places import Execute
@@ -59,18 +59,6 @@ ACTIVE, FORGOTTEN, QUARANTINED, SUPERSEDED, ERASED = (
     "superseded",
     "erased",
 )
-
-
-class VersionConflictError(Exception):
-    """A record was changed by somebody else since it was read.
-
-    Args:
-        expected, actual: the version that the caller read, and the one that is there.
-    """
-
-    def __init__(self, uid: str, expected: int, actual: int) -> None:
-        super().__init__(f"{uid} is at version {actual}, not {expected}: read it again")
-        self.uid, self.expected, self.actual = uid, expected, actual
 
 
 class RecordStore:
@@ -157,7 +145,7 @@ class RecordStore:
         if former is None:
             raise NotFoundError(f"no record {number}")
         if expected_version is not None and former["version"] != expected_version:
-            raise VersionConflictError(former["uid"], expected_version, former["version"])
+            raise VersionConflictError(former["kind"], former["uid"], expected_version, former["version"])
         if "text" in changes:
             changes = {**changes, "text": changes["text"].replace("\0", " ")}
         changed = {name: value for name, value in changes.items() if former[name] != value}

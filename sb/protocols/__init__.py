@@ -1,0 +1,56 @@
+"""What are the parts of an entity to each other? The protocols between core, stacks, components, plugins and models,
+what they hand each other, and what they raise."""
+
+from sb.errors import (
+    MaintenanceModeError,
+    NoActiveStackError,
+    PluginError,
+    ProvenanceError,
+    VersionConflictError,
+)
+from sb.errors import StoreError as StorageError
+from sb.protocols.cores import CoreProtocol
+from sb.protocols.envelopes import (
+    Binding,
+    ModelCapabilities,
+    ModelChunk,
+    ModelMessage,
+    ModelResponse,
+    ModelStatus,
+    PluginHealth,
+    PluginInfo,
+    StackInfo,
+    SyncResult,
+    ToolDefinition,
+)
+from sb.protocols.models import InferenceService, ModelProtocol
+from sb.protocols.plugins import PROTOCOL_VERSION, PluginContext, PluginProtocol
+from sb.protocols.stacks import StackComponentProtocol, StackProtocol
+
+__all__ = [
+    "PROTOCOL_VERSION",
+    "Binding",
+    "CoreProtocol",
+    "InferenceService",
+    "MaintenanceModeError",
+    "ModelCapabilities",
+    "ModelChunk",
+    "ModelMessage",
+    "ModelProtocol",
+    "ModelResponse",
+    "ModelStatus",
+    "NoActiveStackError",
+    "PluginContext",
+    "PluginError",
+    "PluginHealth",
+    "PluginInfo",
+    "PluginProtocol",
+    "ProvenanceError",
+    "StackComponentProtocol",
+    "StackInfo",
+    "StackProtocol",
+    "StorageError",
+    "SyncResult",
+    "ToolDefinition",
+    "VersionConflictError",
+]
