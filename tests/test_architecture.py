@@ -22,6 +22,7 @@ LAYERS = (
     ("sb.store",),
     ("sb.kernel", "sb.decisions", "sb.contracts", "sb.state"),
     ("sb.context_packs", "sb.memory", "sb.shell", "sb.tools"),
+    ("sb.stack",),
     ("sb.hosted",),
     ("sb.runtime",),
     ("sb.audit", "sb.demo", "sb.demo_shop", "sb.doctor", "sb.install"),

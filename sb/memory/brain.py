@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import NotFoundError
+from sb.memory.fading import FORGET, RECOVER
 from sb.memory.searching import Filters, Searcher
 from sb.memory.space import Space
 from sb.memory.views import Hit, Memory
@@ -397,7 +398,7 @@ class Brain:
         row = self._visible_row(record)
         if row["protected"]:
             raise ValueError(f"{row['uid']} is protected: lift that first")
-        self.writer.change(row, {"state": FORGOTTEN}, "forget", reason)
+        self.writer.change(row, FORGET, "forget", reason)
 
     def recover(self, record: str, reason: str = "") -> None:
         """Take back that a memory was forgotten.
@@ -405,9 +406,7 @@ class Brain:
         Raises:
             NotFoundError: this agent has forgotten no such memory.
         """
-        self.writer.change(
-            self._visible_row(record, states=(FORGOTTEN,)), {"state": ACTIVE}, "recover", reason
-        )
+        self.writer.change(self._visible_row(record, states=(FORGOTTEN,)), RECOVER, "recover", reason)
 
     def protect(self, record: str, protected: bool = True, reason: str = "") -> None:
         """Keep a memory from being forgotten, or no longer.

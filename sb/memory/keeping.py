@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sb.memory.ranking.encoding import NOTHING, encoded
@@ -54,19 +54,36 @@ class Keeper:
         self._inserted(execute, new)
         self.space.embed(execute, list(dict.fromkeys(row["id"] for row, _ in pairs)))
 
+    def change(
+        self, execute: Execute, row: Row, changes: Mapping[str, Any], operation: str, reason: str
+    ) -> None:
+        """Change something of a record that is not its content, and say why in its history."""
+        self.space.records.update(
+            execute, row["id"], changes, actor=self.agent, operation=operation, reason=reason
+        )
+        if changes.get("state", row["state"]) != row["state"]:
+            self.reindex(execute, row["id"])
+
+    def reindex(self, execute: Execute, number: int) -> None:
+        """Make the vectors of a record anew, and of those that quote it, since its state is another one."""
+        self.space.embed(execute, [number, *self.space.vectors.drop(execute, number)])
+
     def former(self, row: Row) -> Row | None:
         """The record that a new one takes the place of: the one of its key."""
         return self.space.records.keyed(row["place"], row["kind"], row["key"]) if row["key"] else None
 
-    def _updated(self, execute: Execute, row: Row, record: Any) -> bool:
-        """Whether there was such a record, which now has what the new one says."""
-        former = self.former(row)
-        if former is None:
-            return False
+    def update(self, execute: Execute, row: Row, former: Row, record: Any) -> None:
+        """Let the record that is there have what a new one says."""
         merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record), former)
         count_words(merged)
         changes = {name: merged[name] for name in (*CONTENT, "terms", "length")} | {"state": ACTIVE}
-        self.space.records.update(execute, former["id"], changes, actor=self.agent)
+        self.space.records.update(execute, former["id"], changes, actor=row["agent"])
+
+    def _updated(self, execute: Execute, row: Row, record: Any) -> bool:
+        former = self.former(row)
+        if former is None:
+            return False
+        self.update(execute, row, former, record)
         row.update(uid=former["uid"], id=former["id"])
         return True
 
@@ -83,7 +100,7 @@ class Keeper:
             if source is not None and source["id"] != number:
                 edge = Edge(number, DERIVED_FROM, source["id"])
                 self.space.edges.add(
-                    execute, edge, place=row["place"], agent=self.agent, at=row["created_at"]
+                    execute, edge, place=row["place"], agent=row["agent"], at=row["created_at"]
                 )
 
 

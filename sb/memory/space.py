@@ -137,7 +137,12 @@ class Space:
 
     def record(self, row: Row) -> Any:
         """The record that a row holds, as the dataclass of its kind."""
-        return from_row(row, self.places.numbered(row["place"]), self.reads.stats([row["id"]]).get(row["id"]))
+        return self.all_records([row])[0]
+
+    def all_records(self, rows: Sequence[Row]) -> list[Any]:
+        """The records that these rows hold, as the dataclasses of their kinds."""
+        reads = self.reads.stats([row["id"] for row in rows])
+        return [from_row(row, self.places.numbered(row["place"]), reads.get(row["id"])) for row in rows]
 
     def memory(self, row: Row) -> Memory:
         """One row as agents and people see it."""

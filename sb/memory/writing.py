@@ -137,11 +137,7 @@ class Writer:
     def change(self, row: Row, changes: Mapping[str, Any], operation: str, reason: str) -> None:
         """Change something of a record that is not its content, and say why in its history."""
         with self.space.database.write() as execute:
-            self.space.records.update(
-                execute, row["id"], changes, actor=self.agent, operation=operation, reason=reason
-            )
-            quoting = self.space.vectors.drop(execute, row["id"])
-            self.space.embed(execute, [row["id"], *quoting])
+            self.keeper.change(execute, row, changes, operation, reason)
 
     def broadcast(
         self, operation: str, query: str, found: Sequence[tuple[int, float]], shown: Sequence[Memory]

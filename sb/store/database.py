@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sb.errors import StoreError
+from sb.errors import StoreError, StoreReadOnly
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store import driver, migrate
 
@@ -85,6 +85,7 @@ class Database:
     Args:
         path: a file that exists, or ":memory:".
         patience_s: how long a write waits for other processes, in seconds.
+        read_only: refuse every write, and leave the file and its folder as they are.
     """
 
     def __init__(
@@ -92,10 +93,12 @@ class Database:
         path: str | Path,
         *,
         patience_s: float = 30.0,
+        read_only: bool = False,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
         self.path = str(path)
+        self.read_only = read_only
         self.in_memory = self.path == MEMORY
         self.pid = os.getpid()
         self.lock = threading.RLock()
@@ -110,7 +113,7 @@ class Database:
         self._power_write: _Write | None = None
 
     def _connect(self, synchronous: str) -> driver.Connection:
-        connection = driver.connect(self.path)
+        connection = driver.connect(self.path, read_only=self.read_only)
         try:
             self.patiently(lambda: self._prepare(connection, synchronous))
             if self._vectors:
@@ -122,6 +125,8 @@ class Database:
         return connection
 
     def _prepare(self, connection: driver.Connection, synchronous: str) -> None:
+        if self.read_only:
+            return
         mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
         if mode != "wal" and not self.in_memory:
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
@@ -161,6 +166,8 @@ class Database:
         Raises:
             StoreError: the database cannot be written; nothing was.
         """
+        if self.read_only:
+            raise StoreReadOnly(f"database {self.path} was opened for reading only")
         if not power or self.in_memory:
             return self._process_write
         with self.lock:
@@ -269,6 +276,7 @@ def open_database(
     path: str | Path,
     *,
     create: bool = True,
+    read_only: bool | None = False,
     patience_s: float = 30.0,
     clock: Clock = SYSTEM_CLOCK,
     ids: Ids = SYSTEM_IDS,
@@ -278,16 +286,19 @@ def open_database(
     Args:
         path: a file, or ":memory:" for one that dies with its process.
         create: whether a missing or empty file is made into a database; safe in many processes at once.
+        read_only: refuse every write; None where the file cannot be written anyway.
 
     Raises:
         SchemaMismatch: the schema is older (`sb migrate`), newer, or has been altered.
         StoreError: the file cannot be used.
     """
+    if read_only is None:
+        read_only = os.path.exists(path) and not os.access(path, os.W_OK)
     if str(path) != MEMORY:
-        _ensure_file(Path(path), create)
-    database = Database(path, patience_s=patience_s, clock=clock, ids=ids)
+        _ensure_file(Path(path), create and not read_only)
+    database = Database(path, patience_s=patience_s, read_only=read_only, clock=clock, ids=ids)
     try:
-        if create and migrate.is_empty(database.query):
+        if create and not read_only and migrate.is_empty(database.query):
             with database.write(power=True) as execute:
                 migrate.create(execute, now=clock.now(), database_id=ids.token(16))
         migrate.require_current(database.query, database.path)

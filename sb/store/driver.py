@@ -9,6 +9,7 @@ project imports a driver.
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,13 +68,20 @@ def connect(path: str | Path, *, read_only: bool = False, busy_ms: int = 5_000) 
         raise StoreError(f"SQLite {VERSION} is too old: {wanted} is needed", "pip install pysqlite3")
     target = str(path)
     if target != ":memory:":
-        target = Path(path).absolute().as_uri() + ("?mode=ro" if read_only else "?mode=rw")
+        target = Path(path).absolute().as_uri() + (_reading(Path(path)) if read_only else "?mode=rw")
     try:
         return sqlite.connect(
             target, uri=True, isolation_level=None, check_same_thread=False, timeout=busy_ms / 1000
         )
     except Error as error:
         raise explain(error, path) from error
+
+
+def _reading(path: Path) -> str:
+    """How to open a file for reading: where no index of a write-ahead log can be made, as one that nobody writes."""
+    log = path.with_name(f"{path.name}-wal")
+    nobody_writes = not os.access(path.parent, os.W_OK) and not log.exists()
+    return "?immutable=1" if nobody_writes else "?mode=ro"
 
 
 def error_code(error: BaseException) -> int:

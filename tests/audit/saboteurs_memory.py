@@ -24,11 +24,11 @@ from sb.kernel.tooling.registry import ToolRegistry
 from sb.memory import erasing, handoffs, orienting, provenance
 from sb.memory.brain import Brain
 from sb.memory.handoffs import Handoffs
+from sb.memory.keeping import Keeper
 from sb.memory.orienting import Orienting
 from sb.memory.salience import WEIGHTS, salience
 from sb.memory.searching import Searcher
 from sb.memory.space import Space
-from sb.memory.writing import Writer
 from sb.runtime import Runtime
 from sb.store.database import Database
 from sb.store.index.vectors import VectorIndex
@@ -260,12 +260,12 @@ def a_signature_says_nothing_of_the_recipient(patch: pytest.MonkeyPatch) -> None
 
 @breaks("HA-14")
 def an_agent_writes_as_whom_it_likes(patch: pytest.MonkeyPatch) -> None:
-    real = Writer._row
+    real = Keeper.row
 
-    def row(writer: Writer, record: Any) -> Any:
+    def row(writer: Keeper, record: Any) -> Any:
         return real(writer, record) | ({"agent": record.agent_id} if record.agent_id else {})
 
-    patch.setattr(Writer, "_row", row)
+    patch.setattr(Keeper, "row", row)
 
 
 @breaks("HA-14")
@@ -347,13 +347,13 @@ def a_dependency_calls_home_when_it_is_imported(patch: pytest.MonkeyPatch) -> No
 
 @breaks("HA-20")
 def what_a_memory_rests_on_is_not_kept(patch: pytest.MonkeyPatch) -> None:
-    real = Writer._row
-    patch.setattr(Writer, "_row", lambda writer, record: real(writer, replace(record, derived_from=None)))
+    real = Keeper.row
+    patch.setattr(Keeper, "row", lambda writer, record: real(writer, replace(record, derived_from=None)))
 
 
 @breaks("HA-20")
 def derivations_are_not_related(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Writer, "_derived", lambda *_: None)
+    patch.setattr(Keeper, "_derived", lambda *_: None)
 
 
 @breaks("HA-20")

@@ -57,7 +57,11 @@ def folder(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=st.lists(WORDS, max_size=5))
 def test_any_words_end_with_a_documented_code(folder: Path, words: list[str]) -> None:
-    if (MAKE_FOLDERS | END_THE_PROCESS) & set(words) or "-f" in words or any(word.startswith("--fo") for word in words):
+    if (
+        (MAKE_FOLDERS | END_THE_PROCESS) & set(words)
+        or "-f" in words
+        or any(word.startswith("--fo") for word in words)
+    ):
         return
     code, out, err = outcome(words)
     assert code in set(ExitCode) - {ExitCode.INTERNAL}, (words, err)

@@ -94,6 +94,13 @@ class Places:
         sql = f"SELECT DISTINCT name FROM speakers WHERE place IN ({marks}) ORDER BY name"
         return [name for (name,) in self._database.query(sql, tuple(places))]
 
+    def of_stack(self, stack: str) -> dict[int, Place]:
+        """Every place of one stack."""
+        rows = self._database.query(
+            "SELECT id, scope, owner FROM places WHERE stack = ? ORDER BY id", (stack,)
+        )
+        return {int(number): Place(stack, scope, owner) for number, scope, owner in rows}
+
     def all(self) -> dict[int, Place]:
         """Every place there is, for those who look after the whole database."""
         rows = self._database.query("SELECT id, stack, scope, owner FROM places ORDER BY id")

@@ -301,6 +301,17 @@ class RecordStore:
         for number, information in informations.items():
             execute("UPDATE records SET info = ? WHERE id = ? AND state <> 'erased'", (information, number))
 
+    def strengthen(self, execute: Execute, number: int, strength: float, state: str) -> None:
+        """Keep how present a record is by now, which nobody decided: its history says nothing of it.
+
+        Args:
+            state: what it is in at that strength; those who write vectors have to know if that is another one.
+        """
+        execute(
+            "UPDATE records SET strength = ? WHERE id = ? AND strength <> ?", (strength, number, strength)
+        )
+        execute("UPDATE records SET state = ? WHERE id = ? AND state <> ?", (state, number, state))
+
     def mean_information(self) -> float:
         """Of all records that have any; reads them all."""
         sql = "SELECT coalesce(avg(info), 0) FROM records WHERE info > 0"

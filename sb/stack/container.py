@@ -1,0 +1,111 @@
+"""What do all parts of one stack share? Its database, its place in it, its state, and who is attached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from sb.memory.space import Space
+from sb.stack.views import shown
+from sb.store.records.places import Execute, Place
+from sb.store.records.store import Row
+from sb.types import StackState
+
+SYSTEM = "sb:"  # before what SecondBrain itself writes
+SYSTEMS = (SYSTEM, "kernle:")  # what is read as such
+
+
+class Container:
+    """One stack in one database.
+
+    Args:
+        read_only: nothing is written, not even what was read.
+    """
+
+    def __init__(self, space: Space, stack_id: str, *, read_only: bool) -> None:
+        self.space = space
+        self.stack_id = stack_id
+        self.read_only = read_only
+        self.cores: dict[str, None] = {}  # attached, in order
+        self.plugins: set[str] = set()  # that attached cores have loaded
+        self.state, self.settings = self._stored()
+
+    def _stored(self) -> tuple[StackState, dict[str, Any]]:
+        rows = self.space.database.query(
+            "SELECT state, settings FROM stacks WHERE name = ?", (self.stack_id,)
+        )
+        if not rows:
+            return StackState.INITIALIZING, {}
+        return StackState(rows[0][0]), orjson.loads(rows[0][1])
+
+    def enter(self, state: StackState) -> None:
+        """Be in another state, now and when the stack is opened again."""
+        if state is not self.state:
+            self.state = state
+            self._store()
+
+    def set(self, name: str, value: Any) -> None:
+        """Keep a setting of this stack."""
+        if self.settings.get(name) != value:
+            self.settings[name] = value
+            self._store()
+
+    def _store(self) -> None:
+        if self.read_only:
+            return
+        values = (self.stack_id, self.state.value, orjson.dumps(self.settings).decode())
+        with self.space.database.write() as execute:
+            execute(
+                "INSERT INTO stacks (name, state, settings) VALUES (?, ?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET state = excluded.state, settings = excluded.settings",
+                values,
+            )
+
+    @cached_property
+    def place(self) -> Place:
+        """Where new records stand."""
+        return Place(self.stack_id)
+
+    def places(self) -> tuple[int, ...]:
+        """The places in view: what is everybody's in this stack, and what is an attached core's own."""
+        owners = {"", *self.cores}
+        return tuple(
+            number
+            for number, place in self.space.places.of_stack(self.stack_id).items()
+            if place.owner in owners
+        )
+
+    def find(self, uid: str, kinds: Iterable[str]) -> Row | None:
+        """The record of an id, if it is in view and of one of these kinds; erased ones are not."""
+        row = self.space.records.find(uid)
+        if row is None or row["state"] == "erased" or row["kind"] not in kinds:
+            return None
+        return row if row["place"] in self.places() else None
+
+    def records(self, rows: Sequence[Row]) -> Iterator[Any]:
+        """Rows as the records that a stack shows."""
+        return (shown(record) for record in self.space.all_records(rows))
+
+    def log_reads(self, operation: str, query: str, found: Sequence[tuple[int, float]], tokens: int) -> None:
+        """Keep what was read; the records are not changed by it."""
+        if self.read_only:
+            return
+        with self.space.database.write() as execute:
+            self.log_reads_in(execute, operation, query, found, tokens)
+
+    def log_reads_in(
+        self, execute: Execute, operation: str, query: str, found: Sequence[tuple[int, float]], tokens: int
+    ) -> None:
+        """The same within a transaction."""
+        self.space.reads.append(
+            execute, operation, query, found, at=self.space.clock.now(), agent=self.reader, session=None,
+            tokens=tokens,
+        )  # fmt: skip
+
+    @property
+    def reader(self) -> str:
+        """On whose behalf things are read: the core attached last, if any."""
+        return next(reversed(self.cores), "")

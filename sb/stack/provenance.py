@@ -1,0 +1,116 @@
+"""May a stack keep this? Only what says where it came from, once the stack belongs to somebody.
+
+Source: the stack protocol, "Provenance and write discipline"; its reference implementation for which kind may be made from
+which. What an attached core experienced, observed or was told by others needs no source beyond that core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sb.errors import StoreReadOnly
+from sb.protocols import MaintenanceModeError, ProvenanceError
+from sb.stack.container import SYSTEMS, Container
+from sb.stack.views import CORE, kinds_shown_as
+from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
+from sb.types import SourceType, StackState
+
+ENFORCED = "enforce_provenance"  # the setting of a stack
+_ANNOTATIONS = frozenset({"context", "sb", "kernle"})  # references that say something, but name no record
+_MIGRATED = tuple(f"{system}pre-v0.9" for system in SYSTEMS)
+_FIRST_HAND = frozenset({SourceType.DIRECT_EXPERIENCE, SourceType.OBSERVATION, SourceType.EXTERNAL})
+_FIRST_KINDS = frozenset({"episode", "note"})
+_DEEPEST = 10  # steps back that are looked at for a cycle
+
+
+def check_writable(container: Container) -> None:
+    """Refuse every write while the stack is being maintained, or only read.
+
+    Raises:
+        MaintenanceModeError, StoreReadOnly: it is.
+    """
+    if container.read_only:
+        raise StoreReadOnly(f"stack {container.stack_id} was opened for reading only")
+    if container.state is StackState.MAINTENANCE:
+        raise MaintenanceModeError(
+            f"stack {container.stack_id} is being maintained", "call exit_maintenance() when that is done"
+        )
+
+
+def check_provenance(container: Container, records: Sequence[Any], *, enforce: bool) -> None:
+    """Refuse records that do not say enough of where they came from; `derived_from` may lead nowhere in a circle.
+
+    Raises:
+        ProvenanceError: a source is missing, is of a kind that it cannot be of, or is not here.
+        ValueError: a record would be made from itself.
+    """
+    for record in records:
+        references = list(getattr(record, "derived_from", None) or ())
+        _check_cycles(container, record, references)
+        if enforce and container.state is StackState.ACTIVE:
+            _check_sources(container, record, references)
+
+
+def _check_sources(container: Container, record: Any, references: Sequence[str]) -> None:
+    kind = KIND_OF[type(record)]
+    allowed = DESCRIPTORS[kind].sources
+    if not allowed or _stands_by_itself(container, kind, record, references):
+        return
+    sources = 0
+    for reference in references:
+        source_kind, separator, uid = reference.partition(":")
+        if not separator or not source_kind or not uid:
+            raise ProvenanceError(f"Invalid provenance reference {reference!r}: write it as type:id")
+        if source_kind in _ANNOTATIONS:
+            continue
+        if source_kind not in allowed:
+            raise ProvenanceError(
+                f"a {kind} cannot be derived from a {source_kind}", f"it comes from {' or '.join(allowed)}"
+            )
+        if not container.find(uid, kinds_shown_as(source_kind)):
+            raise ProvenanceError(f"{reference} is not in stack {container.stack_id}")
+        sources += 1
+    if not sources:
+        raise ProvenanceError(
+            f"this {kind} says nothing of where it came from",
+            f"name {' or '.join(allowed)} in derived_from, or write it through the core that is attached",
+        )
+
+
+def _stands_by_itself(container: Container, kind: str, record: Any, references: Sequence[str]) -> bool:
+    source = record.source_entity or ""
+    if source.startswith(SYSTEMS) or any(one.startswith(_MIGRATED) for one in references):
+        return True
+    if source.startswith("plugin:"):
+        return source.removeprefix("plugin:") in container.plugins
+    core = source.removeprefix(CORE)
+    return (
+        kind in _FIRST_KINDS
+        and source.startswith(CORE)
+        and core in container.cores
+        and record.source_type in _FIRST_HAND
+    )
+
+
+def _check_cycles(container: Container, record: Any, references: Sequence[str]) -> None:
+    """References lead from record to record; none of them may come back to this one."""
+    if not references or not record.id:
+        return
+    seen, ahead = set[str](), [one.rpartition(":")[2] for one in references]
+    for _ in range(_DEEPEST):
+        if record.id in ahead:
+            raise ValueError(f"{record.id} would be derived from itself")
+        seen.update(ahead)
+        rows = container.space.records.known(ahead)
+        found = container.space.all_records([row for row in rows.values() if row["state"] != "erased"])
+        ahead = list(
+            dict.fromkeys(
+                uid
+                for one in found
+                for reference in getattr(one, "derived_from", None) or ()
+                if (uid := reference.rpartition(":")[2]) not in seen
+            )
+        )
+        if not ahead:
+            return

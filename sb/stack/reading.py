@@ -1,0 +1,120 @@
+"""What does a stack give back when it is asked for a kind of memory? Records of its view, as far as they are present.
+
+Source: the stack protocol, "Read operations" and "Strength-tier filtering". Everything is a condition in SQL, so that a limit
+counts what is returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sb.stack.container import Container
+from sb.stack.views import kinds_shown_as, shown
+from sb.store.records.descriptors import DESCRIPTORS
+from sb.types.vocabulary import FADING, WEAK
+
+NEWEST = "r.happened_at DESC, r.id DESC"
+_MOST = 1_000_000
+
+
+class Query:
+    """Conditions over `r`, the table of records, with their values."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.values: list[Any] = []
+
+    def add(self, condition: str, *values: Any) -> Query:
+        """Ask for a condition; it holds no value."""
+        self.parts.append(condition)
+        self.values += values
+        return self
+
+    def among(self, column: str, values: Sequence[Any]) -> Query:
+        """Ask that a column holds one of these."""
+        return self.add(f"{column} IN ({', '.join('?' * len(values)) or 'NULL'})", *values)
+
+    def equal(self, field: str, value: Any | None) -> Query:
+        """Ask that a field without a column of its own is this, unless that is None."""
+        return self if value is None else self.add(f"json_extract(r.fields, '$.{field}') = ?", value)
+
+
+class Reader:
+    """Reads the memories of a stack."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        self._space = container.space
+
+    def query(
+        self,
+        kind: str,
+        *,
+        include_weak: bool = False,
+        include_forgotten: bool = False,
+        context: str | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> Query:
+        """What is present of a kind.
+
+        Args:
+            include_weak: also what is weak. include_forgotten: everything.
+            context: what it has to belong to: its context, or the scope that it stands in.
+            tags: it has to have one of them.
+        """
+        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_shown_as(kind))
+        if include_forgotten:
+            query.among("r.state", ("active", "forgotten"))
+        else:
+            query.add("r.state = 'active' AND r.strength >= ?", WEAK if include_weak else FADING)
+        if context is not None:
+            scopes = self._space.places.of_stack(self._container.stack_id)
+            of_scope = [number for number, place in scopes.items() if place.scope == context]
+            marks = ", ".join("?" * len(of_scope)) or "NULL"
+            query.add(
+                f"(json_extract(r.fields, '$.context') = ? OR r.place IN ({marks}))", context, *of_scope
+            )
+        if tags is not None:
+            marks = ", ".join("?" * len(tags)) or "NULL"
+            query.add(f"EXISTS (SELECT 1 FROM json_each(r.tags) WHERE value IN ({marks}))", *tags)
+        return query
+
+    def read(self, query: Query, *, limit: int | None, order: str = NEWEST) -> list[Any]:
+        """The records that fit.
+
+        Raises:
+            ValueError: the limit is below 0.
+        """
+        rows = self._space.records.select(
+            " AND ".join(query.parts), tuple(query.values), order=order, limit=checked_limit(limit)
+        )
+        return list(self._container.records(list(rows)))
+
+    def one(self, kind: str, uid: str) -> Any | None:
+        """The memory of an id, whatever its strength; None if there is none of this kind."""
+        if kind not in DESCRIPTORS:
+            return None
+        row = self._container.find(uid, kinds_shown_as(kind))
+        return None if row is None else shown(self._space.record(row))
+
+    def keyed(self, kind: str, key: str) -> Any | None:
+        """The memory that a key stands for, such as the drive of a type; forgotten ones do not count."""
+        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_shown_as(kind))
+        normals = {DESCRIPTORS[one].normal(key) for one in kinds_shown_as(kind)}
+        query.among("r.key", sorted(normals)).add("r.state = 'active'")
+        found = self.read(query, limit=1, order=f"r.kind = '{kind}' DESC, r.id")
+        return found[0] if found else None
+
+
+def checked_limit(limit: int | None) -> int:
+    """How many records to read at most; all for None.
+
+    Raises:
+        ValueError: it is below 0.
+    """
+    if limit is None:
+        return _MOST
+    if limit < 0:
+        raise ValueError(f"limit is {limit}, must be at least 0")
+    return limit

@@ -1,0 +1,175 @@
+"""Which reading operations has a stack? What is present of each kind, newest first unless said otherwise.
+
+Source: the stack protocol, "Read operations". Strong and fading memories are given; `include_weak` adds the weak ones,
+`include_forgotten` everything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sb.stack.reading import Reader
+from sb.types import Belief, Drive, Episode, Goal, Note, RawEntry, Relationship, Value
+from sb.types.vocabulary import BELIEF_TYPES, GOAL_STATUSES, NOTE_TYPES, WEAK
+
+
+class Reads:
+    """The reading half of a stack."""
+
+    _reader: Reader
+
+    def get_episodes(
+        self,
+        *,
+        limit: int = 50,
+        tags: list[str] | None = None,
+        context: str | None = None,
+        include_weak: bool = False,
+        include_forgotten: bool = False,
+    ) -> list[Episode]:
+        """Episodes, with any of these tags if some are given."""
+        query = self._reader.query(
+            "episode",
+            tags=tags,
+            context=context,
+            include_weak=include_weak,
+            include_forgotten=include_forgotten,
+        )
+        return self._reader.read(query, limit=limit)
+
+    def get_beliefs(
+        self,
+        *,
+        limit: int = 50,
+        belief_type: str | None = None,
+        min_confidence: float | None = None,
+        include_weak: bool = False,
+        include_forgotten: bool = False,
+    ) -> list[Belief]:
+        """Beliefs that are still held, at least so sure if that is asked for."""
+        query = self._reader.query("belief", include_weak=include_weak, include_forgotten=include_forgotten)
+        if belief_type is not None:
+            check_word("belief_type", belief_type, BELIEF_TYPES)
+            others = BELIEF_TYPES if belief_type == "fact" else frozenset({belief_type})
+            query.add(
+                "(r.category = ? OR r.kind = 'fact' AND r.category "
+                + ("NOT IN" if belief_type == "fact" else "IN")
+                + f" ({', '.join('?' * len(others))}))",
+                belief_type,
+                *sorted(others),
+            )
+        if min_confidence is not None:
+            query.add("r.confidence >= ?", checked_share("min_confidence", min_confidence))
+        return self._reader.read(query, limit=limit)
+
+    def get_values(
+        self,
+        *,
+        limit: int = 50,
+        context: str | None = None,
+        include_weak: bool = False,
+        include_forgotten: bool = False,
+    ) -> list[Value]:
+        """Values, the most important first."""
+        query = self._reader.query(
+            "value", context=context, include_weak=include_weak, include_forgotten=include_forgotten
+        )
+        return self._reader.read(
+            query, limit=limit, order="json_extract(r.fields, '$.priority') DESC, r.id DESC"
+        )
+
+    def get_goals(
+        self,
+        *,
+        limit: int = 50,
+        status: str | None = None,
+        context: str | None = None,
+        include_weak: bool = False,
+        include_forgotten: bool = False,
+    ) -> list[Goal]:
+        """Goals of a status, or of any."""
+        if status is not None:
+            check_word("status", status, GOAL_STATUSES)
+        query = self._reader.query(
+            "goal", context=context, include_weak=include_weak, include_forgotten=include_forgotten
+        )
+        return self._reader.read(query.equal("status", status), limit=limit)
+
+    def get_notes(
+        self,
+        *,
+        limit: int = 50,
+        note_type: str | None = None,
+        context: str | None = None,
+        include_weak: bool = False,
+        include_forgotten: bool = False,
+    ) -> list[Note]:
+        """Notes of a type, or of any."""
+        query = self._reader.query(
+            "note", context=context, include_weak=include_weak, include_forgotten=include_forgotten
+        )
+        if note_type is not None:
+            check_word("note_type", note_type, NOTE_TYPES)
+            query.add("(r.category = ? OR r.kind = 'decision' AND ? = 'decision')", note_type, note_type)
+        return self._reader.read(query, limit=limit)
+
+    def get_drive(self, drive_type: str) -> Drive | None:
+        """The drive of a type."""
+        return self._reader.keyed("drive", drive_type)
+
+    def get_drives(self, *, include_expired: bool = False) -> list[Drive]:
+        """Drives, and those that have faded if asked for."""
+        query = self._reader.query("drive", include_weak=True, include_forgotten=include_expired)
+        if not include_expired:
+            query.add("r.strength > ?", WEAK)
+        return self._reader.read(query, limit=None)
+
+    def get_relationship(self, entity_name: str) -> Relationship | None:
+        """The relationship with somebody or something of that name."""
+        return self._reader.keyed("relationship", entity_name)
+
+    def get_relationships(
+        self, *, entity_id: str | None = None, entity_type: str | None = None, min_trust: float | None = None
+    ) -> list[Relationship]:
+        """Relationships: with one name, of one type of entity, or with at least so much trust, from 0 to 1."""
+        query = self._reader.query("relationship")
+        if entity_id is not None:
+            query.add(
+                "coalesce(json_extract(r.fields, '$.entity_name'), json_extract(r.fields, '$.name')) = ?",
+                entity_id,
+            )
+        if entity_type is not None:
+            query.add("r.category = ?", entity_type)
+        if min_trust is not None:
+            least = checked_share("min_trust", min_trust)
+            query.add("(coalesce(json_extract(r.fields, '$.sentiment'), 0) + 1) / 2 >= ?", least)
+        return self._reader.read(query, limit=None)
+
+    def get_raw(self, *, limit: int = 50, tags: list[str] | None = None) -> list[RawEntry]:
+        """What was captured, the latest first."""
+        return self._reader.read(self._reader.query("raw", tags=tags), limit=limit)
+
+    def get_memory(self, memory_type: str, memory_id: str) -> Any | None:
+        """One memory, whatever its strength; None if there is none of that type and id."""
+        return self._reader.one(memory_type, memory_id)
+
+
+def check_word(name: str, value: str, words: frozenset[str]) -> None:
+    """Refuse a word that is none of these.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if value not in words:
+        raise ValueError(f"{name} is {value!r}, must be one of {', '.join(sorted(words))}")
+
+
+def checked_share(name: str, value: float) -> float:
+    """A number as given.
+
+    Raises:
+        ValueError: it is not from 0 to 1.
+    """
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} is {value}, must be from 0 to 1")
+    return value

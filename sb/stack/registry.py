@@ -1,0 +1,123 @@
+"""Which components extend a stack, and what happens when one of them fails? Its failure is logged, and stays its own.
+
+Source: the stack protocol, "Component registry" and "Component hooks".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sb.protocols import InferenceService, StackComponentProtocol
+
+logger = logging.getLogger("sb.stack")
+
+
+class Components:
+    """The components of one stack, in the order in which they were registered."""
+
+    def __init__(self, stack_id: str, storage: Any) -> None:
+        self._stack_id = stack_id
+        self._storage = storage
+        self._inference: InferenceService | None = None
+        self._all: dict[str, StackComponentProtocol] = {}
+
+    def add(self, component: StackComponentProtocol) -> None:
+        """Register a component.
+
+        Raises:
+            ValueError: there is one of that name.
+        """
+        name = component.name
+        if name in self._all:
+            raise ValueError(f"component {name!r} is registered already")
+        self._all[name] = component
+        self._guarded(name, "attach", lambda: component.attach(self._stack_id, self._inference))
+        set_storage = getattr(component, "set_storage", None)
+        if set_storage is not None:
+            self._guarded(name, "set_storage", lambda: set_storage(self._storage))
+
+    def remove(self, name: str) -> None:
+        """Detach a component and drop it.
+
+        Raises:
+            ValueError: there is none of that name, or it is required.
+        """
+        component = self._all.get(name)
+        if component is None:
+            raise ValueError(f"no component {name!r}: there are {', '.join(self._all) or 'none'}")
+        if component.required:
+            raise ValueError(f"Cannot remove required component {name!r}")
+        del self._all[name]
+        self._guarded(name, "detach", component.detach)
+
+    def get(self, name: str) -> StackComponentProtocol | None:
+        return self._all.get(name)
+
+    def all(self) -> dict[str, StackComponentProtocol]:
+        """All of them by name, as a copy."""
+        return dict(self._all)
+
+    def use(self, inference: InferenceService | None) -> None:
+        """Let all of them use a model from now on, or none."""
+        self._inference = inference
+        for name, component in self._all.items():
+            self._guarded(name, "set_inference", lambda one=component: one.set_inference(inference))  # type: ignore[misc]
+
+    def on_save(self, kind: str, uid: str, record: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What each of them says of a record that was kept: attributes to set."""
+        for name, component in list(self._all.items()):
+            said = self._guarded(name, "on_save", lambda one=component: one.on_save(kind, uid, record))  # type: ignore[misc]
+            if isinstance(said, dict) and said:
+                yield name, said
+
+    def on_search(self, query: str, results: list[Any]) -> list[Any]:
+        """The results once each of them was asked, in turn."""
+        for name, component in list(self._all.items()):
+            answer = self._guarded(
+                name,
+                "on_search",
+                lambda one=component, so_far=list(results): one.on_search(query, so_far),  # type: ignore[misc]
+            )
+            if isinstance(answer, list):
+                results = answer
+        return results
+
+    def on_load(self, context: dict[str, Any]) -> None:
+        """Let each of them add to what is loaded."""
+        for name, component in list(self._all.items()):
+            self._guarded(name, "on_load", lambda one=component: one.on_load(context))  # type: ignore[misc]
+
+    def on_maintenance(self) -> dict[str, dict[str, Any]]:
+        """What each of them did, by name; `{"error": …}` of one that failed."""
+        done: dict[str, dict[str, Any]] = {}
+        for name, component in list(self._all.items()):
+            failures: list[Exception] = []
+            said = self._guarded(name, "on_maintenance", component.on_maintenance, failures.append)
+            if failures:
+                done[name] = {"error": f"{type(failures[0]).__name__}: {failures[0]}"}
+            elif said:
+                done[name] = said
+        return done
+
+    def _guarded(
+        self, name: str, hook: str, call: Callable[[], Any], also: Callable[[Exception], object] | None = None
+    ) -> Any:
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001 - whatever a component raises is its own failure
+            self.failed(name, hook, error)
+            if also is not None:
+                also(error)
+            return None
+
+    def failed(self, name: str, hook: str, error: Exception) -> None:
+        """Say in the log that a component failed; the operation goes on."""
+        logger.warning(
+            "component %s failed in %s: %s",
+            name,
+            hook,
+            type(error).__name__,
+            extra={"component": name, "hook": hook, "error_type": type(error).__name__},
+        )

@@ -1,0 +1,215 @@
+"""How does a stack keep a record? Checked, written in one transaction, then shown to its components.
+
+Source: the stack protocol, "Write operations" and "Component hooks".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sb.errors import VersionConflictError
+from sb.memory.fading import state_of
+from sb.memory.keeping import Keeper, count_words
+from sb.stack.container import SYSTEM, Container
+from sb.stack.provenance import check_provenance, check_writable
+from sb.stack.registry import Components
+from sb.stack.views import CORE, kinds_shown_as, shown, unshown
+from sb.store.records.descriptor import READ
+from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
+from sb.store.records.places import Execute
+from sb.store.records.rows import to_moment, to_row
+from sb.store.records.store import ACTIVE, CONTENT, ERASED, SUPERSEDED, Row
+from sb.types import Remembered
+
+Also = Callable[[Execute], object]
+_FIXED = frozenset(
+    {"id", "stack_id", "version", "created_at", "deleted", "local_updated_at", "cloud_synced_at", *READ}
+)  # what no component may say of a record
+_CHANGED = (*CONTENT, "source_type", "strength", "protected", "state", "terms", "length")
+
+
+class Saver:
+    """Writes the records of a stack."""
+
+    def __init__(self, container: Container, components: Components, *, enforce: bool) -> None:
+        self._container = container
+        self._components = components
+        self._enforce = enforce
+
+    def save(self, kind: str, records: Sequence[Any], *, also: Also | None = None) -> list[str]:
+        """Keep records of one kind, or what takes the place of those that are there; returns their ids.
+
+        Args:
+            also: does what has to be committed with them.
+
+        Raises:
+            ValueError: something cannot be kept as it is. ProvenanceError, MaintenanceModeError: it may not be kept.
+                Nothing was written then.
+        """
+        container = self._container
+        check_writable(container)
+        for record in records:
+            check_kind(kind, record)
+            if record.stack_id not in ("", container.stack_id):
+                raise ValueError(
+                    f"this {kind} belongs to stack {record.stack_id!r}, not {container.stack_id!r}"
+                )
+        check_provenance(container, records, enforce=self._enforce)
+        keeper = _StackKeeper(container)
+        pairs = [(keeper.row(record), record) for record in records]
+        with container.space.database.write() as execute:
+            place = container.space.places.make(execute, container.place)
+            for row, _ in pairs:
+                row["place"] = place
+            keeper.keep(execute, pairs)
+            if also is not None:
+                also(execute)
+        for row, record in pairs:
+            self._write_back(record, row)
+            self._offer(kind, record)
+        return [row["uid"] for row, _ in pairs]
+
+    def update(self, kind: str, record: Any, expected_version: int | None) -> bool:
+        """Change a record unless somebody else did; False if it is gone.
+
+        Args:
+            expected_version: the version it has to be at, by default the record's own.
+
+        Raises:
+            VersionConflictError: it is at another version. Otherwise as `save` does.
+        """
+        container = self._container
+        check_writable(container)
+        check_kind(kind, record)
+        check_provenance(container, [record], enforce=self._enforce)
+        expected = record.version if expected_version is None else expected_version
+        with container.space.database.write() as execute:
+            former = container.space.records.find(record.id)
+            if former is None or former["state"] == ERASED or former["place"] not in container.places():
+                return False
+            if former["version"] != expected:
+                raise VersionConflictError(kind, record.id, expected, former["version"])
+            record.version = _StackKeeper(container).replace(execute, former, record)
+            container.space.embed(execute, [former["id"]])
+        self._offer(kind, record)
+        return True
+
+    def amend(self, kind: str, uid: str, changes: dict[str, Any], *, actor: str = "", operation: str) -> bool:
+        """Change some attributes of a record; False if there is none.
+
+        Raises:
+            ValueError: it cannot have such a value.
+        """
+        container = self._container
+        row = container.find(uid, kinds_shown_as(kind))
+        if row is None:
+            return False
+        former = shown(container.space.record(row))
+        for name in changes.keys() - vars(former).keys():
+            raise ValueError(f"a {kind} has no {name}")
+        record = dataclasses.replace(former, **changes)
+        with container.space.database.write() as execute:
+            _StackKeeper(container).replace(execute, row, record, actor=actor, operation=operation)
+            container.space.embed(execute, [row["id"]])
+        return True
+
+    def _write_back(self, record: Any, row: Row) -> None:
+        """Let a record know under which id and version it was kept."""
+        record.id, record.stack_id = row["uid"], self._container.stack_id
+        if hasattr(record, "version"):
+            record.version = row["version"]
+        if hasattr(record, "local_updated_at"):
+            record.local_updated_at = to_moment(row["updated_at"])
+        if getattr(record, "created_at", row) is None:
+            record.created_at = to_moment(row["happened_at"])
+
+    def _offer(self, kind: str, record: Any) -> None:
+        """Show a record to the components, and keep what they say of it."""
+        attributes = set(DESCRIPTORS[kind].attributes) - _FIXED
+        for name, said in self._components.on_save(kind, record.id, record):
+            known = {key: value for key, value in said.items() if key in attributes}
+            if not known:
+                continue
+            try:
+                self.amend(kind, record.id, known, actor=f"{SYSTEM}{name}", operation="component")
+            except ValueError as error:
+                self._components.failed(name, "on_save", error)
+                continue
+            for key, value in known.items():
+                setattr(record, key, value)
+
+
+class _StackKeeper(Keeper):
+    """Keeps records of which the id is given, and lets them take the place of the ones that have it."""
+
+    def __init__(self, container: Container) -> None:
+        super().__init__(container.space, container.reader)
+        self._container = container
+
+    def row(self, record: Any) -> Row:
+        row = super().row(record)
+        row["agent"] = _writer(record)
+        row["state"] = _state(record, row)
+        return row
+
+    def former(self, row: Row) -> Row | None:
+        found = super().former(row) or self.space.records.find(row["uid"])
+        if found is not None and (found["state"] == ERASED or found["place"] not in self._container.places()):
+            raise ValueError(f"{row['uid']} is the id of another record: leave it empty for a new one")
+        return found
+
+    def update(self, execute: Execute, row: Row, former: Row, record: Any) -> None:
+        if row["key"] and former["key"] == row["key"]:
+            record = DESCRIPTORS[row["kind"]].merged(self.space.record(former), record)
+        row["version"] = self.replace(execute, former, record, actor=row["agent"])
+
+    def replace(
+        self, execute: Execute, former: Row, record: Any, *, actor: str = "", operation: str = "update"
+    ) -> int:
+        """Let a record say what this one says; returns its version. Whoever calls it makes its vector anew.
+
+        Raises:
+            ValueError: it is of another kind, or cannot be changed so.
+        """
+        before = self.space.record(former)
+        if isinstance(before, Remembered) and type(shown(before)) is type(record):
+            record = unshown(record, before)
+        if KIND_OF[type(record)] != former["kind"]:
+            raise ValueError(f"{former['uid']} is a {former['kind']}")
+        new = to_row(record, former)
+        count_words(new)
+        new["state"] = _state(record, former)
+        changes = {name: new[name] for name in _CHANGED}
+        if new["happened_at"] is None:
+            del changes["happened_at"]
+        if former["state"] != new["state"]:
+            self.space.vectors.drop(execute, former["id"])
+        return self.space.records.update(
+            execute, former["id"], changes, actor=actor or _writer(record), operation=operation
+        )
+
+
+def check_kind(kind: str, record: Any) -> None:
+    """Refuse what is of another kind.
+
+    Raises:
+        ValueError: it is.
+    """
+    if KIND_OF.get(type(record)) != kind:
+        raise ValueError(f"{type(record).__name__} is no {kind}")
+
+
+def _state(record: Any, row: Row) -> str:
+    """The state of a record: what it is no longer true, or too weak to be found, is not active."""
+    if not getattr(record, "is_active", True):
+        return SUPERSEDED
+    current = ACTIVE if row["state"] == SUPERSEDED else row["state"]
+    strength = getattr(record, "strength", None)
+    return state_of(row["strength"] if strength is None else strength, current)
+
+
+def _writer(record: Any) -> str:
+    """Whose memory it is: an agent, and the core of that id, are one."""
+    return (getattr(record, "source_entity", None) or "").removeprefix(CORE)

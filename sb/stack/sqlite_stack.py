@@ -1,0 +1,214 @@
+"""What is a stack? A container of memories in one SQLite file, which lives on whatever is attached to it.
+
+Source: the stack protocol. It is a second view over the records that a `Brain` keeps: `sb.stack.views` says which are shown
+as what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sb.config import Config, current_config
+from sb.memory.space import Space
+from sb.protocols import InferenceService, StackComponentProtocol
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.stack.container import Container
+from sb.stack.provenance import ENFORCED
+from sb.stack.reading import Reader
+from sb.stack.reads import Reads, checked_share
+from sb.stack.registry import Components
+from sb.stack.saving import Saver
+from sb.stack.storage import StackStorage
+from sb.stack.strength import Strengths
+from sb.stack.writes import Writes
+from sb.store import migrate
+from sb.store.database import Database, open_database
+from sb.types import StackState
+
+
+class SQLiteStack(Writes, Reads):
+    """One stack; close it, or use it as a context manager, where the process goes on without it.
+
+    Args:
+        stack_id: its name; several stacks may share a file.
+        db_path: its file, by default the configured database; it is made if need be.
+        components: the components to start with, by default the eight of `sb.stack.components`; none for [].
+        enforce_provenance: whether a memory has to say what it was made from, once a core is attached.
+        database: an open database to use instead, which stays open.
+        read_only: change nothing, not even what was read when; by default so if the file cannot be written.
+
+    Raises:
+        ValueError: the name is empty. ConfigError, StoreError: the configuration or the file cannot be used.
+    """
+
+    def __init__(
+        self,
+        stack_id: str,
+        db_path: str | Path | None = None,
+        *,
+        components: Iterable[StackComponentProtocol] | None = None,
+        enforce_provenance: bool = True,
+        database: Database | None = None,
+        config: Config | None = None,
+        read_only: bool | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        ids: Ids = SYSTEM_IDS,
+    ) -> None:
+        if not stack_id:
+            raise ValueError("stack_id must not be empty")
+        config = config if config is not None else current_config()
+        self._owned = database is None
+        path = db_path if db_path is not None else config.database
+        self._database = database or open_database(path, read_only=read_only, clock=clock, ids=ids)
+        space = Space(self._database, config.memory, clock=clock, ids=ids)
+        self._container = Container(space, stack_id, read_only=self._database.read_only)
+        self.enforce_provenance = enforce_provenance or self._container.settings.get(ENFORCED) is True
+        self._reader = Reader(self._container)
+        self._strengths = Strengths(self._container)
+        storage = StackStorage(self._container, self._reader, self._strengths)
+        self._components = Components(stack_id, storage)
+        self._saver = Saver(self._container, self._components, enforce=self.enforce_provenance)
+        storage.saver = self._saver
+        self._inference: InferenceService | None = None
+        for component in components if components is not None else ():
+            self._components.add(component)
+
+    @property
+    def stack_id(self) -> str:
+        return self._container.stack_id
+
+    @property
+    def schema_version(self) -> int:
+        return migrate.latest()
+
+    @property
+    def path(self) -> str:
+        """Its file."""
+        return self._database.path
+
+    @property
+    def state(self) -> StackState:
+        return self._container.state
+
+    # Components
+
+    @property
+    def components(self) -> dict[str, StackComponentProtocol]:
+        """All components by name, in the order of their registration; a copy."""
+        return self._components.all()
+
+    def add_component(self, component: StackComponentProtocol) -> None:
+        """Register a component; ValueError if there is one of that name."""
+        self._components.add(component)
+
+    def remove_component(self, name: str) -> None:
+        """Drop a component; ValueError if there is none of that name, or it is required."""
+        self._components.remove(name)
+
+    def get_component(self, name: str) -> StackComponentProtocol | None:
+        return self._components.get(name)
+
+    def maintenance(self) -> dict[str, Any]:
+        """Let each component do its work in the background; what each did, by name."""
+        return self._components.on_maintenance()
+
+    # Composition
+
+    def on_attach(self, core_id: str, inference: InferenceService | None = None) -> None:
+        """Belong to a core too, from now on with provenance; components may use its model."""
+        self._container.cores[core_id] = None
+        self._use(inference)
+        if self.state is StackState.INITIALIZING:
+            self._container.enter(StackState.ACTIVE)
+
+    def on_detach(self, core_id: str) -> None:
+        """Belong to a core no longer; the last one takes its model along."""
+        self._container.cores.pop(core_id, None)
+        if not self._container.cores:
+            self._use(None)
+
+    def on_model_changed(self, inference: InferenceService | None = None) -> None:
+        """Let components use another model, or none."""
+        self._use(inference)
+
+    def register_plugin(self, name: str) -> None:
+        """Let memories come from a plugin that a core has loaded."""
+        self._container.plugins.add(name)
+
+    def unregister_plugin(self, name: str) -> None:
+        """Let no more memories come from a plugin."""
+        self._container.plugins.discard(name)
+
+    def _use(self, inference: InferenceService | None) -> None:
+        self._inference = inference
+        self._components.use(inference)
+
+    def enter_maintenance(self) -> None:
+        """Refuse every write of a memory until `exit_maintenance`."""
+        self._container.enter(StackState.MAINTENANCE)
+
+    def exit_maintenance(self) -> None:
+        if self.state is StackState.MAINTENANCE:
+            self._container.enter(StackState.ACTIVE)
+
+    # How present memories are
+
+    def record_access(self, memory_type: str, memory_id: str) -> bool:
+        """Keep that a memory was used, which makes it a little stronger; False if there is none."""
+        return self._strengths.access(memory_type, memory_id)
+
+    def update_memory_meta(
+        self,
+        memory_type: str,
+        memory_id: str,
+        *,
+        confidence: float | None = None,
+        tags: list[str] | None = None,
+    ) -> bool:
+        """Say how sure a memory is, or what it belongs to; False if there is none, or nothing is said.
+
+        Raises:
+            ValueError: the confidence is not from 0 to 1, or its kind has no tags.
+        """
+        changes: dict[str, Any] = {}
+        if confidence is not None:
+            changes["confidence"] = checked_share("confidence", confidence)
+        if tags is not None:
+            changes["tags"] = list(tags)
+        return bool(changes) and self._saver.amend(memory_type, memory_id, changes, operation="meta")
+
+    def forget_memory(self, memory_type: str, memory_id: str, reason: str) -> bool:
+        """Take a memory out of every search; False if there is none, it is protected, or forgotten already."""
+        return self._strengths.forget(memory_type, memory_id, reason)
+
+    def recover_memory(self, memory_type: str, memory_id: str) -> bool:
+        """Bring a forgotten memory back, weak as it is; False if there is none, or it is not forgotten."""
+        return self._strengths.recover(memory_type, memory_id)
+
+    def protect_memory(self, memory_type: str, memory_id: str, protected: bool = True) -> bool:
+        """Keep a memory from fading and from being forgotten, or no longer; False if there is none."""
+        return self._strengths.protect(memory_type, memory_id, protected)
+
+    def weaken_memory(self, memory_type: str, memory_id: str, amount: float) -> bool:
+        """Take some of its strength from a memory; False if there is none, or it is protected."""
+        return self._strengths.weaken(memory_type, memory_id, amount)
+
+    def verify_memory(self, memory_type: str, memory_id: str) -> bool:
+        """Keep that a memory still holds, which makes it and its sources stronger; False if there is none."""
+        return self._strengths.verify(memory_type, memory_id)
+
+    def close(self) -> None:
+        """Close the file, if this stack opened it."""
+        if self._owned:
+            self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

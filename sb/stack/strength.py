@@ -1,0 +1,110 @@
+"""How present is a memory, and what changes that? Strength from 1 to 0, in four tiers; a person or a sweep moves it.
+
+Source: the stack protocol, "Strength-tier filtering"; its reference implementation for the amounts. Strength decides the
+state of a record, so that no search has to look at it: what is below `WEAK` is found by none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sb.memory.fading import FORGET, RECOVER, state_of
+from sb.memory.keeping import Keeper
+from sb.stack.container import Container
+from sb.stack.views import kinds_shown_as
+from sb.store.records.places import Execute
+from sb.store.records.store import Row
+
+ACCESSED = "access"  # the operation in the log of reads
+_GAIN, _GAIN_HALVES = 0.02, 10  # of a first access, and after how many it has halved
+_VERIFIED, _VERIFIED_SOURCE = 0.1, 0.02  # what verifying adds to a memory, and to what it was made from
+
+
+class Strengths:
+    """Changes how present the memories of a stack are."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        self._space = container.space
+
+    def access(self, kind: str, uid: str) -> bool:
+        """Keep that a memory was used, which makes it a little stronger; False if there is none."""
+        row = self._row(kind, uid)
+        if row is None:
+            return False
+        with self._space.database.write() as execute:
+            times, _ = self._space.reads.stats([row["id"]]).get(row["id"], (0, 0.0))
+            self._container.log_reads_in(execute, ACCESSED, "", [(row["id"], 1.0)], 0)
+            more = min(1.0, row["strength"] + _GAIN / (1 + times / _GAIN_HALVES))
+            if row["strength"] > 0:  # what was forgotten is recovered, not strengthened
+                self.set(execute, row, more)
+        return True
+
+    def forget(self, kind: str, uid: str, reason: str, *, actor: str = "") -> bool:
+        """Take a memory out of every search; False if there is none, it is protected, or forgotten already."""
+        row = self._row(kind, uid)
+        if row is None or row["protected"] or row["strength"] == 0:
+            return False
+        self._change(row, FORGET, "forget", reason, actor)
+        return True
+
+    def recover(self, kind: str, uid: str) -> bool:
+        """Bring a forgotten memory back, weak as it is; False if there is none, or it is not forgotten."""
+        row = self._row(kind, uid)
+        if row is None or row["strength"] > 0:
+            return False
+        self._change(row, RECOVER, "recover", "")
+        return True
+
+    def protect(self, kind: str, uid: str, protected: bool) -> bool:
+        """Keep a memory from fading and from being forgotten, or no longer; False if there is none."""
+        row = self._row(kind, uid)
+        if row is None:
+            return False
+        self._change(row, {"protected": int(protected)}, "protect", "")
+        return True
+
+    def weaken(self, kind: str, uid: str, amount: float, *, reason: str = "", actor: str = "") -> bool:
+        """Take some of its strength from a memory; False if there is none, or it is protected."""
+        row = self._row(kind, uid)
+        if row is None or row["protected"]:
+            return False
+        less = max(0.0, row["strength"] - abs(amount))
+        self._change(row, {"strength": less, "state": state_of(less, row["state"])}, "weaken", reason, actor)
+        return True
+
+    def verify(self, kind: str, uid: str, *, actor: str = "") -> bool:
+        """Keep that a memory still holds, which makes it and what it was made from stronger; False if there is none."""
+        row = self._row(kind, uid)
+        if row is None:
+            return False
+        with self._space.database.write() as execute:
+            more = min(1.0, row["strength"] + _VERIFIED)
+            self._keeper(actor).change(
+                execute, row, {"strength": more, "state": state_of(more, row["state"])}, "verify", ""
+            )
+            for edge in self._space.edges.lineage(row["id"]):
+                source = self._space.records.row(edge.target) if edge.source == row["id"] else None
+                if source is not None and source["strength"] > 0:
+                    self.set(execute, source, min(1.0, source["strength"] + _VERIFIED_SOURCE))
+        return True
+
+    def set(self, execute: Execute, row: Row, strength: float) -> None:
+        """Keep how present a record is by now; nobody decided it, so its history says nothing."""
+        state = state_of(strength, row["state"])
+        self._space.records.strengthen(execute, row["id"], strength, state)
+        if state != row["state"]:
+            self._keeper("").reindex(execute, row["id"])
+
+    def _keeper(self, actor: str) -> Keeper:
+        return Keeper(self._space, actor or self._container.reader)
+
+    def _row(self, kind: str, uid: str) -> Row | None:
+        return self._container.find(uid, kinds_shown_as(kind))
+
+    def _change(
+        self, row: Row, changes: Mapping[str, Any], operation: str, reason: str, actor: str = ""
+    ) -> None:
+        with self._space.database.write() as execute:
+            self._keeper(actor).change(execute, row, changes, operation, reason)

@@ -1,0 +1,117 @@
+"""What of a Brain's memory does a stack show, and as what? A fact is a belief, a decision a note, an event an episode, an
+entity a relationship; everything else that a Brain keeps is its own.
+
+What is changed through such a view is changed in the record itself, as far as that has a place for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
+from sb.types import Belief, Decision, EntityRecord, Episode, Event, Fact, Note, Relationship, Remembered
+from sb.types.vocabulary import BELIEF_TYPES, SOURCES_OF_BRAINS
+
+_SHARED = {
+    "confidence": "confidence",
+    "strength": "strength",
+    "is_protected": "is_protected",
+    "derived_from": "derived_from",
+    "source_entity": "source_entity",
+    "source_type": "source_type",
+    "tags": "tags",
+    "speaker": "speaker",
+    "created_at": "happened_at",
+}
+_COUNTED = {"version", "local_updated_at", "times_accessed", "last_accessed", "stack_id", "id"}
+CORE = "core:"  # before the id of the core, or agent, that something came from
+
+
+@dataclass(frozen=True)
+class _View:
+    """How one of a Brain's kinds is shown.
+
+    Args:
+        kind: what it is shown as. homes: attribute there to attribute here.
+    """
+
+    kind: str
+    homes: Mapping[str, str]
+
+
+VIEWS: Mapping[str, _View] = {
+    "fact": _View("belief", {**_SHARED, "statement": "content"}),
+    "decision": _View("note", {**_SHARED, "content": "title", "reason": "rationale"}),
+    "event": _View("episode", {**_SHARED, "objective": "summary"}),
+    "entity": _View("relationship", {**_SHARED, "entity_name": "name", "entity_type": "entity_type"}),
+}
+
+
+def kinds_shown_as(kind: str) -> tuple[str, ...]:
+    """The kinds of record that a stack shows as this one."""
+    return (kind, *(own for own, view in VIEWS.items() if view.kind == kind))
+
+
+def shown(record: Any) -> Any:
+    """A record as the stack has it; what is of a stack's own kind stays as it is."""
+    if not isinstance(record, Remembered):
+        return record
+    common: dict[str, Any] = {
+        "id": record.id,
+        "stack_id": record.stack_id,
+        "created_at": record.happened_at or record.created_at,
+        "local_updated_at": record.updated_at,
+        "version": record.version,
+        "confidence": record.confidence,
+        "source_type": SOURCES_OF_BRAINS.get(record.source_type, record.source_type),
+        "source_entity": record.source_entity or (CORE + record.agent_id if record.agent_id else None),
+        "derived_from": record.derived_from,
+        "strength": record.strength,
+        "times_accessed": record.times_accessed,
+        "last_accessed": record.last_accessed,
+        "is_protected": record.is_protected,
+        "context": None if record.scope == "global" else record.scope,
+    }
+    match record:
+        case Fact():
+            kind = record.category if record.category in BELIEF_TYPES else "fact"
+            return Belief(statement=record.content, belief_type=kind, **common)
+        case Decision():
+            return Note(
+                content=record.title,
+                reason=record.rationale,
+                note_type="decision",
+                tags=record.tags,
+                **common,
+            )
+        case Event():
+            tags = record.tags
+            return Episode(objective=record.summary, outcome="", tags=tags, **common)
+        case EntityRecord():
+            notes = "; ".join(record.observations) or None
+            return Relationship(
+                entity_name=record.name, entity_type=record.entity_type, notes=notes, **common
+            )
+    raise TypeError(f"a {type(record).__name__} is nothing that a stack shows")
+
+
+def unshown(view: Any, former: Remembered) -> Remembered:
+    """The record that a changed view of it says.
+
+    Raises:
+        ValueError: the view says something that the record has no place for.
+    """
+    kind = KIND_OF[type(former)]
+    homes, before = VIEWS[kind].homes, shown(former)
+    changes: dict[str, Any] = {}
+    for one in fields(view):
+        value = getattr(view, one.name)
+        if one.name in _COUNTED or value == getattr(before, one.name):
+            continue
+        home = homes.get(one.name)
+        if home is None or home not in DESCRIPTORS[kind].attributes:
+            raise ValueError(f"{former.id} is a {kind}, which has no {one.name}")
+        changes[home] = value
+    return replace(former, **changes)

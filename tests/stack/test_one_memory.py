@@ -1,0 +1,97 @@
+"""A Brain and a stack are two views over the same records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sb.errors import NotFoundError
+from sb.memory import Brain
+from sb.stack import SQLiteStack
+from sb.types import Episode
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> tuple[Brain, SQLiteStack]:
+    path = tmp_path / "one.db"
+    return Brain("me", path=path), SQLiteStack("default", path, components=[])
+
+
+def test_what_a_brain_keeps_is_shown_as_the_stacks_own_kinds(both: tuple[Brain, SQLiteStack]) -> None:
+    brain, stack = both
+    fact = brain.remember("the API is versioned", "preference", project="api", confidence=0.7, tags=["t"])
+    decision = brain.decide("use SQLite", "one file is enough")
+    event = brain.log("deployed", "result")
+    entity = brain.entity("Ada", "person", observations=["likes tea"])
+    brain.remember("mine alone", private=True)
+    (belief,) = stack.get_beliefs()
+    assert (belief.id, belief.statement, belief.belief_type) == (fact, "the API is versioned", "preference")
+    assert (belief.confidence, belief.context, belief.source_entity) == (0.7, "project:api", "core:me")
+    (note,) = stack.get_notes(note_type="decision")
+    assert (note.id, note.content, note.reason) == (decision, "use SQLite", "one file is enough")
+    (episode,) = stack.get_episodes()
+    assert (episode.id, episode.objective) == (event, "deployed")
+    (relationship,) = stack.get_relationships(entity_type="person")
+    assert (relationship.id, relationship.entity_name, relationship.notes) == (entity, "Ada", "likes tea")
+    assert stack.get_relationship("Ada") == relationship
+    assert stack.get_memory("belief", fact) == belief
+    assert stack.get_memory("note", fact) is None
+
+
+def test_private_memories_are_their_owners(both: tuple[Brain, SQLiteStack]) -> None:
+    brain, stack = both
+    brain.remember("mine alone", private=True)
+    stack.on_attach("somebody")
+    assert stack.get_beliefs() == []
+    stack.on_attach("me")
+    assert [one.statement for one in stack.get_beliefs()] == ["mine alone"]
+
+
+def test_what_a_stack_keeps_is_found_by_a_brain(both: tuple[Brain, SQLiteStack]) -> None:
+    brain, stack = both
+    stack.save_episode(Episode("e", "default", "migrate the billing service", "no downtime"))
+    assert [hit.id for hit in brain.search("billing migration")] == ["e"]
+
+
+def test_what_is_forgotten_in_one_is_forgotten_in_the_other(both: tuple[Brain, SQLiteStack]) -> None:
+    brain, stack = both
+    fact = brain.remember("the API is versioned")
+    assert stack.forget_memory("belief", fact, "no longer so") is True
+    assert brain.search("versioned API") == []
+    brain.recover(fact)
+    assert [one.strength for one in stack.get_beliefs(include_weak=True)] == [0.2]
+    brain.forget(fact)
+    assert stack.get_beliefs(include_weak=True) == []
+    assert stack.recover_memory("belief", fact) is True
+    assert [hit.id for hit in brain.search("versioned API")] == [fact]
+    with pytest.raises(NotFoundError):
+        brain.recover(fact)
+
+
+def test_a_change_through_the_view_changes_the_record(both: tuple[Brain, SQLiteStack]) -> None:
+    brain, stack = both
+    fact = brain.remember("the API is versioned")
+    belief = stack.get_memory("belief", fact)
+    assert belief is not None
+    belief.statement, belief.confidence = "the API has versions", 0.95
+    stack.save_belief(belief)
+    assert (brain.get(fact).content, brain.get(fact).confidence) == ("the API has versions", 0.95)
+    belief.belief_scope = "self"
+    with pytest.raises(ValueError, match="belief_scope"):
+        stack.save_belief(belief)
+
+
+def test_events_and_rationales_do_not_change_through_the_view_either(
+    both: tuple[Brain, SQLiteStack],
+) -> None:
+    brain, stack = both
+    event, decision = brain.log("deployed", "result"), brain.decide("use SQLite", "one file")
+    episode, note = stack.get_memory("episode", event), stack.get_memory("note", decision)
+    assert episode is not None
+    assert note is not None
+    episode.objective, note.reason = "never deployed", "because"
+    with pytest.raises(ValueError, match="append-only"):
+        stack.save_episode(episode)
+    with pytest.raises(ValueError, match="immutable"):
+        stack.save_note(note)
