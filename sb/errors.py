@@ -8,6 +8,7 @@ SBError                      1   anything a person can act on
 ├── CheckFailed              1   a check or gate ran and said no
 ├── DeniedError              4   policy refused, or a person has to decide first
 ├── EmbedderError            1   the model that makes vectors of texts cannot be used
+├── ModelError               1   a language model cannot be used
 ├── NoActiveStackError       1   an entity was asked to remember something and has nowhere to keep it
 ├── PluginError              1   a plugin of an entity cannot be used
 ├── ProvenanceError          1   a memory does not say where it comes from
@@ -86,6 +87,10 @@ class DeniedError(SBError):
 
 class EmbedderError(SBError):
     kind = "embedder"
+
+
+class ModelError(SBError):
+    kind = "model"
 
 
 class NoActiveStackError(SBError):

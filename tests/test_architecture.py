@@ -23,6 +23,8 @@ LAYERS = (
     ("sb.kernel", "sb.decisions", "sb.contracts", "sb.state"),
     ("sb.context_packs", "sb.memory", "sb.shell", "sb.tools"),
     ("sb.stack",),
+    ("sb.inference", "sb.discovery"),
+    ("sb.entity",),
     ("sb.hosted",),
     ("sb.runtime",),
     ("sb.audit", "sb.demo", "sb.demo_shop", "sb.doctor", "sb.install"),
