@@ -1,0 +1,82 @@
+"""Which plugins, stacks, models and stack components are installed, and how is one loaded?
+
+By entry points of distributions: nothing is imported before it is asked for by name.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+PLUGINS, STACKS, MODELS, STACK_COMPONENTS = "sb.plugins", "sb.stacks", "sb.models", "sb.stack_components"
+_UNKNOWN = "unknown"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class DiscoveredComponent:
+    """Something that an installed distribution offers.
+
+    Args:
+        group: one of the entry point groups above. name: by which it is asked for. value: `module:attribute`.
+        distribution, version: of what brought it, or "unknown".
+    """
+
+    group: str
+    name: str
+    value: str
+    distribution: str = _UNKNOWN
+    version: str = _UNKNOWN
+
+
+def discover(group: str) -> list[DiscoveredComponent]:
+    """What is offered in a group, by name; [] where the installation's metadata cannot be read, which is logged."""
+    try:
+        found = [_described(point) for point in _entry_points(group)]
+    except Exception as error:  # noqa: BLE001 - a broken installation of others must not stop ours
+        _log.warning("cannot read the entry points of %s: %s: %s", group, type(error).__name__, error)
+        return []
+    return sorted(found, key=lambda one: (one.name, one.value))
+
+
+def load_component(dc: DiscoveredComponent) -> Any:
+    """Import it; what its entry point names, usually a class.
+
+    Raises:
+        ImportError: it is not installed any more, several distributions offer that name, or importing it failed.
+    """
+    what = f"{dc.name} of {dc.group}"
+    points = [point for point in _entry_points(dc.group) if point.name == dc.name]
+    if not points:
+        raise ImportError(f"{what} is not installed")
+    if len(points) > 1:
+        offers = ", ".join(sorted(_described(point).distribution for point in points))
+        raise ImportError(f"{what} is offered by several distributions: {offers}")
+    try:
+        return points[0].load()
+    except (Exception, SystemExit) as error:
+        raise ImportError(f"{what} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def find(group: str, name: str) -> DiscoveredComponent:
+    """What a group offers under a name; raises ImportError, as load_component, if nothing."""
+    for one in discover(group):
+        if one.name == name:
+            return one
+    raise ImportError(f"{name} of {group} is not installed")
+
+
+def _entry_points(group: str) -> list[EntryPoint]:
+    from importlib.metadata import entry_points  # takes tens of milliseconds
+
+    return list(entry_points(group=group))
+
+
+def _described(point: EntryPoint) -> DiscoveredComponent:
+    dist = point.dist
+    named = (dist.name, dist.version) if dist else (_UNKNOWN, _UNKNOWN)
+    return DiscoveredComponent(point.group, point.name, point.value, *named)
