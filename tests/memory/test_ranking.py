@@ -219,6 +219,19 @@ def test_a_full_lexicon_begins_anew_and_ranks_as_before(monkeypatch: pytest.Monk
     assert ranked("blue car", notes, lexicon=lexicon) == first
 
 
+def test_words_that_stand_for_each_other_in_the_lexicons_table_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    notes = [
+        candidate(number, text)
+        for number, text in enumerate(["a red fox?", "blue cars. A fox?", "a red car"])
+    ]
+    first = ranked("red car", notes)
+    monkeypatch.setattr("sb.memory.ranking.lexicon._SLOTS", 2)
+    assert ranked("red car", notes, lexicon=Lexicon()) == first
+    assert [found.id for found in first] == [2, 0, 1]
+
+
 def test_a_feature_can_be_switched_off() -> None:
     applied = weights(vectors=True).without("match", "vec")
     assert applied.spoken["match"] == applied.written["vec"] == 0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sb.memory.ranking.candidate import Candidate
-from sb.memory.ranking.encoding import ASKING, NOTHING
+from sb.memory.ranking.encoding import ASKING, NOTHING, Stored
 from sb.memory.ranking.lexicon import EMPTY, Array, Lexicon
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics, idf
@@ -17,6 +16,8 @@ from sb.memory.ranking.terms import MOST_TERMS, stem, words
 
 Read = Callable[[Sequence[int]], Iterable[str]]
 """Gives the texts of records, by their numbers."""
+
+_NONE: Stored = (0, NOTHING)
 
 
 class Counted:
@@ -52,30 +53,25 @@ class Counted:
     def _read(self, candidates: Sequence[Candidate], lexicon: Lexicon, read: Read) -> None:
         """Lay all distinct texts out as one row of words, given by their numbers in the lexicon.
 
-        Part 2 x number of a text is what asks, the next what tells. Text 0 is the empty one. Every part begins with
-        the empty word, so that none is empty: `reduceat` could not have that.
+        Part 2 x number of a text is what asks, the next what tells; text 0 is the empty one. In place of the text's first
+        number the empty word stands, and one more at the end of all, so that every part begins within the row.
         """
-        texts: dict[bytes, int] = {NOTHING: 0}
-        records = [0]
-        window = []
-        for found in candidates:
-            row = [0, 0, 0]
-            for at, (record, terms) in enumerate((found.text, *found.previous[:2])):
-                row[at] = texts.setdefault(terms, len(texts))
-                if row[at] == len(records):
-                    records.append(record)
-            window.append(row)
-        self.own, self.before, self.before2 = np.array(window, np.intp).reshape(-1, 3).T
-        sizes = np.array([len(terms) // 4 for terms in texts])
+        window = [one for found in candidates for one in (found.text, *found.previous, _NONE, _NONE)[:3]]
+        records = {NOTHING: 0} | {terms: record for record, terms in window}
+        numbers = {terms: number for number, terms in enumerate(records)}
+        self.own, self.before, self.before2 = (
+            np.array([numbers[terms] for _, terms in window], np.intp).reshape(-1, 3).T
+        )
+        sizes = np.fromiter(map(len, records), np.intp, len(records)) // 4
         starts = np.cumsum(sizes) - sizes
-        stored = np.frombuffer(b"".join(texts), "<u4")
+        stored = np.frombuffer(b"".join((*records, NOTHING)), "<u4").copy()
         self.heads = stored[starts].astype(np.int64)
-        numbers = _numbers(stored, starts, sizes, records, lexicon, read)
+        stored[starts] = 0
+        self._words = _numbers(stored, starts, list(records.values()), lexicon, read)
         telling = starts + 1 + (self.heads & ASKING)
-        self._words = np.insert(numbers, telling, EMPTY)
-        shift = np.arange(len(sizes))
-        self._starts = np.column_stack([starts + shift, telling + shift]).ravel()
-        self.length = self._both(np.diff(np.append(self._starts, len(self._words))) - 1)
+        self._starts = np.column_stack([starts, telling]).ravel()
+        self._empty = np.flatnonzero(np.diff(self._starts, append=len(stored) - 1) == 0)
+        self.length = sizes - 1
 
     def _weigh(self, query: Query, statistics: Statistics) -> list[str]:
         spoken, written = (
@@ -94,41 +90,53 @@ class Counted:
         columns[distinct] = np.arange(len(distinct))
         at = columns[self._words]
         near = lexicon.alike(terms, distinct)
-        best = np.maximum.reduceat(near[:, at], self._starts, axis=1).T
+        best = self._of_parts(np.maximum, near.take(at, axis=1)).T
         self.asking, self.telling = best[::2], best[1::2]
-        exact = np.add.reduceat(lexicon.same(terms, distinct)[:, at], self._starts, axis=1).T
-        self.exact = self._both(exact)
-        self.timed = self._both(self._sum(lexicon.timed(distinct)[at]))
-        self.addressing = self._both(self._sum(lexicon.addressing(distinct)[at]))
+        marks = np.vstack(
+            [lexicon.same(terms, distinct), lexicon.timed(distinct), lexicon.addressing(distinct)]
+        )
+        counts = self._occurring(marks, at)
+        self.exact, (self.timed, self.addressing) = counts[:-2].T, counts[-2:]
         content = lexicon.content(distinct)
         nearest = near.max(axis=0, initial=0) * content
-        near_words, of_words = self._sum(nearest[at]), self._sum(content[at])
+        near_words, of_words = self._of_parts(
+            np.add, np.array([nearest, content], np.float32).take(at, axis=1)
+        )
         self.same_question = near_words[::2] / np.maximum(of_words[::2], 1)
-        self.focus = self._both(near_words) / np.maximum(self._both(of_words), 1)
+        self.focus = _both(near_words) / np.maximum(_both(of_words), 1)
 
-    def _sum(self, values: NDArray[np.bool_] | Array) -> Array:
-        return np.add.reduceat(values.astype(np.float32), self._starts)
+    def _of_parts(self, function: np.ufunc, values: Array) -> Array:
+        """The sum or the greatest of the values of each part's words, 0 where there are none."""
+        found: Array = function.reduceat(values, self._starts, axis=1)
+        found[:, self._empty] = 0  # reduceat gives the next part's first value
+        return found
 
-    @staticmethod
-    def _both(of_parts: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(of_parts[::2] + of_parts[1::2])
+    def _occurring(self, marks: NDArray[np.bool_], at: NDArray[np.intp]) -> Array:
+        """How often words with each mark, which few have, occur in each text."""
+        marked = np.flatnonzero(marks.any(axis=0).take(at))
+        rows, found = np.nonzero(marks.take(at[marked], axis=1))
+        texts = (np.searchsorted(self._starts, marked[found], side="right") - 1) // 2
+        shape = len(marks), len(self._starts) // 2
+        counts = np.bincount(rows * shape[1] + texts, minlength=shape[0] * shape[1])
+        return counts.reshape(shape).astype(np.float32)
+
+
+def _both(of_parts: Array) -> Array:
+    return np.asarray(of_parts[::2] + of_parts[1::2])
 
 
 def _numbers(
     stored: NDArray[np.uint32],
     starts: NDArray[np.intp],
-    sizes: NDArray[np.intp],
     records: Sequence[int],
     lexicon: Lexicon,
     read: Read,
 ) -> NDArray[np.intp]:
     """The numbers that the lexicon has for stored words; texts with words that it never met are read, once."""
-    numbers = lexicon.known(stored.tolist())
-    numbers[starts] = EMPTY
+    numbers = lexicon.known(stored)
     unknown = np.flatnonzero(np.add.reduceat(numbers < 0, starts)).tolist()
     if unknown:
         for text in read([records[at] for at in unknown]):
             lexicon.numbers(words(text))
-        numbers = np.maximum(lexicon.known(stored.tolist()), EMPTY)
-        numbers[starts] = EMPTY
+        numbers = np.maximum(lexicon.known(stored), EMPTY)
     return numbers

@@ -21,6 +21,9 @@ MOST_WORDS = 50_000
 EMPTY = 0
 """The number of the word that stands for none: it is like nothing."""
 
+_SLOTS = 2**17
+"""A stored word is looked for by its lowest bits; those that share them with another, one of twenty, in a dictionary."""
+
 _PRODUCT = 2**18
 """So many multiplications stay in this thread; for more, BLAS would wake others, which costs more than they save."""
 
@@ -62,6 +65,10 @@ class Lexicon:
         self._kinds = np.full(1, _STOP, np.uint8)
         self._stems = np.zeros(1, np.int32)
         self._vectors = np.zeros((1, 0), np.float32)
+        self._stored = np.zeros(1, np.uint32)  # what stands for each word, EMPTY's is 0
+        self._slots = np.zeros(
+            _SLOTS, np.int32
+        )  # the number of a word with these lowest bits; none has slot 0
 
     def trim(self) -> None:
         """Forget all words if there are too many; numbers given before are void."""
@@ -71,9 +78,14 @@ class Lexicon:
     def numbers(self, words: Iterable[str]) -> list[int]:
         return list(map(self._numbers.__getitem__, words))
 
-    def known(self, stored: Sequence[int]) -> NDArray[np.intp]:
-        """The numbers of words that are stored as `encoding` has them, -1 for those that were never met."""
-        return np.fromiter(map(self._numbers.stored.get, stored, repeat(-1)), np.intp, len(stored))
+    def known(self, stored: NDArray[np.uint32]) -> NDArray[np.intp]:
+        """The numbers of words that are stored as `encoding` has them, -1 for those that were never met; of 0 it is EMPTY."""
+        self._learn()
+        numbers = self._slots.take(stored % _SLOTS).astype(np.intp)
+        elsewhere = np.flatnonzero(self._stored.take(numbers) != stored)
+        found = map(self._numbers.stored.get, stored[elsewhere].tolist(), repeat(-1))
+        numbers[elsewhere] = np.fromiter(found, np.intp, len(elsewhere))
+        return numbers
 
     def content(self, words: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which of the words are no stop words."""
@@ -91,16 +103,16 @@ class Lexicon:
         self._learn()
         return np.asarray(self._kinds[words])
 
-    def same(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> Array:
-        """1 where term (row) and word (column) have the same stem, else 0."""
+    def same(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Where term (row) and word (column) have the same stem."""
         self._learn()
         equal = self._stems[words] == self._stems[terms][:, None]
-        return np.asarray(equal & (words != EMPTY), np.float32)
+        return np.asarray(equal & (words != EMPTY))
 
     def alike(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> Array:
         """From 0, nothing to do with each other, to 1, the same."""
         if self._embed is None:
-            return self.same(terms, words)
+            return self.same(terms, words).astype(np.float32)
         self._learn()
         asked, found = self._vectors[terms], np.empty((len(terms), len(words)), np.float32)
         step = max(_PRODUCT // max(asked.size, 1), 1)
@@ -119,9 +131,16 @@ class Lexicon:
             self._stems, [stems.setdefault(stem(word), len(stems)) for word in new]
         ).astype(np.int32)
         self._kinds = np.append(self._kinds, [_kind_of(word) for word in new]).astype(np.uint8)
+        self._file(np.array([word_number(word) for word in new], np.uint32))
         if self._embed is not None:
             self._keep(_unit(self._embed(new)))
         self._known += len(new)
+
+    def _file(self, stored: NDArray[np.uint32]) -> None:
+        self._stored = np.append(self._stored, stored)
+        slots, numbers = stored % _SLOTS, np.arange(self._known, self._known + len(stored))
+        free = (self._slots[slots] == EMPTY) & (slots > 0)
+        self._slots[slots[free]] = numbers[free]
 
     def _keep(self, vectors: Array) -> None:
         end = self._known + len(vectors)
