@@ -166,18 +166,22 @@ class Searcher:
         for leg, numbers in legs.items():
             for place, number in enumerate(numbers, 1):
                 places.setdefault(number, {})[leg] = place
+        mean = self._space.statistics.mean_information
         return [
             Candidate(
-                id=row[0],
-                text=(row[0], row[1]),
-                previous=[before for before in (row[6:8], row[9:11]) if before[0] is not None],
-                speaker=row[5],
-                previous_speaker=row[8],
-                session=row[2],
-                happened_at=row[3],
-                information=row[4] or self._space.statistics.mean_information,
-                similarity=similar.get(row[0]),
-                ranks=places[row[0]],
+                number,
+                (number, terms),
+                [one for one in ((first, first_terms), (second, second_terms)) if one[0] is not None],
+                speaker,
+                first_speaker,
+                session,
+                happened_at,
+                information or mean,
+                similar.get(number),
+                places[number],
             )
-            for row in self._space.words.ranked_by(list(places))
-        ]
+            for (
+                number, terms, session, happened_at, information, speaker,
+                first, first_terms, first_speaker, second, second_terms,
+            ) in self._space.words.ranked_by(list(places))
+        ]  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from sb.memory.ranking.encoding import Stored
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A record that the index or the vectors named.
 
     Args:
@@ -34,4 +34,4 @@ class Candidate:
     happened_at: float | None = None
     information: float = 0.0
     similarity: float | None = None
-    ranks: Mapping[str, int] = field(default_factory=dict)
+    ranks: Mapping[str, int] = MappingProxyType({})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from sb.memory.ranking.statistics import Statistics
 from sb.memory.ranking.weights import Weights
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate in its place.
 
     Args:
@@ -68,7 +67,7 @@ def rank(
         zip(*both, strict=True) for both in zip(values[order].tolist(), applied[order].tolist(), strict=True)
     )
     return [
-        replace(one, features=dict(zip(names, parts, strict=True)))
+        one._replace(features=dict(zip(names, parts, strict=True)))
         for one, parts in zip(found, explained, strict=True)
     ]
 
