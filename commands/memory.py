@@ -166,7 +166,7 @@ def entity(
 
 
 def _kept(brain: Brain, record: str, json_: bool) -> None:
-    found = brain.get(record)
+    found = brain.look_up(record)
     if json_:
         output.emit_json(as_json(found))
     else:
@@ -189,7 +189,7 @@ def relate(
     """Say what one memory is to another."""
     with memory(ctx, agent, project=project, scope=scope) as brain:
         brain.relate(source, relation, target, weight=weight)
-        one, other = brain.get(source).id, brain.get(target).id
+        one, other = brain.look_up(source).id, brain.look_up(target).id
         if json_:
             output.emit_json({"source": one, "relation": relation, "target": other, "weight": weight})
         else:

@@ -44,7 +44,7 @@ def forget(
     """Take a memory out of every search, until it is recovered."""
     required(reason)
     with memory(ctx, agent, project=project, scope=scope) as brain:
-        found = brain.get(record)
+        found = brain.look_up(record)
         brain.forget(record, reason)
         _done(found.id, "forgotten", json_)
         note(f"sb memory recover {found.id} --reason TEXT brings it back; erase removes it for good")
@@ -63,7 +63,7 @@ def recover(
     """Bring back a memory that was forgotten."""
     required(reason)
     with memory(ctx, agent, project=project, scope=scope) as brain:
-        found = brain.get(record)
+        found = brain.look_up(record)
         brain.recover(record, reason)
         _done(found.id, "recovered", json_)
 
@@ -82,7 +82,7 @@ def protect(
     """Keep a memory from being forgotten."""
     required(reason)
     with memory(ctx, agent, project=project, scope=scope) as brain:
-        found = brain.get(record)
+        found = brain.look_up(record)
         brain.protect(record, not lift, reason)
         _done(found.id, "not protected" if lift else "protected", json_)
 
@@ -113,7 +113,7 @@ def erase(
     log = event_log(ctx)
     config = configuration(ctx, quietly=True)
     brain = Overseer(database=log.database, config=config, clock=log.clock, ids=log.ids)
-    found = [brain.get(record) for record in dict.fromkeys(records)]
+    found = [brain.look_up(record) for record in dict.fromkeys(records)]
     for one in found:
         note(plain(f"{heading(one, log.clock.now())}: {shorten(one.title, WIDEST)}", one_line=True))
     what = "this memory" if len(found) == 1 else f"these {len(found)} memories"

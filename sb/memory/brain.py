@@ -81,6 +81,7 @@ class Brain:
         self.space = Space(self.database, self.config.memory, clock=clock, ids=ids)
         self.writer = self._writes(self.space, agent_id, stack, scope=scope, session=session)
         self.searcher = Searcher(self.space)
+        self.space.refusal = self._refusal
         self._named = session  # by whoever made this Brain, until that session ends
 
     @cached_property
@@ -354,6 +355,16 @@ class Brain:
         Raises:
             NotFoundError: there is none that this agent sees.
         """
+        found = self.look_up(record)
+        self._noted("get", [found])
+        return found
+
+    def look_up(self, record: str) -> Memory:
+        """As `get`, for who acts on a memory instead of reading it: it does not count as read.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
         return self.space.memory(self._visible_row(record, states=None))
 
     def graph(self, record: str, depth: int = 1) -> Neighbour:
@@ -367,7 +378,9 @@ class Brain:
         """
         from sb.memory.neighbourhood import neighbourhood
 
-        return neighbourhood(self.space, self._visible_row(record), self.writer.places(), depth=depth)
+        found = neighbourhood(self.space, self._visible_row(record), self.writer.places(), depth=depth)
+        self._noted("graph", found.memories())
+        return found
 
     def why(self, record: str) -> Origin:
         """What a memory was made from, and what that was made from in turn.
@@ -377,7 +390,9 @@ class Brain:
         """
         from sb.memory.provenance import why
 
-        return why(self.space, self._visible_row(record, states=None), self.writer.places())
+        found = why(self.space, self._visible_row(record, states=None), self.writer.places())
+        self._noted("why", found.memories())
+        return found
 
     def history(self, record: str) -> list[Change]:
         """What was done with a memory since it was kept, oldest first.
@@ -387,7 +402,9 @@ class Brain:
         """
         from sb.memory.provenance import history
 
-        return history(self.space, self._visible_row(record, states=None))
+        row = self._visible_row(record, states=None)
+        self._noted("history", [self.space.memory(row)])
+        return history(self.space, row)
 
     def forget(self, record: str, reason: str = "") -> None:
         """Take a memory out of every search until it is recovered.
@@ -416,8 +433,19 @@ class Brain:
         """
         self.writer.change(self._visible_row(record), {"protected": int(protected)}, "protect", reason)
 
+    def _refusal(self, handoff: Row) -> str:
+        """Why this agent is not shown what a handoff says, on whatever way it came to it."""
+        return self.handoffs.refusal(handoff)
+
     def _place(self, project: str | None, scope: str | None, private: bool) -> Place:
         return Place(self.stack, self.writer.chosen(project, scope), self.agent_id if private else "")
+
+    def _noted(self, operation: str, shown: Iterable[Memory]) -> None:
+        """Keep on record that these reached the agent's context."""
+        memories = {one.id: one for one in shown}
+        rows = self.space.records.known(list(memories))
+        hits = [(row["id"], 1.0) for row in rows.values()]
+        self.writer.broadcast(operation, "", hits, list(memories.values()))
 
     def _visible_row(self, record: str, states: Iterable[str] | None = (ACTIVE,)) -> Row:
         """The row of a record that this agent sees: by its id, else the entity of that name."""

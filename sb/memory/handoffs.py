@@ -182,6 +182,16 @@ class Handoffs:
         values = (place, *((status,) if status else ()))
         return self._space.records.select(where, values, order="r.id DESC", limit=_LOOKED_AT)
 
+    def refusal(self, row: Row) -> str:
+        """Why what a packet says is not to be shown to this agent, or "": it was altered, or is for another one."""
+        handoff, problem = self._read(row)
+        if handoff is None or problem:
+            return problem
+        between = ("", self._writer.agent)
+        if handoff.recipient in between or handoff.agent_id in between:
+            return ""
+        return f"it is for {handoff.recipient}"
+
     def _read(self, row: Row) -> tuple[Handoff | None, str]:
         """The packet in a row, None if it cannot be read; and what is wrong with it."""
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sb.memory.space import Space
@@ -29,6 +29,12 @@ class Neighbour(View):
     weight: float = 1.0
     neighbours: tuple[Neighbour, ...] = ()
     left_out: int = 0
+
+    def memories(self) -> Iterator[Memory]:
+        """All that are in the tree."""
+        yield self.memory
+        for one in self.neighbours:
+            yield from one.memories()
 
 
 def neighbourhood(

@@ -49,6 +49,10 @@ class Overseer(Brain):
     def __init__(self, name: str = OPERATOR, **more: Any) -> None:
         super().__init__(name, **more)
 
+    def _refusal(self, handoff: Row) -> str:
+        """Operators look at what was altered, too."""
+        return ""
+
     def show(self, record: str) -> Dossier:
         """Everything that is known of a memory, also who read it and why.
 

@@ -44,6 +44,13 @@ class Origin(View):
     again: bool = False
     left_out: int = 0
 
+    def memories(self) -> Iterator[Memory]:
+        """All that are in the tree and in view."""
+        if self.memory is not None:
+            yield self.memory
+        for one in self.origins:
+            yield from one.memories()
+
 
 @dataclass(frozen=True)
 class Change(View):

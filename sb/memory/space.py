@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -60,6 +60,8 @@ class Space:
         self.reads = ReadLog(database)
         self.words = WordIndex(database)
         self.vectors = VectorIndex(database)
+        # Why what a handoff says is not shown, or "": a Brain sets what its agent may read, operators see all.
+        self.refusal: Callable[[Row], str] = lambda row: ""
         self._settings = settings
         self._session_names: dict[int, str] = {}
         self._includes = dict(includes or {})
@@ -154,10 +156,11 @@ class Space:
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
+        refusal = self.refusal(row) if row["kind"] == "handoff" else ""
         return {
             "id": row["uid"],
             "kind": row["kind"],
-            "content": row["text"],
+            "content": f"withheld: {refusal}" if refusal else row["text"],
             "category": row["category"],
             "scope": place.scope,
             "agent_id": row["agent"],
@@ -170,7 +173,7 @@ class Space:
             "session": self.session_name(row["session"]),
             "speaker": row["speaker"],
             "tags": tuple(orjson.loads(row["tags"]) if row["tags"] else ()),
-            "details": orjson.loads(row["fields"]),
+            "details": {} if refusal else orjson.loads(row["fields"]),
         }
 
     def session_name(self, number: int | None) -> str | None:

@@ -40,6 +40,42 @@ def test_without_a_recipient_whoever_comes_next_takes_it_over(agents: Agents) ->
     assert taken.open_loops == ("one open loop",)
 
 
+def everything_read(brain: Brain, uid: str) -> str:
+    """What an agent comes to see of one handoff and of what is related to it, on every way there is."""
+    ways = (
+        brain.search("zebra", k=50),
+        brain.think("zebra"),
+        brain.get(uid),
+        brain.graph(uid),
+        brain.graph("orders"),
+        brain.why(uid),
+        brain.history(uid),
+        brain.orient(query="zebra", repeat=True).as_text(),
+    )
+    return repr(ways)
+
+
+def test_no_way_of_reading_shows_a_packet_that_was_altered(agents: Agents) -> None:
+    ada = agents.brain("ada", scope="project:shop")
+    uid = ada.handoff("feed the zebra", "b", [], "d").id
+    ada.relate(ada.entity("orders", "service"), "is_in", uid)
+    assert "feed the zebra" in everything_read(agents.brain("eve", scope="project:shop"), uid)
+    altered = "UPDATE records SET fields = replace(fields, 'feed', 'sell'), text = replace(text, 'feed', 'sell') WHERE uid = ?"
+    agents.tamper(altered, uid)
+    read = everything_read(agents.brain("eve", scope="project:shop"), uid)
+    assert "sell the" not in read
+    assert "withheld: its signature does not match" in read
+
+
+def test_no_way_of_reading_shows_a_packet_that_is_for_another_agent(agents: Agents) -> None:
+    ada = agents.brain("ada", scope="project:shop")
+    uid = ada.handoff("feed the zebra", "b", [], "d", recipient="bob").id
+    ada.relate(ada.entity("orders", "service"), "is_in", uid)
+    assert "feed the zebra" not in everything_read(agents.brain("eve", scope="project:shop"), uid)
+    for agent in ("ada", "bob"):
+        assert agents.brain(agent, scope="project:shop").get(uid).details["goal"] == "feed the zebra"
+
+
 def test_a_packet_of_another_scope_is_not_for_this_one(agents: Agents) -> None:
     agents.brain("ada").handoff(*FOUR, project="billing")
     agents.brain("ada").handoff(*FOUR)
