@@ -57,7 +57,7 @@ def orient(
             output.emit_json(with_times(found.as_json()))
             return
         output.line(found.as_text().rstrip("\n"))
-        note(f"go on in this session with --scope {found.scope} --session {found.session}")
+        note(f"go on in this session with --agent {agent} --scope {found.scope} --session {found.session}")
 
 
 @app.command()

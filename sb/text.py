@@ -49,6 +49,11 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
+def storable(text: str) -> str:
+    """The text with a question mark for each half of a surrogate pair, which no file takes."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def shorten(text: str, limit: int) -> str:
     """At most `limit` characters, the cut marked by an ellipsis."""
     return text if len(text) <= limit else text[: max(limit - 1, 0)] + "…"

@@ -24,7 +24,7 @@ from sb.store.embedding.choosing import NoEmbedder
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 from sb.store.records.store import ACTIVE, FORGOTTEN, Row
-from sb.text import shorten
+from sb.text import shorten, storable
 from sb.types import Decision, EntityRecord, Event, Fact, Handoff
 
 if TYPE_CHECKING:  # a process that asks one question, or keeps one fact, has no need of them
@@ -233,6 +233,7 @@ class Brain:
         """
         if k < 1:
             raise ValueError("k must be at least 1")
+        query = storable(query)
         places = self.writer.places(self.writer.named(project, scope))
         found = self.searcher.find(query, places, filters=Filters(**filters), fusion=fusion, explain=explain)
         hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
@@ -253,6 +254,7 @@ class Brain:
         """
         from sb.memory.activation import think
 
+        query = storable(query)
         found = think(self.space, self.searcher, query, self.writer.places(), hops, decay, k)
         hits = [(number, one.activation) for number, one in found]
         self.writer.broadcast("think", query, hits, [one for _, one in found])
@@ -284,7 +286,7 @@ class Brain:
 
         self.writer.begin(self.writer.chosen(project, scope), session or self._named)
         return Orienting(self.writer, self.searcher, self.handoffs).package(
-            query, token_budget, repeat=repeat
+            None if query is None else storable(query), token_budget, repeat=repeat
         )
 
     def handoff(

@@ -119,6 +119,18 @@ def test_an_explanation_adds_up_to_the_score(sb: CommandLine) -> None:
         assert " = " in sb("memory", "search", "limits", "--explain", *options).out
 
 
+@pytest.mark.parametrize("whose", [(), ("--agent", "operator", "--project", "shop")])
+def test_what_nothing_is_known_of_finds_nothing_however_little_there_is(
+    sb: CommandLine, whose: tuple[str, ...]
+) -> None:
+    kept(sb, "remember", "the orders API allows 100 requests", "--project", "shop")
+    kept(sb, "decide", "use Retry-After for backoff", "the server knows its window", "--project", "shop")
+    for query in ("zebra quantum nonsense", "mitochondria", "who won the 1998 world cup", "??"):
+        assert found(sb, query, *whose) == []
+    first, *_ = found(sb, "waiting between attempts", *whose)  # by what it means: they share no word
+    assert first == "use Retry-After for backoff: the server knows its window"
+
+
 def test_nothing_found_says_what_to_try(sb: CommandLine) -> None:
     kept(sb, "remember", "the limit is 100", "--category", "lesson")
     done = sb("memory", "search", "limit", "--category", "lessn")

@@ -112,3 +112,10 @@ def test_hostile_text_of_a_session_does_nothing_on_a_terminal(sb: CommandLine) -
         shown = sb("memory", *arguments)
         assert not set("\x1b\x07\r") & set(shown.out + shown.err)
         assert sum(line.startswith("goal: forged") for line in shown.out.splitlines()) == 0
+
+
+def test_what_orient_says_about_going_on_in_its_session_works_as_it_stands(sb: CommandLine) -> None:
+    begun = sb("memory", "orient", "--project", "shop", "--agent", "scribe")
+    options = begun.err.strip().removeprefix("go on in this session with ").split()
+    written = sb("memory", "log", "the till is short", *options, "--json")
+    assert (written.json["agent_id"], written.json["scope"]) == ("scribe", "project:shop")

@@ -9,11 +9,16 @@ import numpy as np
 
 from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.counting import Counted, Read
-from sb.memory.ranking.features import FEATURES, Values
+from sb.memory.ranking.features import FEATURES, Values, date, match, vec
 from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics
 from sb.memory.ranking.weights import Weights
+
+# Of `match`, `vec` and `date` together, for what shares no word with the question: of the evidence among the first five
+# none had less, of what is nearest to a question about something else two thirds (docs/retrieval.md).
+LEAST_NEAR = 0.3
+_BY_MEANING = {"meaning"}
 
 
 class Ranked(NamedTuple):
@@ -42,6 +47,8 @@ def rank(
 ) -> list[Ranked]:
     """The candidates by the weighted sum of their features, the best first, ties by id.
 
+    What meaning alone named, since something always is the nearest, is left out unless it is near.
+
     Args:
         lexicon: what is known of words; keep one for all questions, it learns.
         read: gives the texts of records whose words it has not met.
@@ -54,12 +61,14 @@ def rank(
         return []
     names = [name for name in {**weights.spoken, **weights.written} if explain or _counts(name, weights)]
     counted = Counted(query, candidates, statistics, lexicon, read)
+    near = (match(counted) + vec(counted) + date(counted) >= LEAST_NEAR).tolist()
     values = feature_values(counted, names)
     columns = [[column.get(name, 0.0) for name in names] for column in (weights.written, weights.spoken)]
     applied = np.array(columns)[counted.spoken.astype(np.intp)]
     scores = (values * applied).sum(axis=1)
     ids = [found.id for found in candidates]
-    order = np.lexsort((ids, -scores)).tolist()
+    by_score = np.lexsort((ids, -scores)).tolist()
+    order = [row for row in by_score if near[row] or candidates[row].ranks.keys() != _BY_MEANING]
     found = [Ranked(ids[row], score) for row, score in zip(order, scores[order].tolist(), strict=True)]
     if not explain:
         return found
