@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 PLUGINS, STACKS, MODELS, STACK_COMPONENTS = "sb.plugins", "sb.stacks", "sb.models", "sb.stack_components"
-_UNKNOWN = "unknown"
 _log = logging.getLogger(__name__)
 
 
@@ -22,15 +21,21 @@ class DiscoveredComponent:
     """Something that an installed distribution offers.
 
     Args:
-        group: one of the entry point groups above. name: by which it is asked for. value: `module:attribute`.
-        distribution, version: of what brought it, or "unknown".
+        name: by which it is asked for. group: one of the entry point groups above.
+        module, attr: what an import of it takes. dist_name, dist_version: of what brought it, or None.
     """
 
-    group: str
     name: str
-    value: str
-    distribution: str = _UNKNOWN
-    version: str = _UNKNOWN
+    group: str
+    module: str
+    attr: str
+    dist_name: str | None = None
+    dist_version: str | None = None
+
+    @property
+    def qualname(self) -> str:
+        """As entry points are written."""
+        return f"{self.module}:{self.attr}"
 
 
 def discover(group: str) -> list[DiscoveredComponent]:
@@ -40,7 +45,7 @@ def discover(group: str) -> list[DiscoveredComponent]:
     except Exception as error:  # noqa: BLE001 - a broken installation of others must not stop ours
         _log.warning("cannot read the entry points of %s: %s: %s", group, type(error).__name__, error)
         return []
-    return sorted(found, key=lambda one: (one.name, one.value))
+    return sorted(found, key=lambda one: (one.name, one.qualname))
 
 
 def load_component(dc: DiscoveredComponent) -> Any:
@@ -54,7 +59,7 @@ def load_component(dc: DiscoveredComponent) -> Any:
     if not points:
         raise ImportError(f"{what} is not installed")
     if len(points) > 1:
-        offers = ", ".join(sorted(_described(point).distribution for point in points))
+        offers = ", ".join(sorted(_described(point).dist_name or "unknown" for point in points))
         raise ImportError(f"{what} is offered by several distributions: {offers}")
     try:
         return points[0].load()
@@ -78,5 +83,5 @@ def _entry_points(group: str) -> list[EntryPoint]:
 
 def _described(point: EntryPoint) -> DiscoveredComponent:
     dist = point.dist
-    named = (dist.name, dist.version) if dist else (_UNKNOWN, _UNKNOWN)
-    return DiscoveredComponent(point.group, point.name, point.value, *named)
+    brought = (dist.name, dist.version) if dist else (None, None)
+    return DiscoveredComponent(point.name, point.group, point.module, point.attr, *brought)

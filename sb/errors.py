@@ -10,7 +10,7 @@ SBError                      1   anything a person can act on
 ├── EmbedderError            1   the model that makes vectors of texts cannot be used
 ├── ModelError               1   a language model cannot be used
 ├── NoActiveStackError       1   an entity was asked to remember something and has nowhere to keep it
-├── PluginError              1   a plugin of an entity cannot be used
+├── PluginError              1   a plugin of an entity cannot be used (also a RuntimeError)
 ├── ProvenanceError          1   a memory does not say where it comes from
 ├── MaintenanceModeError     1   a stack takes no memories while it is in maintenance
 ├── VersionConflictError     1   somebody else changed a record since it was read
@@ -97,7 +97,7 @@ class NoActiveStackError(SBError):
     kind = "no_active_stack"
 
 
-class PluginError(SBError):
+class PluginError(SBError, RuntimeError):
     kind = "plugin"
 
 

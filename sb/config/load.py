@@ -38,7 +38,7 @@ def load_config(
     """The configuration in force. Nothing is written and no folder is made.
 
     Args:
-        env: the process environment; read for SB_HOME, SB_DB and HOME.
+        env: the process environment; read for SB_HOME, HOME, and the settings that have a variable.
         cwd: where the search for a project file starts, and relative paths of flags and environment.
         flags: key of a setting to the value typed for its flag; None means that it was not typed.
         with_project: whether a project file counts.

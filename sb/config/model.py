@@ -230,6 +230,18 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class Entity:
+    """Entities and their plugins."""
+
+    plugin_fail_fast: bool = setting(
+        False,
+        kinds.boolean(),
+        "Load a plugin not at all if its tools or commands cannot be registered, instead of without them.",
+        env="SB_PLUGIN_FAIL_FAST",
+    )
+
+
+@dataclass(frozen=True)
 class Operators:
     """Who may decide."""
 
@@ -345,6 +357,7 @@ class Config:
     kill: Kill = field(default_factory=Kill)
     hooks: Hooks = field(default_factory=Hooks)
     memory: Memory = field(default_factory=Memory)
+    entity: Entity = field(default_factory=Entity)
     operators: Operators = field(default_factory=Operators)
     audit: Audit = field(default_factory=Audit)
     telemetry: Telemetry = field(default_factory=Telemetry)

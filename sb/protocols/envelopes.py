@@ -145,9 +145,16 @@ class ModelStatus:
 
 @dataclass
 class ToolDefinition:
-    """A tool of a plugin, or one that a model may ask for; input_schema is a JSON Schema of an object."""
+    """A tool of a plugin, or one that a model may ask for.
+
+    Args:
+        input_schema: a JSON Schema of an object, whose properties are handed to the handler by keyword.
+        safety_class: the most that the tool may do: read_only, local_write, network or destructive. One that does not
+            say counts as network.
+    """
 
     name: str
     description: str
     input_schema: dict[str, Any]
     handler: Callable[..., Any] | None = None
+    safety_class: str | None = None

@@ -89,6 +89,10 @@ class SQLiteStack(Writes, Reads):
         """Its file."""
         return self._database.path
 
+    def location(self) -> dict[str, Any]:
+        """What it takes, beside its name, to open it again: arguments of this class that JSON can hold."""
+        return {"db_path": self.path, "enforce_provenance": self.enforce_provenance}
+
     @property
     def state(self) -> StackState:
         return self._container.state

@@ -41,9 +41,9 @@ def test_what_is_installed_is_listed_with_who_brought_it_and_nothing_is_imported
         "demo",
         "[sb.plugins]\nwet = discovered_demo:Weather\n[sb.stacks]\nbroken = discovered_broken:X\n",
     )
-    found = DiscoveredComponent(PLUGINS, "wet", "discovered_demo:Weather", "demo", "1.2")
+    found = DiscoveredComponent("wet", PLUGINS, "discovered_demo", "Weather", "demo", "1.2")
     assert found in discover(PLUGINS)
-    assert find(STACKS, "broken").value == "discovered_broken:X"
+    assert find(STACKS, "broken").qualname == "discovered_broken:X"
     assert "discovered_demo" not in sys.modules
     assert load_component(found).__name__ == "Weather"
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_loaded_says_why(site: Path) -> None:
         with pytest.raises(ImportError, match=f"{name} of sb.plugins is not installed"):
             find(PLUGINS, name)
     with pytest.raises(ImportError, match=r"gone of sb\.plugins is not installed"):
-        load_component(DiscoveredComponent(PLUGINS, "gone", "discovered_demo:Weather"))
+        load_component(DiscoveredComponent("gone", PLUGINS, "discovered_demo", "Weather"))
 
 
 def test_a_name_that_two_distributions_offer_belongs_to_neither(site: Path) -> None:

@@ -69,7 +69,7 @@ ENVELOPES = {
     "ModelResponse": "content tool_calls=[] usage={} stop_reason=None model_id=None",
     "ModelChunk": "content='' tool_call=None is_final=False usage=None",
     "ModelStatus": "provider available error_class=None error_message=None degraded=False",
-    "ToolDefinition": "name description input_schema handler=None",
+    "ToolDefinition": "name description input_schema handler=None safety_class=None",
 }
 
 

@@ -1,0 +1,216 @@
+"""What was a core composed of, and when? Files that say so, the ten newest of each core.
+
+Source: the core protocol, "Checkpoint save and restore".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.entity.names import path_part
+from sb.protocols import Binding
+from sb.sources import Clock, Ids
+from sb.types import parse_datetime
+
+SCHEMA_VERSION = 1
+FOLDER = "checkpoints"
+KEPT = 10  # of each core
+_NAME = re.compile(r"(?P<core>.+)_(?P<at>\d{8}_\d{6}_\d{6})_[0-9a-f]{8}", re.DOTALL)
+_LARGEST = 1 << 20
+logger = logging.getLogger("sb.entity")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A composition, as a file has it.
+
+    Args:
+        intact: False if the file was changed after it was written.
+    """
+
+    checkpoint_id: str
+    message: str
+    binding: Binding
+    created_at: datetime | None
+    intact: bool = True
+
+
+class Checkpoints:
+    """The checkpoints in one data folder."""
+
+    def __init__(self, data_dir: Path, clock: Clock, ids: Ids) -> None:
+        self.folder = data_dir / FOLDER
+        self._clock = clock
+        self._ids = ids
+
+    def save(self, binding: Binding, message: str) -> str:
+        """Write a checkpoint, and remove those of this core that are older than the newest ten; returns its id.
+
+        Raises:
+            OSError: it cannot be written; there is no half of it then.
+        """
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        core = path_part(binding.core_id)
+        checkpoint_id = f"{core}_{now:%Y%m%d_%H%M%S_%f}_{self._ids.token(4)}"
+        document: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "checkpoint_id": checkpoint_id,
+            "message": message,
+            "created_at": now.isoformat(),
+            "binding": asdict(binding) | {"created_at": now.isoformat()},
+        }
+        document["digest"] = _digest(document)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write(self.folder / f"{checkpoint_id}.json", orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        self._retain(core, checkpoint_id)
+        return checkpoint_id
+
+    def ids(self, core_id: str | None = None) -> list[str]:
+        """The ids of the checkpoints of a core, or of all, the newest first; no file is read."""
+        return [name for _, name in sorted(self._named(core_id), reverse=True)]
+
+    def path(self, checkpoint_id: str) -> Path:
+        """Its file, whether there is one or not.
+
+        Raises:
+            ValueError: it is no id of a checkpoint.
+        """
+        if not _NAME.fullmatch(checkpoint_id) or "/" in checkpoint_id or "\0" in checkpoint_id:
+            raise ValueError(f"{checkpoint_id!r} is no id of a checkpoint")
+        return self.folder / f"{checkpoint_id}.json"
+
+    def _named(self, core_id: str | None) -> list[tuple[str, str]]:
+        """When each was taken, and its id: both are read from the name of its file."""
+        core = None if core_id is None else path_part(core_id)
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        found = [_NAME.fullmatch(name.removesuffix(".json")) for name in names if name.endswith(".json")]
+        return [(one["at"], one[0]) for one in found if one is not None and core in (None, one["core"])]
+
+    def _retain(self, core: str, newest: str) -> None:
+        try:
+            of_core = [name for at, name in sorted(self._named(None)) if _core_of(name) == core]
+            others = [name for name in of_core if name != newest]  # it stays, whatever the clock says
+            for name in others[: -(KEPT - 1)]:
+                (self.folder / f"{name}.json").unlink(missing_ok=True)
+        except OSError as error:
+            logger.warning("old checkpoints could not be removed: %s", error)
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """The checkpoint in a file.
+
+    Raises:
+        FileNotFoundError: there is none. ValueError: it is no checkpoint, or one of a newer version.
+    """
+    with open(path, "rb") as file:
+        text = file.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise ValueError(f"{path.name} is larger than any checkpoint")
+    try:
+        document = orjson.loads(text)
+    except ValueError as error:
+        raise _odd(path, str(error)) from error
+    binding = document.get("binding") if isinstance(document, dict) else None
+    if not isinstance(binding, dict):
+        raise _odd(path, "it has no binding")
+    _check_version(path, document)
+    claimed = document.get("digest")
+    return Checkpoint(
+        str(document.get("checkpoint_id") or path.stem),
+        str(document.get("message") or ""),
+        _binding(path, binding, upstream="schema_version" not in document),
+        _moment(document.get("created_at")),
+        claimed is None or claimed == _digest({k: v for k, v in document.items() if k != "digest"}),
+    )
+
+
+def _odd(path: Path, why: str) -> ValueError:
+    return ValueError(f"{path.name} is no checkpoint: {why}")
+
+
+def _check_version(path: Path, document: Mapping[str, Any]) -> None:
+    version = document.get("schema_version")
+    if version is None:
+        logger.warning("%s has no schema_version: read as version %d", path.name, SCHEMA_VERSION)
+    elif isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise _odd(path, f"schema_version is {version!r}")
+    elif version > SCHEMA_VERSION:
+        raise ValueError(
+            f"{path.name} is a checkpoint of version {version}; this SecondBrain reads up to {SCHEMA_VERSION}"
+        )
+
+
+def _binding(path: Path, said: Mapping[str, Any], *, upstream: bool) -> Binding:
+    core_id = said.get("core_id")
+    if not isinstance(core_id, str) or not core_id.strip():
+        raise _odd(path, "its binding has no core_id")
+    parts: dict[str, Any] = {}
+    kinds = {"model_config": dict, "stacks": dict, "plugins": list, "stack_locations": dict, "metadata": dict}
+    for name, kind in kinds.items():
+        parts[name] = kind() if said.get(name) is None else said[name]
+        if not isinstance(parts[name], kind):
+            raise _odd(path, f"{name} of its binding is no {kind.__name__}")
+    if upstream and "active_stack_id" not in said:
+        parts["stacks"] = _by_id(parts["stacks"])
+    active = said.get("active_stack_id")
+    return Binding(
+        core_id,
+        active_stack_id=active if isinstance(active, str) else None,
+        created_at=_moment(said.get("created_at")),
+        **parts,
+    )
+
+
+def _by_id(stacks: Mapping[str, Any]) -> dict[str, Any]:
+    """Older files name the stack by its alias, where newer ones name the alias by the stack."""
+    return {
+        stack_id if isinstance(stack_id, str) else alias: alias if isinstance(stack_id, str) else None
+        for alias, stack_id in stacks.items()
+    }
+
+
+def _moment(text: Any) -> datetime | None:
+    with contextlib.suppress(ValueError):
+        return parse_datetime(text) if isinstance(text, str) else None
+    return None
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    try:
+        return "sha256:" + digest(canonical_bytes(document))
+    except NotCanonical:
+        return ""
+
+
+def _core_of(checkpoint_id: str) -> str:
+    found = _NAME.fullmatch(checkpoint_id)
+    return found["core"] if found else ""
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Make a file with this content: all of it, or none."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        os.replace(fresh, path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise

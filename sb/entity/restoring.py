@@ -1,0 +1,108 @@
+"""How is a core put together again from what a checkpoint says? As far as it goes: what fails is logged and left out.
+
+A checkpoint names classes only by the entry points of what is installed: no file decides what is imported.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sb.discovery import MODELS, PLUGINS, STACKS, discover, find, load_component
+from sb.protocols import Binding, StackProtocol
+from sb.text import plain
+
+if TYPE_CHECKING:
+    from sb.entity.core import Entity
+
+KIND, FILE = (
+    "kind",
+    "db_path",
+)  # of a location: its class by entry point, and the path that is relative to the data folder
+_ANY_MODEL = "llm"  # the adapter that is asked where no entry point has the provider's name
+logger = logging.getLogger("sb.entity")
+
+
+def location_of(stack: StackProtocol, data_dir: Path) -> dict[str, Any]:
+    """What it takes to open a stack again: its class, and the arguments that it names itself, if it does."""
+    describe = getattr(stack, "location", None)
+    said: dict[str, Any] = dict(describe()) if callable(describe) else {}
+    kind = _kind_of(type(stack))
+    if kind is not None:
+        said[KIND] = kind
+    if FILE in said:
+        path = Path(said[FILE]).absolute()
+        inside = path.is_relative_to(data_dir.absolute())
+        said[FILE] = path.relative_to(data_dir.absolute()).as_posix() if inside else str(path)
+    return said
+
+
+def open_stack(stack_id: str, location: Mapping[str, Any], data_dir: Path) -> StackProtocol:
+    """The stack that a location leads to; nothing new is made there.
+
+    Raises:
+        ImportError: its class is not installed. ValueError, FileNotFoundError: the location leads to none.
+        Whatever the class raises.
+    """
+    arguments = dict(location)
+    kind = arguments.pop(KIND, None)
+    if kind is None:
+        raise ValueError("the checkpoint does not say what it is")
+    if FILE in arguments:
+        path = data_dir / str(arguments[FILE])
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no file {path}")
+        arguments[FILE] = path
+    stack: StackProtocol = load_component(find(STACKS, kind))(stack_id, **arguments)
+    return stack
+
+
+def rehydrate(entity: Entity, binding: Binding, data_dir: Path) -> list[StackProtocol]:
+    """Attach, load and bind what a binding names; returns the stacks that were opened for it."""
+    opened: list[StackProtocol] = []
+
+    def attach(stack_id: str, alias: Any) -> None:
+        location = binding.stack_locations.get(stack_id)
+        stack = open_stack(stack_id, location if isinstance(location, dict) else {}, data_dir)
+        opened.append(stack)
+        entity.attach_stack(stack, alias=alias if isinstance(alias, str) else None, set_active=False)
+
+    def load(name: str) -> None:
+        entity.load_plugin(load_component(find(PLUGINS, name))())
+
+    for stack_id, alias in binding.stacks.items():
+        _attempt(f"stack {stack_id}", lambda one=stack_id, other=alias: attach(one, other))  # type: ignore[misc]
+    active = binding.active_stack_id
+    if active is not None:
+        _attempt(f"the active stack {active}", lambda: entity.set_active_stack(active))
+    for name in binding.plugins:
+        _attempt(f"plugin {name}", lambda one=name: load(one))  # type: ignore[misc]
+    if binding.model_config:
+        _attempt("the model", lambda: entity.set_model(_model(binding.model_config)))
+    return opened
+
+
+def _model(config: Mapping[str, Any]) -> Any:
+    provider, model_id = config.get("provider"), config["model_id"]
+    names = {one.name for one in discover(MODELS)}
+    return load_component(find(MODELS, provider if provider in names else _ANY_MODEL))(model_id)
+
+
+def _kind_of(stack_class: type) -> str | None:
+    """The name under which a class is installed; its module is loaded, since an object of it is there."""
+    import sys
+
+    for one in discover(STACKS):
+        if getattr(sys.modules.get(one.module), one.attr, None) is stack_class:
+            return one.name
+    return None
+
+
+def _attempt(what: str, step: Callable[[], None]) -> None:
+    try:
+        step()
+    except Exception as error:  # noqa: BLE001 - part of an entity is better than none: the log says what is missing
+        said = plain(f"{what} was not restored: {type(error).__name__}: {error}", one_line=True)
+        logger.warning("%s", said)

@@ -1,0 +1,111 @@
+"""Where does what a core remembers go, and what is said of where it came from?
+
+Source: the core protocol, "Operation routing".
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from sb.errors import NoActiveStackError
+from sb.protocols import StackProtocol
+from sb.sources import Clock, Ids
+from sb.types import VALID_SOURCE_TYPE_VALUES, SourceType
+
+CORE = "core:"  # before the id of the core that something came from
+PLUGIN = "plugin:"  # before the name of the plugin
+
+
+class Routing:
+    """What all operations of a core share: its stacks, of which one is active, and what it says of a new memory."""
+
+    def __init__(self, core_id: str, clock: Clock, ids: Ids) -> None:
+        self._core_id = core_id
+        self._clock = clock
+        self._ids = ids
+        self._stacks: dict[str, StackProtocol] = {}
+        self._active_id: str | None = None
+
+    @property
+    def core_id(self) -> str:
+        return self._core_id
+
+    @property
+    def active_stack(self) -> StackProtocol | None:
+        """The stack that routed operations go to."""
+        return None if self._active_id is None else self._stacks[self._active_id]
+
+    def _required_stack(self) -> StackProtocol:
+        stack = self.active_stack
+        if stack is None:
+            attached = ", ".join(self._stacks)
+            hint = f"set_active_stack: {attached}" if attached else "attach_stack attaches one"
+            raise NoActiveStackError(f"core {self._core_id} has no active stack", hint)
+        return stack
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now(), UTC)
+
+    def _new_id(self) -> str:
+        return str(uuid.UUID(self._ids.token(16), version=4))
+
+    def _origin(
+        self,
+        stack: StackProtocol,
+        source: str | None,
+        source_type: SourceType | str | None,
+        derived_from: list[str] | None,
+        context: str | None,
+        context_tags: list[str] | None,
+    ) -> dict[str, Any]:
+        """What a new memory has beside what it says."""
+        return {
+            "id": self._new_id(),
+            "stack_id": stack.stack_id,
+            "created_at": self._now(),
+            "source_entity": self._source(source),
+            "source_type": normal_source_type(source_type),
+            "derived_from": derived_from,
+            "context": context,
+            "context_tags": context_tags,
+        }
+
+    def _source(self, source: str | None) -> str:
+        return CORE + self._core_id if source is None else source
+
+
+def normal_source_type(given: SourceType | str | None) -> str:
+    """The word that is stored; direct experience for None.
+
+    Raises:
+        ValueError: it is none of `sb.types.SourceType`.
+    """
+    if given is None:
+        return SourceType.DIRECT_EXPERIENCE.value
+    return normal_word("source_type", given, VALID_SOURCE_TYPE_VALUES)
+
+
+def normal_word(name: str, given: str, words: frozenset[str]) -> str:
+    """A word of a vocabulary, in lower case.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    word = given.strip().lower() if isinstance(given, str) else ""
+    if word not in words:
+        raise ValueError(f"{name} is {given!r}, must be one of {', '.join(sorted(words))}")
+    return str(word)
+
+
+def clamped(name: str, given: float) -> float:
+    """A share from 0 to 1; what is beyond counts as the nearest of the two.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | float) or math.isnan(given):
+        raise ValueError(f"{name} is {given!r}, must be a number from 0 to 1")
+    return min(max(float(given), 0.0), 1.0)

@@ -1,0 +1,63 @@
+"""How far does a core trust others, domain by domain?
+
+Source: the core protocol, "Trust operations".
+"""
+
+from __future__ import annotations
+
+import math
+
+from sb.entity.routing import Routing
+from sb.types import TrustAssessment
+
+
+class Trust(Routing):
+    """Assessments of others in the active stack; raises NoActiveStackError where there is none."""
+
+    def trust_set(self, entity: str, domain: str, score: float, *, evidence: str | None = None) -> str:
+        """Say how far somebody is trusted in one domain; what was said of others stays. Returns the assessment's id.
+
+        Args:
+            score: from 0 to 1. evidence: the id of an episode that speaks for it, added to those before.
+
+        Raises:
+            ValueError: a name is empty, or the score is not from 0 to 1.
+        """
+        stack = self._required_stack()
+        if not entity.strip() or not domain.strip():
+            raise ValueError("entity and domain must not be empty")
+        if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
+            raise ValueError(f"score is {score!r}, must be a number from 0 to 1")
+        now = self._now()
+        known = next(iter(stack.get_trust_assessments(entity_id=entity)), None)
+        if known is None:
+            known = TrustAssessment(self._new_id(), stack.stack_id, entity, {}, created_at=now)
+        said = known.dimensions.get(domain, {})
+        known.dimensions = {**known.dimensions, domain: {**said, "score": score}}
+        if evidence is not None:
+            known.evidence_episode_ids = list(dict.fromkeys([*(known.evidence_episode_ids or ()), evidence]))
+        known.last_updated = now
+        return stack.save_trust_assessment(known)
+
+    def trust_get(self, entity: str, *, domain: str | None = None) -> list[TrustAssessment]:
+        """What is said of somebody, if need be only where this domain is part of it."""
+        return self._required_stack().get_trust_assessments(entity_id=entity, domain=domain)
+
+    def trust_list(
+        self, *, domain: str | None = None, min_score: float | None = None
+    ) -> list[TrustAssessment]:
+        """What is said of all.
+
+        Args:
+            min_score: only those with at least this score: in the domain, if one is given, else in any.
+        """
+        found = self._required_stack().get_trust_assessments(domain=domain)
+        if min_score is None:
+            return found
+        return [one for one in found if _best(one, domain) >= min_score]
+
+
+def _best(assessment: TrustAssessment, domain: str | None) -> float:
+    said = assessment.dimensions
+    counted = said.values() if domain is None else [said.get(domain, {})]
+    return max((one.get("score", -math.inf) for one in counted), default=-math.inf)
