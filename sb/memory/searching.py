@@ -106,8 +106,7 @@ class Searcher:
         legs = {"words": self._by_words(asked, places, filters)}
         similar = self._by_meaning(asked, places, filters, legs["words"])
         if similar is not None:
-            nearest = sorted(similar, key=lambda number: (-similar[number], number))
-            legs["meaning"] = nearest[:LEG]
+            legs["meaning"] = list(similar)[:LEG]
         candidates = self._candidates(legs, similar or {})
         if fusion:
             return fuse(candidates, explain=explain)
@@ -135,7 +134,7 @@ class Searcher:
     def _by_meaning(
         self, asked: Query, places: Sequence[int], filters: Predicate, words: Sequence[int]
     ) -> dict[int, float] | None:
-        """The cosines of the nearest records, and of those that words found; None where nothing makes vectors."""
+        """The cosines of the nearest records and of those that words found, the nearest first; None where nothing makes vectors."""
         embedder = self._space.usable_embedder
         if embedder is None:
             return None
@@ -145,11 +144,9 @@ class Searcher:
             return None
         where, parameters = filters.sql()
         found = self._space.vectors.nearest(
-            embedder.model, vector, places, LEG, where=where or "1", parameters=parameters
+            embedder.model, vector, places, LEG, also=words, where=where or "1", parameters=parameters
         )
-        similar = dict(found)
-        rest = [number for number in words if number not in similar]
-        return similar | self._space.vectors.exact(embedder.model, vector, rest)
+        return dict(found)
 
     def _by_words(self, asked: Query, places: Sequence[int], filters: Predicate) -> list[int]:
         terms = dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True)))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from sb.errors import StoreError
 from sb.store.database import Database
@@ -38,8 +39,9 @@ _ACTIVE_VECTORS = (
 )
 _PROPOSED = (
     "WITH near AS MATERIALIZED (SELECT record FROM record_bits WHERE bits MATCH vec_bit(?) AND k = ? AND place = ?)"
-    " SELECT v.record, v.vector FROM near JOIN vectors AS v ON v.record = near.record"
-    " JOIN records AS r ON r.id = v.record WHERE v.model = ? AND r.state = 'active' AND r.place = ?"
+    " SELECT v.record, v.vector FROM (SELECT record FROM near UNION SELECT value FROM json_each(?)) AS n"
+    " CROSS JOIN vectors AS v ON v.record = n.record CROSS JOIN records AS r ON r.id = v.record"
+    " WHERE v.model = ? AND r.state = 'active' AND r.place = ?"
 )
 # The same records are quoted by the view `searchable`.
 _SOURCES = """SELECT r.id, r.place, r.text, substr(a.text, 1, 1000), substr(b.text, 1, 1000), v.model, v.digest
@@ -153,6 +155,7 @@ class VectorIndex:
         places: Sequence[int],
         k: int,
         *,
+        also: Sequence[int] = (),
         where: str = "1",
         parameters: tuple[Any, ...] = (),
     ) -> list[tuple[int, float]]:
@@ -160,16 +163,21 @@ class VectorIndex:
 
         Args:
             model: what made the query's vector: vectors of others are not compared with it.
+            also: records in these places that are compared too, and returned even if others are nearer.
             where: SQL over `r`, the table of records, that holds no value; parameters: its values.
         """
         found: dict[int, float] = {}
+        named = orjson.dumps(also).decode()
         for place in places:
             rows = self._few(model, place, where, parameters)
             if rows is None and not self.unavailable(model):
-                asked = (np.packbits(query > 0).tobytes(), proposals(k), place)
+                asked = (np.packbits(query > 0).tobytes(), proposals(k), place, named)
                 rows = self._database.query(f"{_PROPOSED} AND ({where})", (*asked, model, place, *parameters))
             found.update(_cosines(rows or (), query))
-        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:k]
+        found |= self.exact(model, query, [number for number in also if number not in found])
+        ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+        kept = set(also)
+        return ordered[:k] + [pair for pair in ordered[k:] if pair[0] in kept]
 
     def exact(self, model: str, query: Vectors, records: Sequence[int]) -> dict[int, float]:
         """The cosines of these records, as far as they are active and have a vector of that model."""
