@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ import pytest
 from sb.config import Config, load_config
 from sb.hooks import claude_code
 from sb.hooks.event import Verdict
+from sb.hooks.hosts import HOSTS
 from sb.hooks.judging import judge
 from sb.runtime import Runtime, open_runtime
 from sb.state import Event
+from tests.forked import Forks
 
 
 @dataclass
@@ -27,11 +30,13 @@ class Host:
 
     Args:
         home: SB_HOME. project: a git repository.
+        forks: what `ask` needs.
     """
 
     home: Path
     project: Path
     session: str = "session-1"
+    forks: Forks | None = None
     _ids: Any = field(default_factory=lambda: itertools.count(1))
 
     def payload(self, event: str, **fields: Any) -> dict[str, Any]:
@@ -83,9 +88,8 @@ class Host:
         self, payload: bytes | dict[str, Any], *arguments: str, timeout: float = 60
     ) -> subprocess.CompletedProcess[str]:
         """The real process."""
-        data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        command = [sys.executable, "-m", "sb", "hook", *(arguments or ("claude-code",))]
-        env = {"PATH": os.environ["PATH"], "HOME": "/data/nobody", "SB_HOME": str(self.home)}
+        command = [sys.executable, *self._command(arguments)]
+        data, env = self._told(payload), self._env()
         done = subprocess.run(
             command, input=data, capture_output=True, check=False, env=env, cwd=self.project, timeout=timeout
         )
@@ -93,9 +97,39 @@ class Host:
             command, done.returncode, done.stdout.decode(), done.stderr.decode()
         )
 
+    def ask(self, payload: bytes | dict[str, Any], *arguments: str) -> subprocess.CompletedProcess[str]:
+        """What the real process answers, by one that need not begin."""
+        assert self.forks is not None
+        return self.forks.run(
+            *self._command(arguments), input=self._told(payload), env=self._env(), cwd=self.project
+        )
+
+    def _command(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
+        return ("-m", "sb", "hook", *(arguments or ("claude-code",)))
+
+    def _told(self, payload: bytes | dict[str, Any]) -> bytes:
+        return payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+
+    def _env(self) -> dict[str, str]:
+        return {"PATH": os.environ["PATH"], "HOME": "/data/nobody", "SB_HOME": str(self.home)}
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    adapters = (f"sb.hooks.{host.replace('-', '_')}" for host in HOSTS)
+    parts = (
+        "sb.hooks.main",
+        "sb.hooks.judging",
+        "sb.hooks.remembering",
+        "sb.memory.brain",
+        "sb.memory.searching",
+    )
+    with Forks(*parts, "sb.tools.files", "sb.tools.http", "sb.tools.shell", *adapters) as forks:
+        yield forks
+
 
 @pytest.fixture
-def host(home: Path, tmp_path: Path) -> Host:
+def host(home: Path, tmp_path: Path, forks: Forks) -> Host:
     project = tmp_path / "shop"
     (project / ".git").mkdir(parents=True)
-    return Host(home, project)
+    return Host(home, project, forks=forks)

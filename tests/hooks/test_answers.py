@@ -47,14 +47,14 @@ def reason(host: str, name: str, done: CompletedProcess[str]) -> str:
 @pytest.mark.parametrize(("name", "event"), ASKED)
 def test_a_refusal_has_exactly_the_form_that_the_host_honours(host: Host, name: str, event: str) -> None:
     host.configure('policy:\n- {deny: "host.*", reason: not here}\n')
-    done = host.run(recorded.payload(name, event, host.project), name)
+    done = host.ask(recorded.payload(name, event, host.project), name)
     assert "not here" in reason(name, event, done)
 
 
 @pytest.mark.parametrize(("name", "event"), ASKED)
 def test_what_cannot_be_judged_is_refused_unless_it_only_reads(host: Host, name: str, event: str) -> None:
     host.configure("nonsense: 1\n")
-    done = host.run(recorded.payload(name, event, host.project), name)
+    done = host.ask(recorded.payload(name, event, host.project), name)
     if event in ("beforeReadFile", "pre_read_code", "pascal.PreToolUse"):
         assert done.stdout in ("", '{"permission": "allow"}')
         assert done.returncode == 0
@@ -65,7 +65,7 @@ def test_what_cannot_be_judged_is_refused_unless_it_only_reads(host: Host, name:
 @pytest.mark.parametrize("name", recorded.HOSTS)
 @pytest.mark.parametrize("data", [b"", b'{"tool_name": "Ba', b"[]", b"\xff{}", b'{"a":' * 3000], ids=len)
 def test_what_nobody_understands_blocks_one_call_with_one_line(host: Host, name: str, data: bytes) -> None:
-    done = host.run(data, name)
+    done = host.ask(data, name)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("SecondBrain: ")
     assert done.stderr.count("\n") == 1
@@ -104,11 +104,11 @@ def test_a_call_that_is_not_told_as_documented_waits_for_a_person(
 def test_unknown_events_and_fields_are_harmless(host: Host, name: str) -> None:
     event = recorded.ASKING[name][0]
     sent = recorded.payload(name, event, host.project) | {"new_field": {"deep": [1, None]}, "seq": 1e400}
-    assert host.run(sent, name).returncode == 0
+    assert host.ask(sent, name).returncode == 0
     field = {"windsurf": "agent_action_name", "opencode": "event"}.get(name, "hook_event_name")
     field = "hookEventName" if name == "vscode" else field
     unknown = {key: value for key, value in sent.items() if not key.startswith("tool")} | {field: "brandNew"}
-    done = host.run(unknown, name)
+    done = host.ask(unknown, name)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == ("{}" if name == "cursor" else "")
 
@@ -117,7 +117,7 @@ def test_unknown_events_and_fields_are_harmless(host: Host, name: str) -> None:
 def test_twenty_megabytes_are_judged(host: Host, name: str) -> None:
     event = next(one for one in recorded.ASKING[name] if one not in ("beforeReadFile", "pre_read_code"))
     sent = recorded.payload(name, event, host.project) | {"padding": "x" * (20 << 20)}
-    assert host.run(sent, name).returncode == 0
+    assert host.ask(sent, name).returncode == 0
     with host.open() as runtime:
         assert len(list(runtime.log.events(agent=name, kind="kernel.tool.dispatch"))) == 1
 
@@ -127,7 +127,7 @@ def test_only_cursor_lets_a_person_be_asked_besides_claude_code_and_vs_code(
     host: Host, name: str, event: str
 ) -> None:
     host.configure('hooks:\n  approval: ask\npolicy:\n- {approve: "host.*", reason: look first}\n')
-    done = host.run(recorded.payload(name, event, host.project), name)
+    done = host.ask(recorded.payload(name, event, host.project), name)
     if event in ("beforeShellExecution", "beforeMCPExecution"):
         assert json.loads(done.stdout)["permission"] == "ask"
     elif name in ("claude-code", "vscode"):

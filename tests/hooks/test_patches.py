@@ -125,7 +125,7 @@ def test_no_patch_reaches_what_is_secondbrains_own(host: Host, header: str, plac
     ],
 )
 def test_a_patch_whose_files_cannot_be_told_waits_or_is_refused(host: Host, patch: str) -> None:
-    done = host.run(
+    done = host.ask(
         recorded.payload("codex", "PreToolUse.apply_patch", host.project)
         | {"tool_input": {"command": patch}},
         "codex",

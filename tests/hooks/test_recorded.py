@@ -123,7 +123,7 @@ def test_a_session_is_answered_neutrally_and_put_on_record(host: Host, name: str
     told, calls = SESSIONS[name]
     others = [event for event in recorded.names(name) if event not in told]
     for event in (*[one for one in others if not about_a_call(name, one)], *told):
-        done = host.run(recorded.payload(name, event, host.project), name)
+        done = host.ask(recorded.payload(name, event, host.project), name)
         assert (done.returncode, done.stderr) == (0, ""), event
         assert (json.loads(done.stdout) if done.stdout else None) == neutral(name, event), event
     with host.open() as runtime:
@@ -150,7 +150,7 @@ def about_a_call(host: str, name: str) -> bool:
 
 @pytest.mark.parametrize("name", ["PostToolUse.mcp", "PostToolUse"])
 def test_what_is_told_of_a_call_that_was_never_asked_about_is_on_record(host: Host, name: str) -> None:
-    assert host.run(recorded.payload("codex", name, host.project), "codex").returncode == 0
+    assert host.ask(recorded.payload("codex", name, host.project), "codex").returncode == 0
     with host.open() as runtime:
         (event,) = runtime.log.events(agent="codex", kind="kernel.tool.dispatch")
     assert (event.payload or {})["state"] == "done"

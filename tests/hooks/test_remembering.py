@@ -39,7 +39,7 @@ def test_a_session_is_told_what_is_remembered_in_the_form_that_its_host_takes(
     host: Host, name: str, event: str
 ) -> None:
     remember(host, "orders are numbered from 1000")
-    done = host.run(recorded.payload(name, event, host.project), name)
+    done = host.ask(recorded.payload(name, event, host.project), name)
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
     if name == "cursor":
@@ -57,7 +57,7 @@ def test_a_session_is_told_what_is_remembered_in_the_form_that_its_host_takes(
 def test_hosts_that_do_not_take_context_are_told_nothing(host: Host, name: str) -> None:
     remember(host, "orders are numbered from 1000")
     event = {"copilot": "sessionStart", "opencode": "session.created"}[name]
-    done = host.run(recorded.payload(name, event, host.project), name)
+    done = host.ask(recorded.payload(name, event, host.project), name)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -137,11 +137,11 @@ def test_switched_off_nothing_is_told_and_nothing_is_kept(host: Host) -> None:
 def test_a_failure_of_memory_is_said_and_holds_nobody_up(host: Host) -> None:
     with host.open() as runtime, runtime.brain("bob", session=host.session) as brain:
         brain.remember("the host's id is taken by somebody else")
-    done = host.run(host.payload("SessionStart", source="startup"))
+    done = host.ask(host.payload("SessionStart", source="startup"))
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == f"SecondBrain: memory: session '{host.session}' is bob's, in stack 'default'\n"
     host.write(host.project / "a.txt", "one", "t1")
-    assert host.run(host.payload("SessionEnd", reason="other")).returncode == 0
+    assert host.ask(host.payload("SessionEnd", reason="other")).returncode == 0
     assert [event.kind for event in host.events()][-1] == "kernel.run.finished"
 
 

@@ -1,0 +1,116 @@
+"""How does a test run a program in a process of its own, without waiting for its imports each time?
+
+A server imports them once. For each run it forks, and the child becomes `python -m MODULE …` or `python FILE …`: a
+process like any other, that a signal may kill. Tests of how a process begins start a real one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+ROOT = Path(__file__).parents[1]
+LONGEST_S = 60  # then SIGALRM ends the program
+
+
+class Forks:
+    """Runs programs, one after the other; close it, or use it as a context manager.
+
+    Args:
+        imports: the modules that are imported once.
+    """
+
+    def __init__(self, *imports: str) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, __file__, *imports],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            cwd=ROOT,
+        )
+
+    def run(
+        self,
+        *command: str,
+        input: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: Path = ROOT,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `-m MODULE …` or `FILE …` as `subprocess.run` would.
+
+        Args:
+            env: by default that of this process, as it is now.
+        """
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        with TemporaryDirectory() as folder:
+            streams = [Path(folder, name) for name in ("in", "out", "err")]
+            streams[0].write_bytes(input)
+            request = {
+                "command": command,
+                "streams": list(map(str, streams)),
+                "env": dict(os.environ if env is None else env),
+                "cwd": str(cwd),
+            }
+            print(json.dumps(request), file=self._server.stdin)
+            code = int(self._server.stdout.readline())
+            out, err = (path.read_text(encoding="utf-8") for path in streams[1:])
+        return subprocess.CompletedProcess(command, code, out, err)
+
+    def close(self) -> None:
+        self._server.communicate()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _serve() -> dict[str, Any] | None:
+    """What this process was forked to run, or None at the end of the server itself."""
+    with os.fdopen(os.dup(0), encoding="utf-8") as requests, os.fdopen(os.dup(1), "w", 1) as answers:
+        for line in requests:
+            child = os.fork()
+            if not child:
+                return dict(json.loads(line))
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=answers)
+    return None
+
+
+def _become(request: dict[str, Any]) -> None:
+    signal.alarm(LONGEST_S)
+    os.environ.clear()
+    os.environ.update(request["env"])
+    os.chdir(request["cwd"])
+    for number, path in enumerate(request["streams"]):
+        opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+    first, *rest = request["command"]
+    if first == "-m":
+        sys.argv = rest
+        sys.path[0] = request["cwd"]
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = [first, *rest]
+        sys.path[0] = str(Path(first).parent)
+        runpy.run_path(first, run_name="__main__")
+
+
+if __name__ == "__main__":
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
+    asked = _serve()
+    if asked is not None:
+        _become(asked)
