@@ -109,6 +109,7 @@ def _become(request: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    sys.path[0] = os.getcwd()
     for module in sys.argv[1:]:
         importlib.import_module(module)
     asked = _serve()

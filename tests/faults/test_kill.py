@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,16 @@ from sb.state import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 from tests.faults.child import CALLS, POINTS
+from tests.forked import Forks
 
 CHILD = Path(__file__).with_name("child.py")
 ROUNDS = int(os.environ.get("SB_PROVE_ROUNDS", "30"))
 
 
-def run_child(folder: Path, point: str, run_id: str, last: int) -> int:
-    command = [sys.executable, str(CHILD), str(folder), point, run_id, str(last)]
-    return subprocess.run(command, check=False, timeout=60, capture_output=True).returncode
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with Forks("tests.faults.child") as forks:
+        yield forks
 
 
 def lines(path: Path) -> list[str]:
@@ -34,14 +37,17 @@ def lines(path: Path) -> list[str]:
 @pytest.mark.prove
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_any_point_nothing_happens_twice_and_nothing_acknowledged_is_lost(
-    tmp_path: Path, point: str
+    tmp_path: Path, point: str, forks: Forks
 ) -> None:
+    def run_child(point: str) -> int:
+        return forks.run(str(CHILD), str(tmp_path), point, run_id, str(last)).returncode
+
     expected_effects = 0
     for number in range(ROUNDS):
         run_id, last = f"run_{number:016x}", number % CALLS
-        assert run_child(tmp_path, point, run_id, last) == -signal.SIGKILL
+        assert run_child(point) == -signal.SIGKILL
         # The agent comes back and asks for every step of the same run again, after one that dies nowhere.
-        assert run_child(tmp_path, "nowhere", run_id, last) == 0
+        assert run_child("nowhere") == 0
         happened = point not in ("after-intent", "inside-tool")
         expected_effects += CALLS if happened else CALLS - 1
     effects = lines(tmp_path / "effects")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,13 @@ from sb.kernel.contracts import MutationState
 from sb.kernel.log_verification import verify
 from sb.kernel.recovery.settling import Settling, Verdict
 from tests.faults.recovery_child import POINTS, open_here, prepare, recover
+from tests.forked import Forks
 
-ROOT = Path(__file__).parents[2]
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with Forks("tests.faults.child", "sb.runtime", "sb.kernel.recovery.service") as forks:
+        yield forks
 
 
 def effects(folder: Path) -> int:
@@ -23,19 +27,18 @@ def effects(folder: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
 
 
-def killed_at(folder: Path, point: str) -> None:
-    command = [sys.executable, "-m", "tests.faults.recovery_child", str(folder), point]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+def killed_at(forks: Forks, folder: Path, point: str) -> None:
+    done = forks.run("-m", "tests.faults.recovery_child", str(folder), point)
     assert done.returncode == (0 if point == "never" else -signal.SIGKILL), done.stderr
 
 
 @pytest.mark.parametrize("mode", ["human", "auto"])
 @pytest.mark.parametrize("point", POINTS)
-def test_a_killed_recovery_never_undoes_twice(tmp_path: Path, point: str, mode: str) -> None:
+def test_a_killed_recovery_never_undoes_twice(forks: Forks, tmp_path: Path, point: str, mode: str) -> None:
     mutation_id = prepare(tmp_path, mode)
     if (point, mode) == ("asked", "auto"):
         pytest.skip("nobody is asked")
-    killed_at(tmp_path, point)
+    killed_at(forks, tmp_path, point)
     with open_here(tmp_path) as runtime:
         recover(runtime)
         doubtful = runtime.executor.in_doubt()
