@@ -22,6 +22,7 @@ ACTION = yaml.safe_load((ROOT / ".github/actions/harness-audit/action.yml").read
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 SCHEMA = json.loads((Path(__file__).parent / "schemas/github-action.json").read_text(encoding="utf-8"))
 BIN = Path(sys.executable).parent
+PARTIAL_P1, PARTIAL_P0 = "HA-25", "HA-02"
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,10 @@ def resolved(value: str, given: dict[str, str]) -> str:
     return given[name]
 
 
-def audited(*arguments: str) -> Any:
-    command = [str(BIN / "sb"), "harness", "audit", "--json", *arguments]
+@pytest.fixture(scope="module")
+def audited() -> tuple[int, Any]:
+    """Exit code and document of the whole audit."""
+    command = [str(BIN / "sb"), "harness", "audit", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, json.loads(done.stdout)
 
@@ -88,8 +91,10 @@ def test_no_input_is_written_into_a_script() -> None:
         assert all(value.startswith("${{ inputs.") for value in step["env"].values())
 
 
-def test_the_action_fails_as_the_audit_does_and_hands_on_its_score_and_summary(job: Any) -> None:
-    code, document = audited()
+def test_the_action_fails_as_the_audit_does_and_hands_on_its_score_and_summary(
+    job: Any, audited: tuple[int, Any]
+) -> None:
+    code, document = audited
     step = job(sarif="reports of mine.sarif")
     assert step.code == code == document["exit_code"]
     assert step.outputs == {"exit-code": str(code), "score": str(document["score"])}
@@ -99,9 +104,13 @@ def test_the_action_fails_as_the_audit_does_and_hands_on_its_score_and_summary(j
 
 
 def test_the_inputs_reach_the_audit(job: Any) -> None:
-    code, _ = audited("--fail-under=1", "--strict")
-    step = job(**{"fail-under": "1", "strict": "true"})
-    assert (step.code, step.outputs["exit-code"]) == (code, str(code))
+    codes = [
+        job(only=PARTIAL_P0).code,
+        job(only=PARTIAL_P0, strict="true").code,
+        job(only=PARTIAL_P1, **{"fail-under": "0.5"}).code,
+        job(only=PARTIAL_P1, **{"fail-under": "0.51"}).code,
+    ]
+    assert codes == [0, 2, 0, 1]
     refused = job(**{"fail-under": "2"})
     assert refused.outputs == {"exit-code": "64"}
     assert "--fail-under" in refused.log
@@ -145,15 +154,14 @@ def test_what_the_action_installs_by_default_is_the_repository_that_it_is_in() -
     assert (folder / "constraints.txt").is_file()
 
 
-def test_the_hook_runs_the_audit_and_fails_as_it_does() -> None:
+def test_the_hook_runs_the_audit_and_fails_as_it_does(audited: tuple[int, Any]) -> None:
     (hook,) = HOOKS
     assert {"id", "name", "entry", "language"} <= hook.keys()
     assert hook["language"] == "python"
     assert hook["pass_filenames"] is False
-    code, _ = audited()
     environment = {"PATH": f"{BIN}:{os.environ['PATH']}"}
     command = shlex.split(hook["entry"])
-    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == code
+    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == audited[0]
     usage = subprocess.run([*command, "--fail-under", "2"], env=environment, capture_output=True, check=False)
     assert usage.returncode == 64
 
