@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -294,8 +294,14 @@ def open_baselines(
     config: Config, log: EventLog, authority: Authority, surface: str = KERNEL
 ) -> ContractBaselineStore:
     """The approved contracts of a surface; in a new database those that this version ships are."""
+    return _baselines(log, authority, surface, lambda: shipped_registry(config))
+
+
+def _baselines(
+    log: EventLog, authority: Authority, surface: str, shipped: Callable[[], ToolRegistry]
+) -> ContractBaselineStore:
     store = ContractBaselineStore(log, authority, surface)
-    seed_shipped(store, authority, lambda: shipped_registry(config))
+    seed_shipped(store, authority, shipped)
     return store
 
 
@@ -342,8 +348,9 @@ def open_runtime(
         log = _log(config, database, clock, ids, home_secret(config.home.digest_key))
         registry, failures = open_registry(config, hosted=hosted)
         authority = open_authority(config, log)
-        baselines = open_baselines(config, log, authority)
-        reversals = open_baselines(config, log, authority, REVERSAL)
+        shipped = cache(lambda: shipped_registry(config))
+        baselines = _baselines(log, authority, KERNEL, shipped)
+        reversals = _baselines(log, authority, REVERSAL, shipped)
         executor = ToolExecutor(
             registry,
             open_policy(config),
