@@ -15,7 +15,7 @@ from sb.config import Config, current_config
 from sb.errors import NotFoundError
 from sb.memory.fading import FORGET, RECOVER
 from sb.memory.searching import Filters, Searcher
-from sb.memory.space import Space
+from sb.memory.space import ID_PREFIX, Space
 from sb.memory.views import Hit, Memory
 from sb.memory.writing import Writer
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
@@ -450,10 +450,12 @@ class Brain:
         self.writer.broadcast(operation, "", hits, list(memories.values()))
 
     def _visible_row(self, record: str, states: Iterable[str] | None = (ACTIVE,)) -> Row:
-        """The row of a record that this agent sees: by its id, else the entity of that name."""
+        """The row of a record that this agent sees: by its id, or the entity of that name."""
         places = self.writer.places()
         row = self.space.records.find(record)
-        rows = self._entities(record, places) if row is None else [row]
+        # An id of our own form is no name; of one that came in a bundle, an entity's name is meant.
+        own = row is not None and record.startswith(ID_PREFIX)
+        rows = [*([] if own else self._entities(record, places)), *([row] if row else [])]
         seen = [one for one in rows if one["place"] in places]
         for one in seen:
             if states is None or one["state"] in states:

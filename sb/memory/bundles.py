@@ -36,6 +36,9 @@ MEMORY_EXPORTED = "memory.exported"
 namespace.register(MEMORY_EXPORTED, "Memories were written into a bundle")
 _PAGE = 500
 _LONGEST = 1 << 28  # bytes in one line: a memory may have megabytes, no computer runs out of room by a line
+SORTS = ("place", "session", "record", "relation")  # of lines between the heading and the seal
+_SORTS = tuple(f'{{"{sort}":'.encode() for sort in SORTS)
+_RECORD = b'{"record":'
 _CARRIED = (
     "uid", "kind", "state", "agent", "source_type", "strength", "protected", "created_at", "updated_at", "version",
     "category", "speaker", "confidence", "evidence_n", "happened_at", "text",
@@ -271,10 +274,15 @@ def verified(file: BinaryIO, authority: Authority, progress: Progress | None = N
     """As `verify`, from the beginning of an open file."""
     size = os.fstat(file.fileno()).st_size
     digest = sha256()
+    records = 0
     last = b""
     for number, line in enumerate(lines(file)):
         if number == 0:
             _check_heading(line)
+        elif number > 1:
+            if not last.startswith(_SORTS):
+                raise CheckFailed(f"the bundle holds what this version cannot read, in line {number}", _NEWER)
+            records += last.startswith(_RECORD)
         digest.update(last)
         last = line
         if progress and number % 1000 == 0:
@@ -290,6 +298,11 @@ def verified(file: BinaryIO, authority: Authority, progress: Progress | None = N
     if unknown:
         raise CheckFailed(
             f"the bundle holds kinds that this version does not know: {', '.join(unknown)}", _NEWER
+        )
+    if records != seal.records:
+        raise CheckFailed(
+            f"the bundle holds {records:,} memories and says that it holds {seal.records:,}",
+            "ask for it again",
         )
     return seal
 

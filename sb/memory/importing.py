@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from sb.canonical import MAX_INTEGER
 from sb.decisions import namespace
 from sb.errors import CheckFailed, DeniedError
 from sb.kernel.authority.authority import Authority
-from sb.memory.bundles import Progress, Seal, lines, opened, verified
+from sb.memory.bundles import SORTS, Progress, Seal, lines, opened, verified
 from sb.memory.keeping import count_words
 from sb.memory.space import Space
 from sb.memory.views import View
@@ -24,6 +25,7 @@ from sb.store.records.places import Execute, Place, checked_scope
 from sb.store.records.rows import from_row, to_row
 from sb.store.records.sessions import Session
 from sb.store.records.store import ACTIVE, CONTENT, DEFAULTS, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
+from sb.text import shorten
 
 MEMORY_IMPORTED = "memory.imported"
 namespace.register(MEMORY_IMPORTED, "Memories were read from a bundle")
@@ -31,6 +33,7 @@ MOST_TOLD = 100
 _AT_ONCE = 500  # records in a transaction: others wait for some 20 ms
 _TIMES = ("created_at", "updated_at", "happened_at")
 _NAMES = ("uid", "agent", "text")
+_UID = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 _KEPT = ("uid", "state", "agent", "version", *_TIMES)  # exactly as they came
 _JSON = ("tags", "fields")
 _STATES = (ACTIVE, FORGOTTEN, QUARANTINED, SUPERSEDED)
@@ -139,6 +142,8 @@ class _Import:
             checked_scope(place.scope)
         except ValueError as error:
             raise _damaged(str(error)) from None
+        if not self._into and place.scope not in self._seal.scopes:
+            raise _damaged(f"the scope {place.scope}, which its seal does not name")
         return place
 
     def _session(self, said: Mapping[str, Any]) -> Session:
@@ -163,6 +168,8 @@ class _Import:
         for name in _NAMES:
             if not isinstance(said.get(name), str) or not (said[name] or name == "text"):
                 raise _damaged(f"{name} is no text")
+        if not _UID.fullmatch(said["uid"]):
+            raise _damaged(f"{shorten(said['uid'], 40)!r} is no id")
         for name in _TIMES:
             held[name] = _number(said, name)
         if held["state"] not in _STATES or not _whole(said, "version"):
@@ -285,20 +292,31 @@ def _difference(former: Row, row: Row) -> str:
 
 
 def _batches(found: Iterable[bytes]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """What the lines hold, those of one kind together."""
-    kind = ""
+    """What the lines between heading and seal hold, those of one sort together."""
+    sort = ""
     batch: list[dict[str, Any]] = []
-    for line in found:
-        parsed = orjson.loads(line)
-        name, held = next(iter(parsed.items())) if len(parsed) == 1 else ("", None)
-        if batch and (name != kind or len(batch) == _AT_ONCE):
-            yield kind, batch
+    for name, held in filter(None, map(_held, found)):
+        if batch and (name != sort or len(batch) == _AT_ONCE):
+            yield sort, batch
             batch = []
-        if isinstance(held, dict):
-            kind = name
-            batch.append(held)
+        sort = name
+        batch.append(held)
     if batch:
-        yield kind, batch
+        yield sort, batch
+
+
+def _held(line: bytes) -> tuple[str, dict[str, Any]] | None:
+    """The sort of a line and what it says; None for the heading and the seal, which `verified` has read."""
+    try:
+        parsed = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise _damaged(f"a line is no JSON: {error}") from None
+    if "format" in parsed or "statement" in parsed:
+        return None
+    ((sort, held), *more) = parsed.items()
+    if more or sort not in SORTS or not isinstance(held, dict):
+        raise _damaged(f"a line of the sort {shorten(sort, 40)!r} that is none")
+    return sort, held
 
 
 def _numbered(batch: Iterable[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:

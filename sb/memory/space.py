@@ -30,6 +30,7 @@ from sb.store.records.rows import from_row
 from sb.store.records.sessions import Sessions
 from sb.store.records.store import RecordStore, Row
 
+ID_PREFIX = "mem_"
 Includes = Mapping[str, Sequence[str]]
 
 
@@ -135,7 +136,7 @@ class Space:
 
     def new_id(self, now: float) -> str:
         """A public id: the time in milliseconds, so that the index over ids grows at its end, and 8 random bytes."""
-        return f"mem_{int(now * 1000):012x}{self.ids.token(8)}"
+        return f"{ID_PREFIX}{int(now * 1000):012x}{self.ids.token(8)}"
 
     def record(self, row: Row) -> Any:
         """The record that a row holds, as the dataclass of its kind."""

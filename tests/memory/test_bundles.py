@@ -332,6 +332,9 @@ def test_what_a_newer_version_made_is_refused_before_anything_is_read(
         {"kind": ["fact"]},
         {"uid": ""},
         {"uid": 7},
+        {"uid": "u" * 201},
+        {"uid": "mem_1\x1b[2J"},
+        {"uid": "mem_1\nmem_2"},
         {"state": "erased"},
         {"state": "dreaming"},
         {"version": 0},
@@ -365,6 +368,69 @@ def test_a_record_that_could_not_have_been_kept_here_is_refused(
         loaded(other, tmp_path / "b")
     assert everything(other) == {}
     assert other.sound()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"nonsense",
+        b"",
+        b"[1]",
+        b"5",
+        b"{}",
+        b'{"dream":{}}',
+        b'{"record":{},"session":{}}',
+        b'{"record":[]}',
+        b'{"record":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+        b'{"record":{"uid":"\\ud800"}}',
+        b'{"relation":7}',
+    ],
+    ids=lambda line: line[:30].decode(),
+)
+def test_a_line_that_no_version_wrote_is_refused(
+    desk: Desk, other: Desk, tmp_path: Path, line: bytes
+) -> None:
+    desk.brain().remember("a fact")
+    exported(desk, tmp_path / "b")
+    with_line(tmp_path / "b", line)
+    with pytest.raises(CheckFailed):
+        loaded(other, tmp_path / "b")
+    assert other.sound()
+
+
+def with_line(path: Path, line: bytes) -> None:
+    """A bundle that has this line before its seal, which says so."""
+    from hashlib import sha256
+
+    *lines, last = path.read_bytes().splitlines()
+    body = b"".join(one + b"\n" for one in (*lines, line))
+    sealed = json.loads(last)
+    sealed["statement"]["digest"] = f"sha256:{sha256(body).hexdigest()}"
+    sealed["statement"]["counts"] = {"fact": body.count(b'{"record":')}
+    path.write_bytes(body + canonical_bytes(sealed) + b"\n")
+
+
+def test_a_bundle_holds_as_many_memories_and_those_scopes_that_its_seal_says(
+    desk: Desk, other: Desk, tmp_path: Path
+) -> None:
+    desk.brain("coder", scope="project:shop").remember("a fact")
+    for name, said in (("few", {"counts": {"fact": 0}}), ("elsewhere", {"scopes": ["project:garden"]})):
+        exported(desk, tmp_path / name)
+        resealed(tmp_path / name, lambda line, said=said: line.get("statement", {}).update(said))
+        with pytest.raises(CheckFailed):
+            loaded(other, tmp_path / name)
+    assert everything(other) == {}
+
+
+def test_no_memory_of_a_bundle_passes_for_an_entity_by_its_id(
+    desk: Desk, other: Desk, tmp_path: Path
+) -> None:
+    desk.brain("coder").remember("another fact")
+    exported(desk, tmp_path / "b")
+    resealed(tmp_path / "b", lambda line: line.get("record", {}).update(uid="orders"))
+    entity = other.brain("coder").entity("orders", "service")
+    loaded(other, tmp_path / "b")
+    assert other.brain("coder").get("orders").id == entity
 
 
 def test_a_text_is_what_its_fields_say_whatever_a_bundle_claims(

@@ -65,7 +65,7 @@ def test_what_an_agent_writes_in_a_shell_does_not_count_as_read(sb: CommandLine)
 
 
 @pytest.mark.parametrize(
-    "query", ["\ud800 till", "till \udcff", "\0 till", "till\x1b[2J", "“till” OR * NEAR("]
+    "query", ["\ud800 till", "till \udcff", "\0 till", "till\x1b[2J", '"till" OR * NEAR(']
 )
 def test_a_question_may_hold_anything(agents: Agents, query: str) -> None:
     ada = agents.brain("ada")
