@@ -146,7 +146,7 @@ def _erased(done: Erased, copies: list[str]) -> None:
     if not done.ids:
         note("all of it was erased before; the files were cleaned again")
     for record in done.quoting:
-        note(f"{record} is a handoff that repeats some of it: erase it too, or use --with-handoffs")
+        note(f"{record} hands over some of it: erase it too, or use --with-handoffs")
     if done.questions:
         note(f"{done.questions} questions on record that said it were removed")
     for copy in copies:

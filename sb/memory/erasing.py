@@ -32,9 +32,9 @@ class Erased(View):
 
     Args:
         ids: what was erased.
-        quoting: handoffs that repeat some of it and were left as they are.
+        quoting: handoffs and ends of sessions that repeat some of it and were left as they are.
         neighbours: how many records were found by it too, since they came next in its session, and are no longer.
-        questions: how many questions on record held words that only it had; they were removed.
+        questions: how many questions, and reasons for changes, on record held words that only it had; they were removed.
         held_back: whether a reader of an older state keeps the former content in the write-ahead log. Erase again once
             it has finished.
     """
@@ -63,7 +63,7 @@ def erase(
     Args:
         log: of the same database; it records that, by whom and why.
         actor: the operator who does it.
-        with_handoffs: also erase the handoffs that repeat some of it.
+        with_handoffs: also erase the handoffs and ends of sessions that repeat some of it.
 
     Raises:
         NotFoundError: there is none of that id; nothing was erased.
@@ -75,7 +75,8 @@ def erase(
     with log.write() as write:
         rows = [row for row in _found(space, uids) if row["state"] != ERASED]
         said = [text for row in rows for text in _texts(space, row)]
-        quoting = [row for row in _handoffs(space, said) if row["uid"] not in uids]
+        repeated_in = _repeating(space, {run for row in rows for run in _recognised_by(space, row)})
+        quoting = [row for row in repeated_in if row["uid"] not in uids]
         if with_handoffs:
             rows, said = [*rows, *quoting], said + [text for row in quoting for text in _texts(space, row)]
             quoting = []
@@ -117,10 +118,16 @@ def _found(space: Space, uids: Sequence[str]) -> list[Row]:
     return rows
 
 
+def _states(space: Space, row: Row) -> Iterator[Row]:
+    """A record as it is, and what was replaced in it."""
+    yield row
+    yield from (entry["former"] or {} for entry in space.records.history(row["id"]))
+
+
 def _texts(space: Space, row: Row) -> Iterator[str]:
     """All that a record says, and said before it was changed."""
     closed = DESCRIPTORS[row["kind"]].vocabulary
-    for state in (row, *(entry["former"] or {} for entry in space.records.history(row["id"]))):
+    for state in _states(space, row):
         yield from (state[name] for name in ("text", "key", "speaker") if state.get(name))
         yield from _strings(orjson.loads(state.get("tags") or "[]"))
         for name, value in orjson.loads(state.get("fields") or "{}").items():
@@ -139,11 +146,24 @@ def _strings(value: object) -> Iterator[str]:
             yield from _strings(one)
 
 
-def _handoffs(space: Space, said: Sequence[str]) -> list[Row]:
-    """The handoffs that repeat some of what was said: six words in a row, or all where there are fewer."""
-    wanted = {run for text in said for run in _runs(words(text), _RUN)}
+def _recognised_by(space: Space, row: Row) -> Iterator[tuple[str, ...]]:
+    """The words in a row by which one sees that a text repeats a record: six, or all of a text that has fewer.
+
+    One word says nothing, unless it is all that the record says; a tag never does.
+    """
+    tags = {tag for state in _states(space, row) for tag in _strings(orjson.loads(state.get("tags") or "[]"))}
+    for text in _texts(space, row):
+        found = words(text)
+        if text == row["text"] or (len(found) > 1 and text not in tags):
+            yield from _runs(found, _RUN)
+
+
+def _repeating(space: Space, wanted: set[tuple[str, ...]]) -> list[Row]:
+    """The handoffs, and the ends of sessions that say the same, in which any of these words stand in a row."""
     kept = space.records.select(
-        "r.place IN (SELECT id FROM places) AND r.kind = 'handoff' AND r.state <> 'erased'", ()
+        "r.place IN (SELECT id FROM places) AND r.state <> 'erased'"
+        " AND (r.kind = 'handoff' OR r.kind = 'event' AND r.category = 'session_end')",
+        (),
     )
     lengths = {len(run) for run in wanted}
     return [
@@ -180,8 +200,12 @@ def _only_in(space: Space, said: Sequence[str]) -> set[str]:
 
 
 def _blank_questions(space: Space, write: LogWrite, only_here: set[str]) -> int:
-    """Remove the questions that hold such a word: they say what was erased."""
+    """Remove the questions, and reasons for changes, that hold such a word: they say what was erased."""
     blanked = 0
+    for number, reason in space.records.reasons() if only_here else ():
+        if any(stem(word) in only_here for word in words(reason)):
+            space.records.blank_reason(write.execute, number)
+            blanked += 1
     for number, query in space.reads.queries() if only_here else ():
         if any(stem(word) in only_here for word in words(query)):
             space.reads.blank(write.execute, number)

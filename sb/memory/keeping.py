@@ -43,16 +43,20 @@ class Keeper:
         """Insert what is new, update what is there, and make the vectors of both; rows get their `id`."""
         new: list[Pair] = []
         known: set[tuple[str, str]] = set()
+        quoting: list[int] = []
         for row, record in pairs:
             names = {(row["kind"], row["key"]), ("", row["uid"])}
             if names & known:  # two of one key, or of one id, are one record
                 self._inserted(execute, new)
                 new, known = [], set()
-            if not self._updated(execute, row, record):
+            changed = self._updated(execute, row, record)
+            if changed is not None:
+                quoting += changed
+            else:
                 new.append((row, record))
                 known |= {name for name in names if name[1]}
         self._inserted(execute, new)
-        self.space.embed(execute, list(dict.fromkeys(row["id"] for row, _ in pairs)))
+        self.space.embed(execute, list(dict.fromkeys([*(row["id"] for row, _ in pairs), *quoting])))
 
     def change(
         self, execute: Execute, row: Row, changes: Mapping[str, Any], operation: str, reason: str
@@ -79,13 +83,17 @@ class Keeper:
         changes = {name: merged[name] for name in (*CONTENT, "terms", "length")} | {"state": ACTIVE}
         self.space.records.update(execute, former["id"], changes, actor=row["agent"])
 
-    def _updated(self, execute: Execute, row: Row, record: Any) -> bool:
+    def _updated(self, execute: Execute, row: Row, record: Any) -> list[int] | None:
+        """Update such a record, if there is one; returns those that quote what it said before."""
         former = self.former(row)
         if former is None:
-            return False
+            return None
         self.update(execute, row, former, record)
         row.update(uid=former["uid"], id=former["id"])
-        return True
+        now = self.space.records.row(former["id"])
+        if now is None or (now["text"], now["state"]) == (former["text"], former["state"]):
+            return []
+        return self.space.vectors.drop(execute, former["id"])
 
     def _inserted(self, execute: Execute, new: Sequence[Pair]) -> None:
         numbers = self.space.records.insert(execute, [row for row, _ in new])

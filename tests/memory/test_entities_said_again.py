@@ -70,3 +70,12 @@ def test_two_of_one_name_that_are_kept_together_are_one(brain: Brain) -> None:
 def test_kinds_without_sources_are_kept_as_well(brain: Brain) -> None:
     (kept,) = brain.writer.keep_all([RawEntry("r", "default", "as it was said")], Place("default"))
     assert brain.get(kept).content == "as it was said"
+
+
+def test_those_after_it_in_its_session_are_found_by_what_it_says_now(brain: Brain) -> None:
+    brain.entity("Bob", "person", observations=["likes tea"])
+    brain.log("and so does his sister")
+    model = brain.space.embedder.model  # type: ignore[union-attr]
+    assert brain.space.vectors.stale(model, 10) == []
+    brain.entity("Bob", "person", observations=["moved to Rome"])
+    assert brain.space.vectors.stale(model, 10) == []

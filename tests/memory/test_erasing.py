@@ -127,6 +127,37 @@ def test_a_handoff_that_repeats_it_is_named_and_erased_on_demand(desk: Desk) -> 
     assert desk.row(other)["state"] == "active"
 
 
+def test_the_end_of_a_session_that_repeats_it_is_treated_as_its_handoff(desk: Desk) -> None:
+    brain = desk.brain()
+    uid = brain.log("the customer Quixotrope wants her money back by Friday")
+    packet = brain.wrap_up("stopped: the customer Quixotrope wants her money back")
+    done = erased(desk, uid, with_handoffs=True)
+    assert (len(done.ids), packet.id in done.ids) == (3, True)
+    assert desk.holds("uixotrop") == []
+
+
+def test_a_handoff_that_shares_a_tag_or_one_word_of_a_name_is_left_alone(desk: Desk) -> None:
+    brain = desk.brain()
+    tagged = brain.remember("nobody wants zebras", tags=["api", "rate limit"])
+    orders = brain.entity("orders", "service", observations=["answers 429"])
+    grace = brain.entity("Grace Hopper", "person", observations=["likes tea"])
+    brain.handoff("the rate limit of the orders API", "Grace is told", [], "ask her")
+    assert erased(desk, tagged, orders, with_handoffs=True).ids == (tagged, orders)
+    told = brain.handoff("ask Grace Hopper", "she is away", [], "wait").id
+    assert erased(desk, grace).quoting == (told,)
+
+
+def test_the_reason_of_another_change_that_says_it_is_emptied(desk: Desk) -> None:
+    brain = desk.brain()
+    uid = brain.remember("Quixotrope has the flu")
+    other, third = brain.remember("come on Monday"), brain.remember("come on Tuesday")
+    brain.forget(other, "since Quixotrope is ill")
+    brain.forget(third, "noise")
+    assert erased(desk, uid).questions == 1
+    assert desk.holds("uixotrop") == []
+    assert [change.reason for change in desk.brain().history(third)] == ["", "noise"]
+
+
 def handoff(brain: Brain, loop: str) -> str:
     from sb.store.records.places import Place
     from sb.types import Handoff

@@ -357,6 +357,20 @@ class RecordStore:
         sql = "SELECT DISTINCT record FROM record_history WHERE id > ? LIMIT ?"
         return {record for (record,) in self.database.query(sql, (after, limit))}
 
+    def reasons(self) -> Iterator[tuple[int, str]]:
+        """The number and the reason of every change for which one was given."""
+        after = 0
+        while rows := self.database.query(
+            "SELECT id, reason FROM record_history WHERE id > ? AND reason <> '' ORDER BY id LIMIT 1000",
+            (after,),
+        ):
+            yield from rows
+            after = rows[-1][0]
+
+    def blank_reason(self, execute: Execute, change: int) -> None:
+        """Remove a reason, since it says what was erased."""
+        execute("UPDATE record_history SET reason = '' WHERE id = ?", (change,))
+
     def history(self, number: int) -> list[Row]:
         """What was done with a record, oldest first; `former` holds what each change replaced."""
         names = ("at", "actor", "operation", "reason", "version", "former")
