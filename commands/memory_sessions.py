@@ -53,6 +53,8 @@ def orient(
             query=query or None,
             token_budget=tokens,
         )
+        if query and brain.words_alone:
+            note(brain.words_alone)
         if json_:
             output.emit_json(with_times(found.as_json()))
             return
@@ -76,8 +78,11 @@ def think(
     query = typed(query, "question")
     with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.think(query, hops=hops, decay=decay, k=k)
+        alone = brain.words_alone
+        if alone:
+            note(alone)
         if json_:
-            output.emit_json({"items": [as_json(one) for one in found]})
+            output.emit_json({"items": [as_json(one) for one in found], "words_alone": alone})
             return
         for one in found:
             show(one, brain.space.clock.now(), query)

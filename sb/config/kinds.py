@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 CEILINGS = ("read_only", "local_write", "network", "destructive")
 TOOL_ID = re.compile(r"[a-z][a-z0-9_\-.]+")
+SCOPE = re.compile(r"global|[a-z][a-z0-9_]*:[^\s\x00-\x1f\x7f]+")
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*(?:_[0-9]+)*)")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _MAX_SIZE = 1 << 30
@@ -205,6 +206,28 @@ def agents() -> Kind[Mapping[str, AgentSettings]]:
         return MappingProxyType(found)
 
     return Kind("a mapping of agents by name", parse)
+
+
+def inclusions() -> Kind[Mapping[str, tuple[str, ...]]]:
+    """Scopes, or types such as `project:*`, with the scopes that each includes."""
+    label = "a mapping of scopes, such as project:shop, or project:* for all of a type, to lists of scopes"
+    included = listing(matching("global, or TYPE:NAME such as team:web", SCOPE))
+
+    def parse(node: Node, key: str, reading: Reading) -> Mapping[str, tuple[str, ...]] | None:
+        if not isinstance(node, Table):
+            reading.wrong(node, key, f"must be {label}, not {describe(node)}")
+            return None
+        found: dict[str, tuple[str, ...]] = {}
+        for entry in node.entries:
+            inner = f"{key}.{shorten(entry.key, SHOWN)}"
+            scopes = included.parse(entry.value, inner, reading)
+            if not SCOPE.fullmatch(entry.key):
+                reading.wrong(entry, inner, "is no scope, and no type such as project:*")
+            elif scopes is not None:
+                found[entry.key] = scopes
+        return MappingProxyType(found)
+
+    return Kind(label, parse)
 
 
 def _agent(agent: Entry, key: str, reading: Reading) -> AgentSettings:

@@ -214,6 +214,13 @@ class Memory:
         kinds.text("the name of a model, or its folder"),
         "The model of sentence-transformers. It is never fetched by `sb`: it has to be on this machine.",
     )
+    includes: Mapping[str, tuple[str, ...]] = setting(
+        MappingProxyType({}),
+        kinds.inclusions(),
+        "Which scopes a session reads beside its own and global, by its scope or by TYPE:* for every scope of a type; "
+        "what an included scope includes is read too.",
+        example='{"project:*": ["team:web"], "project:shop": ["customer:acme"]}',
+    )
     hooks: bool = setting(
         True,
         kinds.boolean(),

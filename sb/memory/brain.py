@@ -20,7 +20,6 @@ from sb.memory.views import Hit, Memory
 from sb.memory.writing import Writer
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
-from sb.store.embedding.choosing import NoEmbedder
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 from sb.store.records.store import ACTIVE, FORGOTTEN, Row
@@ -98,9 +97,8 @@ class Brain:
 
     @property
     def words_alone(self) -> str:
-        """Why memories are found by their words alone, in one line, or "" if meaning counts too."""
-        embedder = self.space.embedder
-        return str(embedder) if isinstance(embedder, NoEmbedder) else ""
+        """Why memories are found by their words alone, or were by the last question, in one line; else ""."""
+        return self.searcher.words_alone
 
     def remember(
         self,
@@ -358,7 +356,7 @@ class Brain:
             NotFoundError: there is none that this agent sees.
         """
         found = self.look_up(record)
-        self._noted("get", [found])
+        self.writer.note_read("get", [found])
         return found
 
     def look_up(self, record: str) -> Memory:
@@ -381,7 +379,7 @@ class Brain:
         from sb.memory.neighbourhood import neighbourhood
 
         found = neighbourhood(self.space, self._visible_row(record), self.writer.places(), depth=depth)
-        self._noted("graph", found.memories())
+        self.writer.note_read("graph", found.memories())
         return found
 
     def why(self, record: str) -> Origin:
@@ -393,7 +391,7 @@ class Brain:
         from sb.memory.provenance import why
 
         found = why(self.space, self._visible_row(record, states=None), self.writer.places())
-        self._noted("why", found.memories())
+        self.writer.note_read("why", found.memories())
         return found
 
     def history(self, record: str) -> list[Change]:
@@ -405,7 +403,7 @@ class Brain:
         from sb.memory.provenance import history
 
         row = self._visible_row(record, states=None)
-        self._noted("history", [self.space.memory(row)])
+        self.writer.note_read("history", [self.space.memory(row)])
         return history(self.space, row)
 
     def forget(self, record: str, reason: str = "") -> None:
@@ -441,13 +439,6 @@ class Brain:
 
     def _place(self, project: str | None, scope: str | None, private: bool) -> Place:
         return Place(self.stack, self.writer.chosen(project, scope), self.agent_id if private else "")
-
-    def _noted(self, operation: str, shown: Iterable[Memory]) -> None:
-        """Keep on record that these reached the agent's context."""
-        memories = {one.id: one for one in shown}
-        rows = self.space.records.known(list(memories))
-        hits = [(row["id"], 1.0) for row in rows.values()]
-        self.writer.broadcast(operation, "", hits, list(memories.values()))
 
     def _visible_row(self, record: str, states: Iterable[str] | None = (ACTIVE,)) -> Row:
         """The row of a record that this agent sees: by its id, or the entity of that name."""

@@ -5,7 +5,7 @@ What an operator looks at reaches no agent's context, so it does not count as re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.errors import UsageError
@@ -35,6 +35,9 @@ class Everywhere(Writer):
         self, operation: str, query: str, found: Sequence[tuple[int, float]], shown: Sequence[Memory]
     ) -> None:
         """Nothing is noted."""
+
+    def note_read(self, operation: str, shown: Iterable[Memory]) -> None:
+        """Nor of this."""
 
 
 class Overseer(Brain):

@@ -20,6 +20,7 @@ from sb.memory.ranking.weights import weights as fitted
 from sb.memory.salience import in_reach, salient
 from sb.memory.space import Space
 from sb.memory.views import Hit
+from sb.store.embedding.choosing import NoEmbedder
 from sb.store.records.descriptors import DESCRIPTORS
 
 LEG = 60  # candidates that words, and meaning, name each: 100 find a half percent more in many scopes at once, for twice the time
@@ -82,6 +83,13 @@ class Searcher:
 
     def __init__(self, space: Space) -> None:
         self._space = space
+        self._failed = ""  # what the embedder failed with at the last question
+
+    @property
+    def words_alone(self) -> str:
+        """Why words alone find here, or answered the last question, in one line; "" if meaning counted too."""
+        embedder = NoEmbedder(self._failed) if self._failed else self._space.embedder
+        return str(embedder) if isinstance(embedder, NoEmbedder) else ""
 
     def find(
         self,
@@ -135,12 +143,14 @@ class Searcher:
         self, asked: Query, places: Sequence[int], filters: Predicate, words: Sequence[int]
     ) -> dict[int, float] | None:
         """The cosines of the nearest records and of those that words found, the nearest first; None where nothing makes vectors."""
+        self._failed = ""
         embedder = self._space.usable_embedder
         if embedder is None:
             return None
         try:
             vector = embedder.embed_query(asked.text, asked.terms(spoken=True))
-        except EmbedderError:  # a server that is away now: the words are there
+        except EmbedderError as error:  # a server that is away now: the words are there
+            self._failed = error.message
             return None
         where, parameters = filters.sql()
         found = self._space.vectors.nearest(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -31,15 +31,13 @@ from sb.store.records.sessions import Sessions
 from sb.store.records.store import RecordStore, Row
 
 ID_PREFIX = "mem_"
-Includes = Mapping[str, Sequence[str]]
 
 
 class Space:
     """The memory in one database, seen by nobody in particular; `Brain` is an agent's view of it.
 
     Args:
-        settings: which embedder to use.
-        includes: scope, or type such as `project:*`, to further scopes that it reads; every scope reads `global`.
+        settings: which embedder to use, and which scopes include others.
     """
 
     def __init__(
@@ -47,7 +45,6 @@ class Space:
         database: Database,
         settings: Settings,
         *,
-        includes: Includes | None = None,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
@@ -65,7 +62,6 @@ class Space:
         self.refusal: Callable[[Row], str] = lambda row: ""
         self._settings = settings
         self._session_names: dict[int, str] = {}
-        self._includes = dict(includes or {})
 
     @cached_property
     def statistics(self) -> TextStatistics:
@@ -126,10 +122,10 @@ class Space:
         Raises:
             ValueError: it is no scope.
         """
-        found = [checked_scope(scope)]
+        found, includes = [checked_scope(scope)], self._settings.includes
         for one in found:  # grows while it is walked
             kind = one.partition(":")[0]
-            for inner in (*self._includes.get(one, ()), *self._includes.get(f"{kind}:*", ())):
+            for inner in (*includes.get(one, ()), *includes.get(f"{kind}:*", ())):
                 if inner not in found:
                     found.append(inner)
         return (*found, *(() if GLOBAL in found else (GLOBAL,)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sb.memory.keeping import Keeper
@@ -138,6 +138,13 @@ class Writer:
         """Change something of a record that is not its content, and say why in its history."""
         with self.space.database.write() as execute:
             self.keeper.change(execute, row, changes, operation, reason)
+
+    def note_read(self, operation: str, shown: Iterable[Memory]) -> None:
+        """Keep that these reached the agent's context without a question."""
+        memories = {one.id: one for one in shown}
+        rows = self.space.records.known(list(memories))
+        hits = [(row["id"], 1.0) for row in rows.values()]
+        self.broadcast(operation, "", hits, list(memories.values()))
 
     def broadcast(
         self, operation: str, query: str, found: Sequence[tuple[int, float]], shown: Sequence[Memory]

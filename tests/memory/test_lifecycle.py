@@ -148,6 +148,27 @@ def test_a_session_sees_its_scope_and_what_that_includes_and_nobodys_private_mem
     assert {str(one) for one in adas.entities} == {"Till", "Vault"}
 
 
+def test_the_configuration_says_which_scopes_a_scope_includes(agents: Agents) -> None:
+    for scope in ("project:shop", "team:web", "customer:acme", "team:ops"):
+        agents.brain("ada").remember(f"the till of {scope}", scope=scope)
+    agents.brain("ada").remember("ada's own till", scope="team:web", private=True)
+    (agents.home / "config.yaml").write_text(
+        "memory:\n  includes:\n    'project:*': [team:web]\n    team:web: [customer:acme, project:shop]\n"
+    )
+
+    def seen(scope: str, agent: str = "bob") -> set[str]:
+        brain = agents.brain(agent, scope=scope)
+        known = {hit.content for hit in brain.search("till")}
+        assert set(titles(brain.orient(scope=scope).memories)) == known
+        return known
+
+    in_web = {"the till of team:web", "the till of customer:acme", "the till of project:shop"}
+    assert seen("project:shop") == seen("team:web") == in_web
+    assert seen("project:shop", "ada") == {*in_web, "ada's own till"}
+    assert seen("project:garden") == in_web
+    assert seen("customer:acme") == {"the till of customer:acme"}
+
+
 def test_a_forgotten_memory_is_in_no_package(agents: Agents) -> None:
     brain = agents.brain(scope="project:shop")
     brain.forget(brain.remember("a mistake"), "wrong")

@@ -225,3 +225,18 @@ def test_doctor_says_which_embedder_is_in_use(sb: CommandLine, home: Path) -> No
     status, detail = row()
     assert status == "warn"
     assert detail.startswith("words alone: the Ollama server at http://127.0.0.1:9 cannot be used")
+
+
+def test_a_question_that_the_server_fails_to_answer_is_answered_by_words_and_that_is_said(
+    sb: CommandLine, home: Path, ollama: Ollama
+) -> None:
+    sb("memory", "remember", "the till is short")
+    (home / "config.yaml").write_text(f"memory: {{embedder: ollama, ollama_url: '{ollama.url}'}}")
+    assert sb("memory", "search", "till", "--json").json["words_alone"] == ""
+    real = ollama.vector
+    ollama.vector = lambda text: [] if "till" in text else real(text)  # type: ignore[method-assign]
+    for command in ("search", "think"):
+        asked = sb("memory", command, "till", "--json")
+        assert [one["content"] for one in asked.json["items"]] == ["the till is short"]
+        assert "gave what are no vectors" in asked.json["words_alone"]
+        assert f"words alone: the Ollama server at {ollama.url}" in asked.err

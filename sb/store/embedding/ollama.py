@@ -50,15 +50,19 @@ class OllamaEmbedder:
         rows = [row for row, text in enumerate(texts) if text]
         for start in range(0, len(rows), _AT_ONCE):
             part = rows[start : start + _AT_ONCE]
-            found = self._ask([self._for_texts + texts[row][:MOST_CHARACTERS] for row in part])
-            if found.shape[1] != self.dimensions:
-                raise self._error("gave vectors of another length", "open the database again")
-            vectors[part] = found
+            vectors[part] = self._known([self._for_texts + texts[row][:MOST_CHARACTERS] for row in part])
         return vectors
 
     def embed_query(self, text: str, keep: Sequence[str]) -> Vectors:
-        vector: Vectors = self._ask([self._for_questions + text[:MOST_CHARACTERS]])[0]
+        vector: Vectors = self._known([self._for_questions + text[:MOST_CHARACTERS]])[0]
         return vector
+
+    def _known(self, texts: list[str]) -> Vectors:
+        """Vectors that can be compared with those that are kept."""
+        found = self._ask(texts)
+        if found.shape[1] != self.dimensions:
+            raise self._error("gave vectors of another length", "open the database again")
+        return found
 
     def _digest(self) -> str:
         """Of the model's files: one that was fetched again may be another."""
@@ -77,7 +81,12 @@ class OllamaEmbedder:
             vectors = np.array(found.get("embeddings"), np.float32)
         except (ValueError, TypeError) as error:
             raise self._error("gave what are no vectors") from error
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+        if (
+            vectors.ndim != 2
+            or len(vectors) != len(texts)
+            or not vectors.size
+            or not np.isfinite(vectors).all()
+        ):
             raise self._error("gave what are no vectors")
         return unit(vectors)
 

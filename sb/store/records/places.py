@@ -6,16 +6,14 @@ full-text index, a column of the vector table.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sb.config.kinds import SCOPE
 from sb.store.database import Database
 
 GLOBAL = "global"
-_SCOPE = re.compile(r"global|[a-z][a-z0-9_]*:[^\s\x00-\x1f\x7f]+")
-
 Execute = Callable[..., Any]
 
 
@@ -40,7 +38,7 @@ def checked_scope(scope: str) -> str:
     Raises:
         ValueError: it is neither `global` nor TYPE:NAME.
     """
-    if not _SCOPE.fullmatch(scope) or len(scope) > 200:
+    if not SCOPE.fullmatch(scope) or len(scope) > 200:
         raise ValueError(f"{scope!r} is no scope: use global, or TYPE:NAME such as project:api-v2")
     return scope
 
