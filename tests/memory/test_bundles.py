@@ -416,7 +416,11 @@ def test_a_bundle_holds_as_many_memories_and_those_scopes_that_its_seal_says(
     desk.brain("coder", scope="project:shop").remember("a fact")
     for name, said in (("few", {"counts": {"fact": 0}}), ("elsewhere", {"scopes": ["project:garden"]})):
         exported(desk, tmp_path / name)
-        resealed(tmp_path / name, lambda line, said=said: line.get("statement", {}).update(said))
+
+        def say(line: dict[str, Any], said: dict[str, Any] = said) -> None:
+            line.get("statement", {}).update(said)
+
+        resealed(tmp_path / name, say)
         with pytest.raises(CheckFailed):
             loaded(other, tmp_path / name)
     assert everything(other) == {}
