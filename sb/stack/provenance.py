@@ -12,7 +12,7 @@ from typing import Any
 from sb.errors import StoreReadOnly
 from sb.protocols import MaintenanceModeError, ProvenanceError
 from sb.stack.container import SYSTEMS, Container
-from sb.stack.views import CORE, kinds_shown_as
+from sb.stack.views import CORE, VIEWS, kinds_shown_as
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.types import SourceType, StackState
 
@@ -71,7 +71,7 @@ def _check_sources(container: Container, record: Any, references: Sequence[str])
         if not container.find(uid, kinds_shown_as(source_kind)):
             raise ProvenanceError(f"{reference} is not in stack {container.stack_id}")
         sources += 1
-    if not sources:
+    if not sources and container.find(record.id, VIEWS) is None:  # what a Brain keeps has its own provenance
         raise ProvenanceError(
             f"this {kind} says nothing of where it came from",
             f"name {' or '.join(allowed)} in derived_from, or write it through the core that is attached",

@@ -13,6 +13,11 @@ from sb.types import Belief, Drive, Episode, Goal, Note, RawEntry, Relationship,
 from sb.types.vocabulary import BELIEF_TYPES, GOAL_STATUSES, NOTE_TYPES, WEAK
 
 
+_SENTIMENT = (
+    "coalesce(json_extract(r.fields, '$.sentiment'), json_extract(r.fields, '$.standing.sentiment'), 0)"
+)
+
+
 class Reads:
     """The reading half of a stack."""
 
@@ -142,7 +147,7 @@ class Reads:
             query.add("r.category = ?", entity_type)
         if min_trust is not None:
             least = checked_share("min_trust", min_trust)
-            query.add("(coalesce(json_extract(r.fields, '$.sentiment'), 0) + 1) / 2 >= ?", least)
+            query.add(f"({_SENTIMENT} + 1) / 2 >= ?", least - 1e-9)  # 2t - 1 and back again is not quite t
         return self._reader.read(query, limit=None)
 
     def get_raw(self, *, limit: int = 50, tags: list[str] | None = None) -> list[RawEntry]:

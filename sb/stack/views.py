@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from typing import Any
 
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.types import Belief, Decision, EntityRecord, Episode, Event, Fact, Note, Relationship, Remembered
+from sb.types.blocks import parse_datetime
 from sb.types.vocabulary import BELIEF_TYPES, SOURCES_OF_BRAINS
 
 _SHARED = {
@@ -90,10 +92,12 @@ def shown(record: Any) -> Any:
             tags = record.tags
             return Episode(objective=record.summary, outcome="", tags=tags, **common)
         case EntityRecord():
-            notes = "; ".join(record.observations) or None
-            return Relationship(
-                entity_name=record.name, entity_type=record.entity_type, notes=notes, **common
-            )
+            common |= {"entity_name": record.name, "entity_type": record.entity_type}
+            common["notes"] = "; ".join(record.observations) or None
+            standing = dict(record.standing or {})
+            if "last_interaction" in standing:
+                standing["last_interaction"] = parse_datetime(standing["last_interaction"])
+            return Relationship(**common | standing)
     raise TypeError(f"a {type(record).__name__} is nothing that a stack shows")
 
 
@@ -106,12 +110,20 @@ def unshown(view: Any, former: Remembered) -> Remembered:
     kind = KIND_OF[type(former)]
     homes, before = VIEWS[kind].homes, shown(former)
     changes: dict[str, Any] = {}
+    standing = dict(getattr(former, "standing", None) or {})
     for one in fields(view):
         value = getattr(view, one.name)
         if one.name in _COUNTED or value == getattr(before, one.name):
             continue
         home = homes.get(one.name)
-        if home is None or home not in DESCRIPTORS[kind].attributes:
+        if one.name == "notes":
+            changes["observations"] = [value] if value else []
+        elif home is not None and home in DESCRIPTORS[kind].attributes:
+            changes[home] = value
+        elif kind == "entity":
+            standing[one.name] = value.isoformat() if isinstance(value, datetime) else value
+        else:
             raise ValueError(f"{former.id} is a {kind}, which has no {one.name}")
-        changes[home] = value
+    if standing:
+        changes["standing"] = standing
     return replace(former, **changes)

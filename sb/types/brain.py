@@ -72,12 +72,17 @@ class Decision(Remembered):
 
 @dataclass
 class EntityRecord(Remembered):
-    """Somebody or something, and what was observed of it."""
+    """Somebody or something, and what was observed of it.
+
+    Args:
+        standing: what else a stack keeps of the relationship with it, by the names of `sb.types.Relationship`.
+    """
 
     name: str
     entity_type: str
     observations: list[str] = field(default_factory=list)
     properties: dict[str, Any] = field(default_factory=dict)
+    standing: dict[str, Any] | None = None
 
 
 @dataclass

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.entity import Entity
 from sb.errors import NotFoundError
 from sb.memory import Brain
 from sb.stack import SQLiteStack
@@ -95,3 +96,16 @@ def test_events_and_rationales_do_not_change_through_the_view_either(
         stack.save_episode(episode)
     with pytest.raises(ValueError, match="immutable"):
         stack.save_note(note)
+
+
+def test_what_a_stack_says_of_an_entity_is_kept_with_it(both: tuple[Brain, SQLiteStack]) -> None:
+    brain, stack = both
+    uid = brain.entity("Ada", "person", observations=["likes tea"])
+    core = Entity("me")
+    core.attach_stack(stack)  # type: ignore[arg-type]
+    assert core.relationship("ada", trust_level=0.9, notes="likes coffee") == uid
+    core.relationship("Ada", context="work")
+    (known,) = stack.get_relationships(min_trust=0.9)
+    assert (known.interaction_count, known.notes, known.context) == (2, "likes coffee", "work")
+    assert known.last_interaction is not None
+    assert brain.get("Ada").details["observations"] == ["likes coffee"]
