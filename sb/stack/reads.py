@@ -12,7 +12,6 @@ from sb.stack.reading import Reader
 from sb.types import Belief, Drive, Episode, Goal, Note, RawEntry, Relationship, Value
 from sb.types.vocabulary import BELIEF_TYPES, GOAL_STATUSES, NOTE_TYPES, WEAK
 
-
 _SENTIMENT = (
     "coalesce(json_extract(r.fields, '$.sentiment'), json_extract(r.fields, '$.standing.sentiment'), 0)"
 )
