@@ -139,7 +139,7 @@ class Handoffs:
     def stand_for(self, execute: Execute, known: Sequence[Known]) -> None:
         """Mark the packets that a session was shown or made as consumed: a new one stands for them from now on."""
         former = [one.record for one in known if one.kind == "handoff"]
-        for row in self._space.records.rows(former):
+        for row in self._space.records.rows(former) if former else ():
             self._consume(execute, row)
 
     def resume(self, scope: str) -> HandoffPacket | None:

@@ -98,15 +98,18 @@ def own_writes(writer: Writer, scope: str) -> list[Memory]:
 
 def derived(writes: Sequence[Memory]) -> Derived:
     """The goal and the open loops of a session, from what it wrote, oldest first."""
-    settled: list[frozenset[str]] = []  # what later events are about that close, or go on with, what was open
+    settling: list[Memory] = []  # later events that close, or go on with, what was open
+    settled: list[frozenset[str]] = []  # what those are about, once something open is compared with them
     found: dict[str, None] = {}
     for one in reversed(writes):
         if _is_open(one):
             about = _stems(one)
+            settled += map(_stems, settling)
+            settling.clear()
             if not any(_alike(about, later) for later in settled):
                 found[shorten(" ".join(one.content.split()), _LONGEST)] = None
         if one.kind == "event" and one.category in (*_SETTLES, "task_update"):
-            settled.append(_stems(one))
+            settling.append(one)
     goal = _goal(writes)
     open_loops = [loop for loop in found if loop != goal]  # the goal itself is no loop beside it
     return Derived(goal, tuple(open_loops[:MOST_LOOPS][::-1]))
