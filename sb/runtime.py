@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.kernel.recovery.watching import Looked
     from sb.kernel.recovery_loop import RecoveryLoop, RuntimeDecisionRecord
     from sb.memory import Brain
+    from sb.stack import SQLiteStack
     from sb.tools.discovery import LoadFailure
 
 
@@ -90,6 +91,26 @@ class Runtime:
 
         return Brain(
             agent_id,
+            database=self.database,
+            config=self.config,
+            clock=self.log.clock,
+            ids=self.log.ids,
+            **more,
+        )
+
+    def stack(self, stack_id: str = "default", **more: Any) -> SQLiteStack:
+        """A container of memories in this database; it need not be closed.
+
+        Args:
+            more: other arguments of `sb.stack.SQLiteStack`, such as `components`.
+
+        Raises:
+            ValueError: the name is empty.
+        """
+        from sb.stack import SQLiteStack
+
+        return SQLiteStack(
+            stack_id,
             database=self.database,
             config=self.config,
             clock=self.log.clock,

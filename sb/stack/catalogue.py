@@ -1,0 +1,126 @@
+"""Which stacks are in a database, and what is in each? Also makes a new one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sb.errors import NotFoundError, UsageError
+from sb.memory.views import View
+from sb.stack.views import VIEWS
+from sb.store.database import Database
+from sb.store.records.places import Places
+from sb.store.records.store import ACTIVE, FORGOTTEN, RecordStore
+from sb.text import nearest, plain
+from sb.types import MemoryType, StackState
+
+DEFAULT = "default"  # the stack of every Brain, unless it is told of another one
+_LONGEST_NAME = 200
+_SHOWN = frozenset(MemoryType)
+
+
+@dataclass(frozen=True)
+class StackEntry(View):
+    """One stack.
+
+    Args:
+        state: whether it belongs to a core yet, and takes memories.
+        memories: how many are present. kinds: how many there are of each kind, as the stack shows them.
+        forgotten: how many no search finds. private: how many of all these only one core may read.
+    """
+
+    stack_id: str
+    state: str
+    memories: int
+    kinds: Mapping[str, int]
+    forgotten: int
+    private: int
+
+
+def all_stacks(database: Database, *, core: str | None = None) -> list[StackEntry]:
+    """Every stack, by name; reads all records once.
+
+    Args:
+        core: count what this core may read; everything for None.
+    """
+    states: dict[str, str] = dict(database.query("SELECT name, state FROM stacks"))
+    places = Places(database).all()
+    names = sorted({*states, *(place.stack for place in places.values())})
+    kinds: dict[str, Counter[str]] = {name: Counter() for name in names}
+    forgotten, private = Counter[str](), Counter[str]()
+    for number, own_kind, state, count in RecordStore(database).counts():
+        place, kind = places[number], VIEWS[own_kind].kind if own_kind in VIEWS else own_kind
+        if kind not in _SHOWN or (core is not None and place.owner not in ("", core)):
+            continue
+        if state == ACTIVE:
+            kinds[place.stack][kind] += count
+        elif state == FORGOTTEN:
+            forgotten[place.stack] += count
+        else:
+            continue
+        private[place.stack] += count if place.owner else 0
+    return [
+        StackEntry(
+            name,
+            states.get(name, StackState.INITIALIZING.value),
+            kinds[name].total(),
+            dict(kinds[name].most_common()),
+            forgotten[name],
+            private[name],
+        )
+        for name in names
+    ]
+
+
+def one_stack(database: Database, stack_id: str, *, core: str | None = None) -> StackEntry:
+    """One of them.
+
+    Raises:
+        NotFoundError: there is none of that name.
+    """
+    found = all_stacks(database, core=core)
+    for entry in found:
+        if entry.stack_id == stack_id:
+            return entry
+    raise _missing(stack_id, [entry.stack_id for entry in found])
+
+
+def require_stack(database: Database, stack_id: str) -> None:
+    """Refuse a name that no stack has, so that a slip of the keyboard makes none; the default one is always there.
+
+    Raises:
+        NotFoundError: there is none of that name.
+    """
+    known = stack_names(database)
+    if stack_id != DEFAULT and stack_id not in known:
+        raise _missing(stack_id, known)
+
+
+def stack_names(database: Database) -> list[str]:
+    """The names of all stacks."""
+    return [
+        name
+        for (name,) in database.query("SELECT name FROM stacks UNION SELECT stack FROM places ORDER BY 1")
+    ]
+
+
+def make_stack(database: Database, stack_id: str) -> None:
+    """Make an empty stack, which belongs to no core yet.
+
+    Raises:
+        UsageError: there is one of that name, or it cannot be a name.
+    """
+    if not stack_id.strip() or len(stack_id) > _LONGEST_NAME or plain(stack_id, one_line=True) != stack_id:
+        raise UsageError(
+            f"{plain(stack_id, one_line=True)[:_LONGEST_NAME]!r} cannot be the name of a stack",
+            f"one line of at most {_LONGEST_NAME} characters",
+        )
+    with database.write() as execute:
+        if stack_id in stack_names(database):
+            raise UsageError(f"there is a stack {stack_id!r} already")
+        execute("INSERT INTO stacks (name, state) VALUES (?, ?)", (stack_id, StackState.INITIALIZING.value))
+
+
+def _missing(stack_id: str, known: list[str]) -> NotFoundError:
+    return NotFoundError(f"no stack {stack_id!r}{nearest(stack_id, known)}", "sb stack list")
