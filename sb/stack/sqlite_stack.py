@@ -90,10 +90,6 @@ class SQLiteStack(Writes, Reads):
         return self._database.path
 
     def location(self) -> dict[str, Any]:
-        """What it takes, beside its name, to open it again: arguments of this class that JSON can hold."""
-        return {"db_path": self.path, "enforce_provenance": self.enforce_provenance}
-
-    def location(self) -> dict[str, Any]:
         """The arguments with which this stack is opened again."""
         said: dict[str, Any] = {"enforce_provenance": self.enforce_provenance}
         return said if self._database.in_memory else {"db_path": self.path, **said}
