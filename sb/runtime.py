@@ -40,6 +40,7 @@ from sb.store.secret import home_secret
 from sb.tools import register_builtin
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
+    from sb.entity import Entity
     from sb.kernel.compensation import CompensationDispatcher
     from sb.kernel.durable.journal import WorkflowJournal
     from sb.kernel.events import AssumptionInvalidated, EventBus
@@ -117,6 +118,29 @@ class Runtime:
             ids=self.log.ids,
             **more,
         )
+
+    def entity(self, core_id: str, *, stack_id: str = "default", **more: Any) -> Entity:
+        """A core whose plugins' tools this runtime runs, with a stack of this database attached.
+
+        Args:
+            stack_id: of the stack; a Brain keeps what it remembers in `default`.
+            more: other arguments of `sb.entity.Entity`, such as `plugin_fail_fast`.
+
+        Raises:
+            ValueError: a name is empty.
+        """
+        from sb.entity import Entity
+
+        entity = Entity(
+            core_id,
+            registry=self.registry,
+            config=self.config,
+            clock=self.log.clock,
+            ids=self.log.ids,
+            **more,
+        )
+        entity.attach_stack(self.stack(stack_id))
+        return entity
 
     @cached_property
     def recovery(self) -> Recovery:

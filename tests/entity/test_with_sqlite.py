@@ -1,0 +1,143 @@
+"""A core with this version's own stack: provenance in force, one memory with a Brain's, several processes at once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sb.entity import Entity
+from sb.errors import ProvenanceError
+from sb.protocols import VersionConflictError
+from sb.runtime import Runtime, open_runtime
+from sb.stack import SQLiteStack
+from tests.conftest import approve_tools
+from tests.entity.weather_plugin import Weather
+
+
+@pytest.fixture
+def runtime(home: Path) -> Iterator[Runtime]:
+    with open_runtime() as opened:
+        yield opened
+
+
+def test_a_core_of_a_runtime_remembers_in_its_database_and_a_brain_finds_it(runtime: Runtime) -> None:
+    entity = runtime.entity("me")
+    uid = entity.episode("migrate the billing service", "done, with no downtime")
+    assert uid in [hit.id for hit in runtime.brain("somebody").search("billing migration")]
+    fact = runtime.brain("me").remember("the API is versioned")
+    assert entity.active_stack is not None
+    assert fact in [belief.id for belief in entity.active_stack.get_beliefs()]
+    assert entity.forget("belief", fact, "it is not")
+    assert fact not in [hit.id for hit in runtime.brain("me").search("versioned API")]
+    other = runtime.entity("me", stack_id="work")
+    assert other.active_stack is not None
+    assert other.active_stack.get_episodes() == []
+
+
+def test_the_tools_of_a_plugin_run_through_the_runtime_once_somebody_agreed(runtime: Runtime) -> None:
+    entity = runtime.entity("me")
+    entity.load_plugin(Weather())
+    call = (runtime.context("me"), "plugin.weather.forecast", {"town": "Ulm"})
+    refused = runtime.executor.execute(*call)
+    assert not refused.success
+    assert "the contract of plugin.weather.forecast is new" in refused.error_message
+    approve_tools(runtime)
+    assert runtime.executor.execute(*call).data == "drizzle in Ulm"
+    assert entity.active_stack is not None
+    assert [note.source_entity for note in entity.active_stack.get_notes()] == ["plugin:weather"]
+    entity.close()
+    assert "plugin.weather.forecast" not in runtime.registry
+
+
+def test_what_a_core_experiences_needs_no_source_and_what_it_concludes_does(runtime: Runtime) -> None:
+    entity = runtime.entity("me")
+    episode = entity.episode("Deploy to production", "Successful with zero downtime", context="work")
+    entity.note("as it was", source_type="observation")
+    unfounded: Callable[[], str]
+    for unfounded in (
+        lambda: entity.belief("we deploy well"),
+        lambda: entity.note("so it must be", source_type="inference"),
+        lambda: entity.note("in another's name", source="core:somebody"),
+        lambda: entity.note("in a plugin's name", source="plugin:weather"),
+        lambda: entity.drive("growth"),
+        lambda: entity.relationship("Ada"),
+    ):
+        with pytest.raises(ProvenanceError):
+            unfounded()
+    belief = entity.belief("we deploy well", derived_from=[f"episode:{episode}"], source_type="inference")
+    assert entity.drive("growth", derived_from=[f"belief:{belief}"]) == entity.drive("growth", intensity=1.0)
+    entity.relationship("Ada", derived_from=[f"episode:{episode}"])
+
+
+def test_a_plugin_is_trusted_by_the_stack_while_it_is_loaded(runtime: Runtime) -> None:
+    entity = runtime.entity("me")
+    plugin = Weather()
+    entity.load_plugin(plugin)
+    assert plugin.context is not None
+    assert plugin.context.belief("it rains in Ulm") is not None
+    entity.unload_plugin("weather")
+    with pytest.raises(ProvenanceError):
+        entity.belief("it rains in Ulm", source="plugin:weather")
+
+
+WRITER = """
+import json, sys, time
+from sb.entity import Entity
+from sb.protocols import VersionConflictError
+from sb.stack import SQLiteStack
+me, start = sys.argv[1], float(sys.argv[2])
+entity = Entity("me")
+entity.attach_stack(SQLiteStack("mine", components=[], enforce_provenance=False))
+time.sleep(max(0.0, start - time.time()))
+won, lost = [], 0
+for number in range(40):
+    try:
+        entity.drive("growth", focus_areas=[f"{me}-{number}"])
+        won.append(f"{me}-{number}")
+    except VersionConflictError:
+        lost += 1
+print(json.dumps([won, lost]))
+"""
+
+
+def test_of_two_processes_that_change_one_drive_nobody_overwrites_the_other(home: Path) -> None:
+    with SQLiteStack("mine", components=[], enforce_provenance=False) as stack:
+        entity = Entity("me")
+        entity.attach_stack(stack)
+        uid = entity.drive("growth", intensity=0.7)
+        start = str(time.time() + 1.5)
+        writers = [
+            subprocess.Popen([sys.executable, "-c", WRITER, name, start], stdout=subprocess.PIPE, text=True)
+            for name in ("a", "b")
+        ]
+        told = [json.loads(writer.communicate(timeout=60)[0]) for writer in writers]
+        won = sum(len(one) for one, _ in told)
+        assert won + sum(lost for _, lost in told) == 80
+        drive = stack.get_drive("growth")
+        assert drive is not None
+        assert (drive.id, drive.version, drive.intensity) == (uid, 1 + won, 0.7)
+        assert drive.focus_areas in [[one[-1]] for one, _ in told if one]
+
+
+def test_who_read_before_somebody_else_wrote_is_told(home: Path) -> None:
+    with SQLiteStack("mine", components=[], enforce_provenance=False) as stack:
+        entity = Entity("me")
+        entity.attach_stack(stack)
+        uid = entity.relationship("Ada", notes="likes tea")
+        stale = stack.get_relationship("Ada")
+        assert stale is not None
+        entity.relationship("Ada", notes="likes coffee")
+        stale.notes = "likes water"
+        with pytest.raises(VersionConflictError) as caught:
+            stack.update_relationship_atomic(stale)
+        assert (caught.value.table, caught.value.record_id) == ("relationship", uid)
+        assert (caught.value.expected_version, caught.value.actual_version) == (1, 2)
+        known = stack.get_relationship("Ada")
+        assert known is not None
+        assert (known.notes, known.interaction_count) == ("likes coffee", 2)
