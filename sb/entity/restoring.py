@@ -21,6 +21,7 @@ KIND, FILE = (
     "kind",
     "db_path",
 )  # of a location: its class by entry point, and the path that is relative to the data folder
+_DEFAULT_KIND = "sqlite"
 _ANY_MODEL = "llm"  # the adapter that is asked where no entry point has the provider's name
 logger = logging.getLogger("sb.entity")
 
@@ -50,6 +51,8 @@ def open_stack(stack_id: str, location: Mapping[str, Any], data_dir: Path) -> St
     kind = arguments.pop(KIND, None)
     if kind is None:
         raise ValueError("the checkpoint does not say what it is")
+    if kind == _DEFAULT_KIND and FILE not in arguments:
+        raise ValueError("it was in no file")
     if FILE in arguments:
         path = data_dir / str(arguments[FILE])
         if not path.is_file():
@@ -65,7 +68,11 @@ def rehydrate(entity: Entity, binding: Binding, data_dir: Path) -> list[StackPro
 
     def attach(stack_id: str, alias: Any) -> None:
         location = binding.stack_locations.get(stack_id)
-        stack = open_stack(stack_id, location if isinstance(location, dict) else {}, data_dir)
+        if location is None:  # a file from before there were locations
+            logger.warning("no location of stack %s: opened in the configured database", stack_id)
+            stack = load_component(find(STACKS, _DEFAULT_KIND))(stack_id)
+        else:
+            stack = open_stack(stack_id, location if isinstance(location, dict) else {}, data_dir)
         opened.append(stack)
         entity.attach_stack(stack, alias=alias if isinstance(alias, str) else None, set_active=False)
 

@@ -181,8 +181,18 @@ def test_what_cannot_be_restored_is_a_warning_and_the_rest_is_there(
         "foreign": {"kind": "no-such"},
         "odd": {"kind": "sqlite", "color": "blue"},
         "text": "brain.db",
+        "memory": {"kind": "sqlite"},
+        "none": {},
     }
-    said["stacks"] = {"gone": None, "foreign": None, "odd": None, "text": None, "none": 5, **said["stacks"]}
+    said["stacks"] = {
+        "gone": None,
+        "foreign": None,
+        "odd": None,
+        "text": None,
+        "memory": None,
+        "none": 5,
+        **said["stacks"],
+    }
     said["plugins"] = ["missing", 7, *said["plugins"]]
     said["model_config"] = {"provider": "openai", "model_id": "no-such-model"}
     with Entity.from_checkpoint(rewritten(path, binding=said, digest=...)) as restored:
@@ -199,6 +209,7 @@ def test_what_cannot_be_restored_is_a_warning_and_the_rest_is_there(
         "stack odd was not restored: TypeError",
         "stack text was not restored: ValueError: the checkpoint does not say what it is",
         "stack none was not restored: ValueError: the checkpoint does not say what it is",
+        "stack memory was not restored: ValueError: it was in no file",
         "plugin missing was not restored: ImportError: missing of sb.plugins is not installed",
         "plugin 7 was not restored",
         "the model was not restored: ModelError",
@@ -306,6 +317,10 @@ def test_files_from_before_there_were_versions_are_read_with_a_warning(
     )
     assert read_checkpoint(older).binding.stacks == {"mine": "home", "other": "work", "odd": None}
     assert warnings(caplog) == [f"{path.name} has no schema_version: read as version 1"] * 2
+    with Entity.from_checkpoint(older) as restored:
+        assert list(restored.get_binding().stacks) == ["mine", "other", "odd"]
+        assert restored.get_binding().stack_locations["mine"]["db_path"] == "brain.db"
+    assert warnings(caplog)[-1] == "no location of stack odd: opened in the configured database"
 
 
 def test_the_ten_newest_of_a_core_are_kept_and_nobody_elses_are_touched(home: Path) -> None:
