@@ -6,6 +6,7 @@ Whoever writes has a transaction open and passes its `execute` on, so that what 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -17,7 +18,8 @@ from sb.store.records.places import Execute
 from sb.store.records.reads import UNFOLDED
 
 Row = dict[str, Any]
-_Before = tuple[int, str, int]  # number, text and length of a record that stands before another
+_Before = tuple[int | None, str, int]  # number, text and length of a record that stands before another
+_NONE: _Before = (None, "", 0)
 
 CONTENT = ("key", "category", "speaker", "confidence", "evidence_n", "happened_at", "tags", "fields", "text")
 COLUMNS = (
@@ -46,6 +48,7 @@ DEFAULTS: Row = {
 }
 NEVER = float("-inf")  # when a record was last read that was not, in record_stats
 _SELECT = f"SELECT {', '.join('r.' + column for column in COLUMNS)} FROM records AS r"
+_values = itemgetter(*COLUMNS)
 _INSERT = f"INSERT INTO records ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _INDEX = "INSERT INTO record_index (rowid, body, prev, place) VALUES (?, ?, ?, ?)"
 _QUOTED = (
@@ -84,21 +87,19 @@ class RecordStore:
             whole = DEFAULTS | row
             whole["text"] = whole["text"].replace("\0", " ")  # SQLite's functions read no further than a NUL
             prev = self._before(execute, neighbours, whole)
+            (whole["prev1"], first, _), (whole["prev2"], second, _) = prev
             whole["id"] = number
-            whole["prev1"], whole["prev2"] = ([one[0] for one in prev] + [None, None])[:2]
-            execute(_INSERT, [whole[column] for column in COLUMNS])
-            quoted = [text[:_QUOTED] for _, text, _ in prev] + ["", ""]
-            token = place_token(whole["place"], whole["state"])
-            execute(_INDEX, (number, whole["text"], f"{quoted[0]} {quoted[1]}", token))
+            execute(_INSERT, _values(whole))
+            quoted = f"{first[:_QUOTED]} {second[:_QUOTED]}"
+            execute(_INDEX, (number, whole["text"], quoted, place_token(whole["place"], whole["state"])))
             if whole["accessed"] or whole["last_accessed"] is not None:
                 _read_elsewhere(execute, whole)
             words += whole["length"]
-            window += whole["length"] + sum(length for _, _, length in prev)
+            window += whole["length"] + prev[0][2] + prev[1][2]
             if whole["speaker"] is not None:
                 speakers[whole["place"], whole["speaker"]] = None
             if whole["state"] == ACTIVE:  # as `_before` has it: nothing else is quoted
-                prev.insert(0, (number, whole["text"], whole["length"]))
-                del prev[2:]
+                prev[:] = (number, whole["text"], whole["length"]), prev[0]
             numbers.append(number)
         for speaker in speakers:
             execute("INSERT INTO speakers (place, name) VALUES (?, ?) ON CONFLICT DO NOTHING", speaker)
@@ -108,16 +109,17 @@ class RecordStore:
     def _before(
         self, execute: Execute, known: dict[tuple[Any, ...], list[_Before]], row: Row
     ) -> list[_Before]:
-        """The two records before this one in its session, place and agent, the nearest first."""
+        """The two records before this one in its session, place and agent, the nearest first; `_NONE` where there is none."""
         if row["session"] is None:
-            return []
+            return [_NONE, _NONE]
         key = (row["session"], row["place"], row["agent"])
         if key not in known:
-            known[key] = execute(
+            found = execute(
                 "SELECT id, text, length FROM records WHERE session = ? AND place = ? AND agent = ? AND state = 'active'"
                 " ORDER BY id DESC LIMIT 2",
                 key,
             ).fetchall()
+            known[key] = [*found, _NONE, _NONE][:2]
         return known[key]
 
     def update(
