@@ -1,0 +1,220 @@
+"""What is left of a memory when the process that writes it is killed, at any statement of any way of writing?
+
+The process is a fork that kills itself with SIGKILL when SQLite begins the n-th statement of one operation.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3  # noqa: TID251 (what another program reads the file with)
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb.config import Config, load_config
+from sb.errors import NotFoundError
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.signing import Label
+from sb.memory import Brain
+from sb.memory.bundles import export
+from sb.memory.checks import check
+from sb.memory.erasing import erase
+from sb.memory.housekeeping import tidy
+from sb.memory.importing import load
+from sb.state import EventLog
+from sb.store import driver
+from sb.store.embedding.choosing import choose
+
+KILLS = 6  # of each operation, spread over its statements
+SHOP = "project:shop"
+
+
+@dataclass
+class Home:
+    """A home with a few memories, which is copied for each kill.
+
+    Args:
+        known: ids by name.
+    """
+
+    config: Config
+    bundle: Path
+    known: dict[str, str]
+
+    def brain(self) -> Brain:
+        return Brain("ada", config=self.config, scope=SHOP, session="monday")
+
+    def log(self, brain: Brain) -> EventLog:
+        return EventLog(brain.database)
+
+
+def imports(home: Home, brain: Brain) -> None:
+    log = home.log(brain)
+    load(
+        brain.space,
+        log,
+        home.bundle,
+        Authority(home.config.operators.file, log),
+        actor="ada",
+        into="team:web",
+        embed=True,
+    )
+
+
+def erases(home: Home, brain: Brain) -> None:
+    erase(brain.space, home.log(brain), [home.known["told"]], actor="ada", reason="why", with_handoffs=True)
+
+
+def recovers(home: Home, brain: Brain) -> None:
+    for change in (brain.forget, brain.recover):
+        with suppress(NotFoundError):  # it was done before the kill
+            change(home.known["told"], "why")
+
+
+OPERATIONS: dict[str, Callable[[Home, Brain], object]] = {
+    "remember": lambda home, brain: brain.remember("new words", speaker="Bob", derived_from=[home.known["told"]]),
+    "private": lambda home, brain: brain.remember("new words", private=True),
+    "entity": lambda home, brain: brain.entity("orders", "service", observations=["new words"]),
+    "relate": lambda home, brain: brain.relate("orders", "needs", home.known["told"]),
+    "wrap_up": lambda home, brain: brain.wrap_up("new words"),
+    "resume": lambda home, brain: brain.resume(),
+    "search": lambda home, brain: brain.search("limit"),
+    "recover": recovers,
+    "erase": erases,
+    "import": imports,
+    "tidy": lambda home, brain: tidy(brain.space),
+}  # fmt: skip
+
+
+@pytest.fixture
+def shop(home: Path, tmp_path: Path) -> Home:
+    def configured(folder: Path) -> Config:
+        folder.mkdir(mode=0o700)
+        return load_config(env={"SB_HOME": str(folder), "HOME": str(folder)}, cwd=folder, flags={})
+
+    elsewhere = configured(tmp_path / "elsewhere")
+    choose(elsewhere.memory)  # loaded before the forks
+    with Brain("bob", config=elsewhere, scope=SHOP) as brain:
+        for number in range(3):
+            brain.entity(f"part {number}", "concept", observations=["it came from elsewhere"])
+        brain.relate("part 1", "before", "part 2")
+        log = EventLog(brain.database)
+        export(brain.space, log, tmp_path / "bundle", by=Label("bob"), stack="default")
+    made = Home(configured(home), tmp_path / "bundle", {})
+    with made.brain() as brain:
+        brain.log("ship the fetcher", "task_update")
+        made.known["told"] = brain.remember("the limit is 100 requests in 15 seconds", speaker="Ann")
+        brain.entity("orders", "service", observations=["answers 429"])
+        brain.log("pagination is not yet there", "warning")
+        brain.relate("orders", "has", made.known["told"])
+        brain.handoff("the limit is 100 requests in 15 seconds", "it works", [], "go on")
+        brain.search("limit")
+        for number in range(60):
+            brain.remember(f"fact {number} of the shop")
+    return made
+
+
+def died(home: Home, operation: str, at: int) -> bool:
+    """Whether the operation was killed at its statement of that number, in a process of its own."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            _die_at(at, partial(OPERATIONS[operation], home), home)
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True
+    assert os.WEXITSTATUS(status) == 0
+    return False
+
+
+def _die_at(at: int, operation: Callable[[Brain], object], home: Home) -> None:
+    begun = 0
+
+    def trace(statement: str) -> None:
+        nonlocal begun
+        begun += 1
+        if begun == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    brain = home.brain()
+    for connection in brain.database._open:
+        connection.set_trace_callback(trace)
+    operation(brain)
+
+
+def statements(home: Home, operation: str) -> Iterator[int]:
+    """Some of an operation's statements, by number: the first, the last ones, and some in between."""
+    counted = 0
+
+    def count(statement: str) -> None:
+        nonlocal counted
+        counted += 1
+
+    with closing(home.brain().database) as database:
+        brain = Brain("ada", config=home.config, database=database, scope=SHOP, session="monday")
+        for connection in database._open:
+            connection.set_trace_callback(count)
+        OPERATIONS[operation](home, brain)
+    step = max(1, counted // KILLS)
+    yield from range(counted, 0, -step)
+
+
+def unsound(home: Home) -> list[Any]:
+    """What is wrong with the file: nothing is."""
+    with closing(home.brain().database) as database:
+        brain = Brain("ada", config=home.config, database=database)
+        database.use_vectors()
+        found: list[Any] = [one for one in check(brain.space) if one.status != "ok"]
+        found += database.query("PRAGMA foreign_key_check")
+        found += database.query(
+            "SELECT 'vector', v.record FROM vectors AS v JOIN records AS r ON r.id = v.record WHERE r.state <> 'active'"
+            " UNION ALL SELECT 'bits', b.record FROM record_bits AS b LEFT JOIN records AS r ON r.id = b.record"
+            " WHERE r.state IS NOT 'active' OR r.place <> b.place"
+            " UNION ALL SELECT 'no bits', v.record FROM vectors AS v WHERE v.record NOT IN (SELECT record FROM record_bits)"
+        )
+        model = brain.space.usable_embedder
+        assert model is not None
+        found += brain.space.vectors.stale(model.model, 100)
+        found += database.query(
+            "SELECT name, value FROM index_state WHERE name = 'records'"
+            " AND value <> (SELECT count(*) FROM records WHERE state <> 'erased')"
+        )
+    with closing(sqlite3.connect(home.config.database)) as other:  # the standard library's SQLite
+        other.execute("INSERT INTO record_index (record_index, rank) VALUES ('integrity-check', 1)")
+    return found
+
+
+@pytest.mark.skipif(not driver.EXTENSIONS, reason="this SQLite loads no extensions")
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_process_that_is_killed_while_it_writes_leaves_a_sound_memory(
+    shop: Home, tmp_path: Path, operation: str
+) -> None:
+    file = shop.config.database
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = file.read_bytes()
+
+    def again() -> None:
+        for one in file.parent.glob(f"{file.name}*"):
+            one.unlink()
+        file.write_bytes(before)
+
+    for at in list(statements(shop, operation)):
+        again()
+        assert died(shop, operation, at), at
+        assert unsound(shop) == [], at
+        assert not died(shop, operation, 0)  # it can be done again
+        assert unsound(shop) == [], at
