@@ -13,23 +13,26 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import median
 
 from evals.bench.timing import block, compare
 from evals.retrieval.agent_records import load_questions, load_records
+from sb.config import Config, load_config
 from sb.memory import Brain
 from sb.memory.ranking.questions import understand
 from sb.memory.ranking.terms import match_expression
+from sb.memory.searching import LEG
 from sb.store import driver
+from sb.store.index.vectors import proposals
 from sb.store.records.places import Place
 from sb.types import Event, Fact
 
 SIZES = (5_000,)
 SMALL_SCOPE = 10_000  # records of one project among many others
-LEG = 100  # candidates of each search, as `sb.memory.searching` asks for them
 BATCH = 1_000
+WRITES = 3  # of a session that is wrapped up
 
 
 class Texts:
@@ -54,7 +57,7 @@ def fill(brain: Brain, size: int, text: Texts, scope: str) -> float:
 
 
 class Floor:
-    """The same words and bits in bare tables of one file: what a search cannot be faster than.
+    """The same words and bits in bare tables of one file, asked for as many: what a search cannot be faster than.
 
     Args:
         brain: the memory whose places and vectors it copies.
@@ -69,8 +72,10 @@ class Floor:
         execute("PRAGMA synchronous = NORMAL")
         execute("CREATE VIRTUAL TABLE f USING fts5 (body, prev, place, tokenize = 'porter unicode61')")
         execute(
-            "CREATE VIRTUAL TABLE b USING vec0 (record INTEGER PRIMARY KEY, place INTEGER, bits bit[256])"
+            "CREATE VIRTUAL TABLE b USING vec0"
+            " (record INTEGER PRIMARY KEY, place INTEGER PARTITION KEY, bits bit[256], chunk_size=512)"
         )
+        execute("CREATE TABLE c (id INTEGER PRIMARY KEY, said TEXT)")
         execute("BEGIN")
         for row in brain.database.query("SELECT id, body, prev, place FROM searchable"):
             execute("INSERT INTO f (rowid, body, prev, place) VALUES (?, ?, ?, ?)", row)
@@ -87,11 +92,26 @@ class Floor:
 
     def scan(self, bits: bytes, place: int) -> None:
         self._connection.execute(
-            "SELECT record FROM b WHERE bits MATCH vec_bit(?) AND k = ? AND place = ?", (bits, LEG, place)
+            "SELECT record FROM b WHERE bits MATCH vec_bit(?) AND k = ? AND place = ?",
+            (bits, proposals(LEG), place),
         ).fetchall()
 
     def insert(self, text: str) -> None:
         self._connection.execute("INSERT INTO f (rowid, body) VALUES (?, ?)", (next(self._numbers), text))
+
+    def commit(self, text: str) -> None:
+        self._connection.execute("INSERT INTO c (said) VALUES (?)", (text,))
+
+    def commit_found(self, texts: Iterable[str], bits: bytes, place: int) -> None:
+        """One commit of records that words and bits find."""
+        execute = self._connection.execute
+        execute("BEGIN IMMEDIATE")
+        for text in texts:
+            number = next(self._numbers)
+            execute("INSERT INTO c (id, said) VALUES (?, ?)", (number, text))
+            execute("INSERT INTO f (rowid, body) VALUES (?, ?)", (number, text))
+            execute("INSERT INTO b (record, place, bits) VALUES (?, ?, vec_bit(?))", (number, place, bits))
+        execute("COMMIT")
 
 
 def _touched(path: Path) -> Path:
@@ -109,7 +129,7 @@ def report(sizes: tuple[int, ...] = SIZES) -> Iterator[str]:
 
 def _of_size(size: int, folder: Path) -> Iterator[str]:
     text = Texts()
-    with Brain("bench", path=folder / "brain.db", scope="project:bench") as brain:
+    with Brain("bench", config=_configured(folder), scope="project:bench") as brain:
         small = min(size, SMALL_SCOPE)
         seconds = fill(brain, size - small, text, "project:others") + fill(
             brain, small, text, "project:bench"
@@ -159,6 +179,34 @@ def _comparisons(brain: Brain, floor: Floor, text: Texts, of: str) -> Iterator[s
     yield compare(
         f"remember, {of}", remember, "FTS5 insert + bit scan", bare_remember, calls=40, bar=2.0
     ).line()
+    yield compare(
+        f"orient, {of}", lambda: brain.orient(scope="project:bench"), "one search", search, calls=20, bar=4.0
+    ).line()
+    yield from _ends(brain, floor, text, bits[0], place)
+
+
+def _ends(brain: Brain, floor: Floor, text: Texts, bits: bytes, place: int) -> Iterator[str]:
+    """What the end of a session takes: of sessions that wrote something before."""
+    calls, rounds = 10, 15
+    for floor_name, bare, bar in (
+        ("one bare commit of such a text", lambda: floor.commit(text()), 10.0),
+        (
+            "one commit of two, with words and bits",
+            lambda: floor.commit_found([text(), text()], bits, place),
+            None,
+        ),
+    ):
+        names = [f"{floor_name} {number}" for number in range(calls // 5 + 1 + calls * rounds)]
+        for name in names:
+            brain.writer.begin("project:bench", name)
+            for _ in range(WRITES):
+                brain.log(text(), "task_update")
+
+        def wrap_up(names: list[str] = names) -> None:
+            brain.writer.begin("project:bench", names.pop())
+            brain.wrap_up(text())
+
+        yield compare("wrap_up", wrap_up, floor_name, bare, calls=calls, bar=bar, rounds=rounds).line()
 
 
 def _imports() -> Iterator[str]:
@@ -167,17 +215,17 @@ def _imports() -> Iterator[str]:
     for embedder, bar in (("none", 20_000), ("static", 5_000)):
         with tempfile.TemporaryDirectory() as folder:
             facts = [Fact(text()) for _ in range(10_000)]
-            code = f"memory:\n  embedder: {embedder}\n"
-            rate = _imported(Path(folder), code, facts)
+            rate = _imported(_configured(Path(folder), embedder), facts)
             verdict = "ok" if rate >= bar else "UNDER"
             yield f"bulk write, embedder {embedder:<8} {rate:>9.0f} records/s   bar {bar}   {verdict}"
 
 
-def _imported(folder: Path, settings: str, facts: list[Fact]) -> float:
-    from sb.config import load_config
+def _configured(folder: Path, embedder: str = "static") -> Config:
+    (folder / "config.yaml").write_text(f"memory:\n  embedder: {embedder}\n", encoding="utf-8")
+    return load_config(env={"SB_HOME": str(folder), "HOME": str(folder)}, cwd=folder, flags={})
 
-    (folder / "config.yaml").write_text(settings, encoding="utf-8")
-    config = load_config(env={"SB_HOME": str(folder), "HOME": str(folder)}, cwd=folder, flags={})
+
+def _imported(config: Config, facts: list[Fact]) -> float:
     with Brain("bench", config=config) as brain:
         started = time.perf_counter()
         for at in range(0, len(facts), BATCH):
