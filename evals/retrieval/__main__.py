@@ -7,42 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from evals.retrieval.collection import Collection
 from evals.retrieval.corpora import Corpus, Question, load_agent_records, load_conversations
 from evals.retrieval.learning import ablation, cross_validated, fitted, samples, table, used
 from evals.retrieval.measure import Places, Search, ask
-from evals.retrieval.vectors import word_vectors
-from sb.memory.ranking.fusion import fuse
-from sb.memory.ranking.lexicon import Lexicon
-from sb.memory.ranking.rank import rank
-from sb.memory.ranking.weights import Weights, weights
-
-
-def ranking(store: Collection, lexicon: Lexicon, applied: Weights) -> Search:
-    def search(question: str, k: int) -> list[str]:
-        query = store.understand(question)
-        found = rank(query, store.candidates(query), store.counts, applied, lexicon, store.read)
-        return [store.rows[ranked.id].id for ranked in found[:k]]
-
-    return search
-
-
-def words_alone(store: Collection) -> Search:
-    """FTS5's bm25, with stop words left out and names left in."""
-
-    def search(question: str, k: int) -> list[str]:
-        wanted = store.understand(question).terms(spoken=False)
-        return [store.rows[row].id for row in store.by_words(wanted)[:k]]
-
-    return search
-
-
-def fusion(store: Collection) -> Search:
-    def search(question: str, k: int) -> list[str]:
-        found = fuse(store.candidates(store.understand(question)))
-        return [store.rows[ranked.id].id for ranked in found[:k]]
-
-    return search
+from evals.retrieval.stores import Store
+from sb.memory.ranking.weights import weights
 
 
 def show(
@@ -68,28 +37,27 @@ def by_category(places: Sequence[int], categories: Sequence[str]) -> None:
 
 
 def with_shipped_weights(
-    conversations: Sequence[Corpus], records: Sequence[Corpus], lexicon: Lexicon, *, vectors: bool
+    conversations: Sequence[Corpus], records: Sequence[Corpus], *, vectors: bool
 ) -> None:
-    applied = weights(vectors=vectors)
-    alone = [(Collection(corpus.rows, vectors=vectors), corpus.questions) for corpus in conversations]
+    alone = [(Store(corpus.rows, vectors=vectors), corpus.questions) for corpus in conversations]
     print("each conversation alone")
-    show("bm25", [(words_alone(store), asked) for store, asked in alone])
-    show("rank fusion", [(fusion(store), asked) for store, asked in alone])
-    show("ranking", [(ranking(store, lexicon, applied), asked) for store, asked in alone], categories=True)
+    show("bm25", [(store.words_alone(), asked) for store, asked in alone])
+    show("rank fusion", [(store.ranking(fusion=True), asked) for store, asked in alone])
+    show("ranking", [(store.ranking(), asked) for store, asked in alone], categories=True)
     for corpus, (store, asked) in zip(conversations, alone, strict=True):
-        show(f"  conversation {corpus.name}", [(ranking(store, lexicon, applied), asked)])
-    frozen = [(Collection(c.rows, vectors=vectors, frozen=True), c.questions) for c in conversations]
-    show("never refreshed", [(ranking(store, lexicon, applied), asked) for store, asked in frozen])
-    pooled = Collection([row for corpus in conversations for row in corpus.rows], vectors=vectors)
+        show(f"  conversation {corpus.name}", [(store.ranking(), asked)])
+    frozen = [(Store(c.rows, vectors=vectors, tidied=False), c.questions) for c in conversations]
+    show("never refreshed", [(store.ranking(), asked) for store, asked in frozen])
+    pooled = Store([row for corpus in conversations for row in corpus.rows], vectors=vectors)
     spoken = [question for corpus in conversations for question in corpus.questions]
     print("all conversations in one store")
-    show("bm25", [(words_alone(pooled), spoken)])
-    show("ranking", [(ranking(pooled, lexicon, applied), spoken)])
-    noted = Collection(records[0].rows, vectors=vectors)
+    show("bm25", [(pooled.words_alone(), spoken)])
+    show("ranking", [(pooled.ranking(), spoken)])
+    noted = Store(records[0].rows, vectors=vectors)
     written = [question for corpus in records for question in corpus.questions]
     print("what agents noted")
-    show("bm25", [(words_alone(noted), written)], categories=True)
-    show("ranking", [(ranking(noted, lexicon, applied), written)], categories=True)
+    show("bm25", [(noted.words_alone(), written)], categories=True)
+    show("ranking", [(noted.ranking(), written)], categories=True)
 
 
 def main() -> None:
@@ -101,11 +69,10 @@ def main() -> None:
     given = parser.parse_args()
     conversations, records = load_conversations(given.data), load_agent_records()
     vectors = not given.no_vectors
-    lexicon = Lexicon(word_vectors if vectors else None)
-    with_shipped_weights(conversations, records, lexicon, vectors=vectors)
+    with_shipped_weights(conversations, records, vectors=vectors)
     if not (given.fit or given.ablate):
         return
-    found, columns = samples(conversations, records, lexicon, vectors=vectors), used(weights(vectors=vectors))
+    found, columns = samples(conversations, records, vectors=vectors), used(weights(vectors=vectors))
     print("fitted on three quarters of the questions, asked the fourth")
     for store, (categories, places) in cross_validated(found, columns).items():
         print(f"  {store:34} {Places(places)}")

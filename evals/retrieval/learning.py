@@ -12,14 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.retrieval.collection import Collection
-from evals.retrieval.corpora import Corpus, Question
+from evals.retrieval.corpora import Corpus
 from evals.retrieval.fitting import Array, Asked, fit
 from evals.retrieval.measure import NOT_FOUND, Places
-from sb.memory.ranking.counting import Counted
+from evals.retrieval.stores import Store
 from sb.memory.ranking.features import FEATURES
-from sb.memory.ranking.lexicon import Lexicon
-from sb.memory.ranking.rank import feature_values
 from sb.memory.ranking.weights import Weights
 
 FOLDS = 4
@@ -36,39 +33,27 @@ class Sample:
     asked: Asked
 
 
-def samples(
-    conversations: Sequence[Corpus], records: Sequence[Corpus], lexicon: Lexicon, *, vectors: bool
-) -> list[Sample]:
+def samples(conversations: Sequence[Corpus], records: Sequence[Corpus], *, vectors: bool) -> list[Sample]:
     """Every question in every store that holds its answer; fold n has the n-th conversation and part of the records."""
     spoken = [row for corpus in conversations for row in corpus.rows]
     written = list(records[0].rows)
     found: list[Sample] = []
 
-    def add(name: str, store: Collection, corpora: Sequence[Corpus]) -> None:
+    def add(name: str, store: Store, corpora: Sequence[Corpus]) -> None:
         for fold, corpus in enumerate(corpora):
             for question in corpus.questions:
-                asked = _features(store, question, lexicon)
+                asked = store.asked(question, _NAMES)
                 found.append(Sample(name, fold % FOLDS, question.category, asked))
 
     for fold, corpus in enumerate(conversations):
         alone = [Corpus("", (), ())] * fold + [corpus]
-        add("conversation", Collection(corpus.rows, vectors=vectors), alone)
-    add("conversations", Collection(spoken, vectors=vectors), conversations)
-    add("records", Collection(written, vectors=vectors), records)
-    both = Collection([*spoken, *written], vectors=vectors)
+        add("conversation", Store(corpus.rows, vectors=vectors), alone)
+    add("conversations", Store(spoken, vectors=vectors), conversations)
+    add("records", Store(written, vectors=vectors), records)
+    both = Store([*spoken, *written], vectors=vectors)
     add("all, asked of conversations", both, conversations)
     add("all, asked of records", both, records)
     return found
-
-
-def _features(store: Collection, question: Question, lexicon: Lexicon) -> Asked:
-    query = store.understand(question.text)
-    candidates = store.candidates(query)
-    counted = Counted(query, candidates, store.counts, lexicon, store.read)
-    values = feature_values(counted, _NAMES)
-    spoken = counted.spoken[:, None]
-    evidence = np.array([store.rows[found.id].id in question.evidence for found in candidates], np.bool_)
-    return Asked(np.hstack([values * spoken, values * ~spoken]), evidence)
 
 
 def used(weights: Weights) -> NDArray[np.intp]:

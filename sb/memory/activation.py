@@ -67,6 +67,8 @@ def spread(
     for _ in range(hops):
         firing = [one for one in firing if found[one][0] * decay >= _FAINTEST]
         firing = sorted(firing, key=lambda one: (-found[one][0], one))[:_FIRING]
+        if not firing:
+            break
         passed: dict[int, list[tuple[float, int, _Path]]] = {}
         for edge in space.edges.strongest(firing, places, _EDGES):
             for near, far, outgoing in ((edge.source, edge.target, True), (edge.target, edge.source, False)):

@@ -11,7 +11,7 @@ from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_row
-from sb.store.records.store import ACTIVE, CONTENT, Row
+from sb.store.records.store import ACTIVE, CONTENT, FORGOTTEN, Row
 
 Pair = tuple[Row, Any]  # a row, and the record that it was made of
 
@@ -80,7 +80,9 @@ class Keeper:
         """Let the record that is there have what a new one says."""
         merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record), former)
         count_words(merged)
-        changes = {name: merged[name] for name in (*CONTENT, "terms", "length")} | {"state": ACTIVE}
+        changes = {name: merged[name] for name in (*CONTENT, "terms", "length")}
+        if former["state"] == FORGOTTEN:  # what an operator took out otherwise stays out
+            changes["state"] = ACTIVE
         self.space.records.update(execute, former["id"], changes, actor=row["agent"])
 
     def _updated(self, execute: Execute, row: Row, record: Any) -> list[int] | None:

@@ -108,20 +108,26 @@ class Searcher:
             weights: of features by name, by default the fitted ones. fusion: order by rank fusion (k = 60) instead.
             explain: also say what each feature gave.
         """
+        asked, candidates = self.candidates(query, places, filters)
+        if fusion:
+            return fuse(candidates, explain=explain)
         space = self._space
-        asked = understand(query, space.places.speakers(places))
-        space.statistics.refresh()
+        used = weights or fitted(vectors=not self.words_alone)
+        return rank(
+            asked, candidates, space.statistics, used, space.lexicon, space.words.texts, explain=explain
+        )
+
+    def candidates(
+        self, query: str, places: Sequence[int], filters: Predicate = NO_FILTERS
+    ) -> tuple[Query, list[Candidate]]:
+        """The question as it is understood, and what words and meaning name for it, in no order."""
+        asked = understand(query, self._space.places.speakers(places))
+        self._space.statistics.refresh()
         legs = {"words": self._by_words(asked, places, filters)}
         similar = self._by_meaning(asked, places, filters, legs["words"])
         if similar is not None:
             legs["meaning"] = list(similar)[:LEG]
-        candidates = self._candidates(legs, similar or {})
-        if fusion:
-            return fuse(candidates, explain=explain)
-        used = weights or fitted(vectors=similar is not None)
-        return rank(
-            asked, candidates, space.statistics, used, space.lexicon, space.words.texts, explain=explain
-        )
+        return asked, self._candidates(legs, similar or {})
 
     def best(
         self, found: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False

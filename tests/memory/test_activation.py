@@ -121,3 +121,9 @@ def test_activation_stays_between_0_and_1_and_each_memory_comes_once(
     assert all(0 < one.activation <= 1 for one in found)
     assert len({one.id for one in found}) == len(found)
     assert all(len(one.path) <= hops and (one.path == () or one.path[-1].id == one.id) for one in found)
+
+
+def test_as_many_steps_as_one_likes_end_where_nothing_is_left_to_pass_on(agents: Agents) -> None:
+    brain = agents.brain()
+    uid = brain.remember("the till is short")
+    assert [one.id for one in brain.think("till", hops=10**12, decay=1.0)] == [uid]

@@ -79,3 +79,18 @@ def test_those_after_it_in_its_session_are_found_by_what_it_says_now(brain: Brai
     assert brain.space.vectors.stale(model, 10) == []
     brain.entity("Bob", "person", observations=["moved to Rome"])
     assert brain.space.vectors.stale(model, 10) == []
+
+
+@pytest.mark.parametrize(("state", "since"), [("forgotten", "active"), ("quarantined", "quarantined")])
+def test_what_was_forgotten_is_known_again_and_what_was_quarantined_is_not(
+    brain: Brain, state: str, since: str
+) -> None:
+    uid = brain.entity("Bob", "person", observations=["likes tea"])
+    row = brain.space.records.find(uid)
+    assert row is not None
+    brain.writer.change(row, {"state": state}, state, "why")
+    brain.entity("Bob", "person", observations=["plays chess"])
+    now = brain.space.records.find(uid)
+    assert now is not None
+    assert now["state"] == since
+    assert [hit.id for hit in brain.search("chess")] == ([uid] if since == "active" else [])
