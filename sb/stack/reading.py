@@ -39,6 +39,19 @@ class Query:
         """Ask that a field without a column of its own is this, unless that is None."""
         return self if value is None else self.add(f"json_extract(r.fields, '$.{field}') = ?", value)
 
+    def within(self, context: str, container: Container) -> Query:
+        """Ask that it belongs to a context: says so, or stands in the scope of that name."""
+        places = container.space.places.of_stack(container.stack_id)
+        scopes = [number for number, place in places.items() if place.scope == context]
+        marks = ", ".join("?" * len(scopes)) or "NULL"
+        return self.add(
+            f"(json_extract(r.fields, '$.context') = ? OR r.place IN ({marks}))", context, *scopes
+        )
+
+    def sql(self) -> tuple[str, tuple[Any, ...]]:
+        """All of them as one condition, and its parameters."""
+        return " AND ".join(self.parts), tuple(self.values)
+
 
 class Reader:
     """Reads the memories of a stack."""
@@ -60,7 +73,7 @@ class Reader:
 
         Args:
             include_weak: also what is weak. include_forgotten: everything.
-            context: what it has to belong to: its context, or the scope that it stands in.
+            context: see `Query.within`.
             tags: it has to have one of them.
         """
         query = Query().among("r.place", self._container.places()).among("r.kind", kinds_shown_as(kind))
@@ -69,12 +82,7 @@ class Reader:
         else:
             query.add("r.state = 'active' AND r.strength >= ?", WEAK if include_weak else FADING)
         if context is not None:
-            scopes = self._space.places.of_stack(self._container.stack_id)
-            of_scope = [number for number, place in scopes.items() if place.scope == context]
-            marks = ", ".join("?" * len(of_scope)) or "NULL"
-            query.add(
-                f"(json_extract(r.fields, '$.context') = ? OR r.place IN ({marks}))", context, *of_scope
-            )
+            query.within(context, self._container)
         if tags is not None:
             marks = ", ".join("?" * len(tags)) or "NULL"
             query.add(f"EXISTS (SELECT 1 FROM json_each(r.tags) WHERE value IN ({marks}))", *tags)
@@ -86,9 +94,8 @@ class Reader:
         Raises:
             ValueError: the limit is below 0.
         """
-        rows = self._space.records.select(
-            " AND ".join(query.parts), tuple(query.values), order=order, limit=checked_limit(limit)
-        )
+        where, values = query.sql()
+        rows = self._space.records.select(where, values, order=order, limit=checked_limit(limit))
         return list(self._container.records(list(rows)))
 
     def one(self, kind: str, uid: str) -> Any | None:

@@ -16,6 +16,7 @@ from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.container import Container
+from sb.stack.loading import Loader
 from sb.stack.provenance import ENFORCED
 from sb.stack.reading import Reader
 from sb.stack.reads import Reads, checked_share
@@ -27,6 +28,7 @@ from sb.stack.writes import Writes
 from sb.store import migrate
 from sb.store.database import Database, open_database
 from sb.types import StackState
+from sb.types.vocabulary import TOKEN_BUDGET
 
 
 class SQLiteStack(Writes, Reads):
@@ -158,6 +160,21 @@ class SQLiteStack(Writes, Reads):
     def exit_maintenance(self) -> None:
         if self.state is StackState.MAINTENANCE:
             self._container.enter(StackState.ACTIVE)
+
+    # What it answers
+
+    def load(self, *, token_budget: int = TOKEN_BUDGET, context: str | None = None) -> dict[str, Any]:
+        """What to keep in mind: the most important memories, strong and fading ones, as lists by kind.
+
+        Args:
+            token_budget: tokens that they may take, from 100 to 50 000; what is beyond counts as that.
+            context: what belongs to it comes earlier.
+
+        Returns:
+            `values`, `beliefs`, `goals`, `drives`, `episodes`, `notes`, `relationships`, `summaries` and `self_narratives`, the most
+            important first; `_meta` with `budget_used`, `budget_total` and `excluded_count`; what components add. It is fit for JSON.
+        """
+        return Loader(self._container, self._components).load(token_budget, context)
 
     # How present memories are
 

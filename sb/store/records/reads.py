@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 from sb.store.database import Database
 from sb.store.records.places import Execute
 
-ORIENT = "orient"  # what a session is shown when it starts: nobody asked for it, so it does not count as use
+ORIENT = "orient"  # what a session is shown when it starts
+LOAD = "load"  # what a stack gives an entity to keep in mind
+_UNASKED = f"('{ORIENT}', '{LOAD}')"  # nobody asked for what is in these, so it does not count as use
 
 _FOLDED = "reads_folded"  # the last broadcast whose reads are in record_stats
 _UNFOLDED = 64  # broadcasts that are counted one by one; with more, they are folded by whoever reads next
-UNFOLDED = (
-    f"broadcast > coalesce((SELECT value FROM index_state WHERE name = '{_FOLDED}'), 0)"  # of access_log
-)
+_LAST_FOLDED = f"coalesce((SELECT value FROM index_state WHERE name = '{_FOLDED}'), 0)"
+UNFOLDED = f"broadcast > {_LAST_FOLDED}"  # of access_log
 
 
 class Known(NamedTuple):
@@ -81,10 +82,10 @@ class ReadLog:
             "INSERT INTO record_stats (record, place, accessed, last_accessed)"
             " SELECT a.record, r.place, count(*), max(b.at) FROM access_log AS a"
             " JOIN broadcasts AS b ON b.id = a.broadcast JOIN records AS r ON r.id = a.record"
-            " WHERE a.broadcast > ? AND a.broadcast <= ? AND b.operation <> ? GROUP BY a.record"
+            f" WHERE a.broadcast > ? AND a.broadcast <= ? AND b.operation NOT IN {_UNASKED} GROUP BY a.record"
             " ON CONFLICT (record) DO UPDATE SET accessed = accessed + excluded.accessed,"
             " last_accessed = max(last_accessed, excluded.last_accessed)",
-            (first, last, ORIENT),
+            (first, last),
         )
         execute(
             "INSERT INTO index_state (name, value) VALUES (?, ?)"
@@ -102,11 +103,11 @@ class ReadLog:
         rows = self._database.query(
             f"SELECT record, sum(n), max(at) FROM ("
             f" SELECT record, accessed AS n, last_accessed AS at FROM record_stats WHERE record IN ({marks})"
-            f" UNION ALL SELECT a.record, 1, b.at FROM access_log AS a CROSS JOIN broadcasts AS b"
-            f" WHERE a.{UNFOLDED} AND a.record IN ({marks})"
-            f" AND b.id = a.broadcast AND b.operation <> ?"
+            f" UNION ALL SELECT a.record, 1, b.at FROM broadcasts AS b CROSS JOIN access_log AS a"
+            f" WHERE b.id > {_LAST_FOLDED} AND b.operation NOT IN {_UNASKED}"  # of these there may be thousands
+            f" AND a.broadcast = b.id AND +a.record IN ({marks})"
             f") GROUP BY record",
-            (*records, *records, ORIENT),
+            (*records, *records),
         )
         return {int(record): (int(n), float(at)) for record, n, at in rows}
 
