@@ -35,8 +35,18 @@ _OPERATOR: dict[str, frozenset[str]] = {
 }
 _WRITING = frozenset(("kill", "incident", "init", "backup", "migrate", "demo"))
 _RUNNING = frozenset(("run", "policy", "invalidate", "watch", "export"))
-_REMEMBERING = frozenset(("search", "think", "graph", "show", "why", "history", "orient"))  # these only look
-_FLAGS_OF_MEMORY = frozenset(("--json", "--private", "--explain", "--fusion", "--benchmark"))
+# What agents do under a name: with the first verbs they look, with the second they write what is theirs; None is any other.
+_OWN: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
+    "memory": (frozenset(("search", "think", "graph", "show", "why", "history", "orient")), None),
+    "entity": (frozenset(("search", "load", "status")), None),
+    "stack": (frozenset(("list", "show", "search", "load", "dump")), frozenset()),
+    "suggestions": (frozenset(("list", "show")), frozenset()),
+    "trust": (frozenset(("list", "show")), frozenset()),
+    "checkpoint": (frozenset(("list", "show", "diff")), frozenset(("save",))),
+}
+_FLAGS = frozenset(
+    "--json --private --explain --fusion --benchmark --foundational --protect --raw --no-raw --forgotten".split()
+)
 
 
 def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -57,34 +67,38 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         len(word) > 2 and "--lift".startswith(word.partition("=")[0]) for word in arguments
     ):
         return _operators(judge, "kill --lift")
-    if group == "memory" and len(words) > 1:
-        return _memory(judge, words[1], arguments)
+    if group in _OWN and len(words) > 1:
+        return _own(judge, group, words[1], arguments)
     if group in _WRITING and not {"list", "show"} & set(words[1:]):
         return Finding(WRITE, f"sb {group}: changes what SecondBrain keeps")
     if group in ("kernel", "recovery", "audit", "harness") and (
         _RUNNING & set(words[1:]) or group == "harness"
     ):
         return Finding(NETWORK, f"sb {' '.join(words[:2])}: runs tools, or writes files")
-    if group in _OPERATOR or group in ("doctor", "kernel", "memory", *_WRITING):
+    if group in _OPERATOR or group in ("doctor", "kernel", *_OWN, *_WRITING):
         return Finding(READ, f"sb {group}: only reads")
     return Finding(NETWORK, f"sb {shown(group)}: is not known")
 
 
-def _memory(judge: Judge, verb: str, arguments: list[str]) -> Finding:
+def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
     """What agents may do in memory they do under a name: without one `sb memory` shows and changes all of it."""
+    looking, writing = _OWN[group]
+    if verb not in looking and writing is not None and verb not in writing:
+        return _operators(judge, f"{group} {verb}")
+    what = f"sb {group} {verb}"
     named = [at for at, word in enumerate(arguments) if word.partition("=")[0] == "--agent"]
     if len(named) != 1 or "--" in arguments or not _names(arguments, named[0]):
-        judge.refuse(f"sb memory {verb}: without --agent NAME it acts for an operator, who sees everything")
-        return Finding(NETWORK, f"sb memory {verb}: an operator's command")
-    if verb in _REMEMBERING:
-        return Finding(READ, f"sb memory {verb}: only reads")
-    return Finding(WRITE, f"sb memory {verb}: changes what SecondBrain keeps")
+        judge.refuse(f"{what}: without --agent NAME it acts for an operator, who sees everything")
+        return Finding(NETWORK, f"{what}: an operator's command")
+    if verb in looking:
+        return Finding(READ, f"{what}: only reads")
+    return Finding(WRITE, f"{what}: changes what SecondBrain keeps")
 
 
 def _names(arguments: list[str], at: int) -> bool:
     """Whether this `--agent` has a value, and surely is no value itself, of the option before it."""
     before, rest = arguments[at - 1], arguments[at + 1 :]
-    stands = before[:1] != "-" or before in _FLAGS_OF_MEMORY or "=" in before
+    stands = before[:1] != "-" or before in _FLAGS or "=" in before
     _, equals, value = arguments[at].partition("=")
     return stands and bool(value if equals else rest and rest[0])
 
