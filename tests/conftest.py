@@ -38,7 +38,9 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
         monkeypatch.delenv(name)
     monkeypatch.setenv("SB_HOME", str(folder))
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("LLM_USER_PATH", str(folder.parent / "llm"))  # it makes a folder where it looks for models
+    monkeypatch.setenv(
+        "LLM_USER_PATH", str(folder.parent / "llm")
+    )  # it makes a folder where it looks for models
     return folder
 
 

@@ -15,7 +15,6 @@ from sb.stack import SQLiteStack
 from sb.types import Episode
 from tests.entity.weather_plugin import Weather
 
-
 READS = pytest.mark.skipif(not hasattr(SQLiteStack, "search"), reason="the stack cannot search yet")
 
 
