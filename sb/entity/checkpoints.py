@@ -18,7 +18,8 @@ from typing import Any
 import orjson
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
-from sb.entity.names import path_part
+from sb.entity.folders import path_part, private_folder
+from sb.errors import StoreError
 from sb.protocols import Binding
 from sb.sources import Clock, Ids
 from sb.types import parse_datetime
@@ -58,7 +59,7 @@ class Checkpoints:
         """Write a checkpoint, and remove those of this core that are older than the newest ten; returns its id.
 
         Raises:
-            OSError: it cannot be written; there is no half of it then.
+            StoreError: it cannot be written; there is no half of it then.
         """
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         core = path_part(binding.core_id)
@@ -71,8 +72,12 @@ class Checkpoints:
             "binding": asdict(binding) | {"created_at": now.isoformat()},
         }
         document["digest"] = _digest(document)
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write(self.folder / f"{checkpoint_id}.json", orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        path = self.folder / f"{checkpoint_id}.json"
+        try:
+            private_folder(self.folder)
+            _write(path, orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror}") from error
         self._retain(core, checkpoint_id)
         return checkpoint_id
 

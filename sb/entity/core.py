@@ -252,7 +252,7 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
         """Keep what this core is composed of, in a file of the folder `checkpoints`; returns its id.
 
         Raises:
-            NoActiveStackError: no stack is active. OSError: the file cannot be written.
+            NoActiveStackError: no stack is active. StoreError: the file cannot be written.
         """
         self._required_stack()
         return Checkpoints(self._data_dir, self._clock, self._ids).save(self.get_binding(), message)

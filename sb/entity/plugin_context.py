@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sb.entity.names import path_part
+from sb.entity.folders import path_part, private_folder
 from sb.entity.routing import PLUGIN
 from sb.errors import NoActiveStackError, PluginError
 from sb.protocols import StackProtocol
@@ -250,9 +250,7 @@ class CoreContext:
         return [] if self._stack() is None else self._core.trust_get(entity, domain=domain)
 
     def get_data_dir(self) -> Path:
-        folder = self._folder / "plugins" / path_part(self._plugin_name) / "data"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
+        return private_folder(self._folder / "plugins" / path_part(self._plugin_name) / "data")
 
     def get_config(self, key: str, default: Any = None) -> Any:
         return self._config.get(key, default)

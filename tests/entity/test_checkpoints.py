@@ -15,6 +15,7 @@ import pytest
 
 from sb.entity import Checkpoints, Entity, read_checkpoint
 from sb.inference import LLMModel
+from sb.protocols import StorageError
 from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 from tests.entity.chat_server import ChatServer
@@ -372,6 +373,14 @@ def test_a_core_of_any_name_keeps_its_checkpoints_in_the_folder(home: Path, core
     assert read_checkpoint(path).binding.core_id == core_id
 
 
+def test_folders_are_open_to_their_owner_only(tmp_path: Path) -> None:
+    core = Entity("me", tmp_path / "a" / "b")
+    core.attach_stack(ListStack("mine"))
+    core.checkpoint()
+    for folder in ("a", "a/b", "a/b/checkpoints"):
+        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
+
+
 def test_an_id_is_looked_up_in_the_folder_alone(home: Path) -> None:
     store = Checkpoints(home, SteeredClock(), CountingIds())
     for wrong in (
@@ -392,7 +401,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing_behind(
     monkeypatch.setattr(
         "os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
     )
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(StorageError, match=r"cannot write .*: No space left on device"):
         core.checkpoint()
     assert [path.name for path in folder.iterdir()] == [f"{before}.json"]
 

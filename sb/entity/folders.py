@@ -1,8 +1,9 @@
-"""How does a name that somebody chose become a part of a path? Whatever it says, it stays one part."""
+"""Where may a core keep files? In folders of its owner alone, under names that stay one part of a path, whatever they say."""
 
 from __future__ import annotations
 
 from hashlib import sha256
+from pathlib import Path
 from urllib.parse import quote
 
 _LONGEST = 120  # characters, of the 255 bytes that a file's name may have
@@ -16,3 +17,11 @@ def path_part(name: str) -> str:
     if len(quoted) > _LONGEST:
         quoted = f"{quoted[:80]}%x{sha256(name.encode()).hexdigest()[:32]}"  # no %XX begins with %x
     return quoted
+
+
+def private_folder(folder: Path) -> Path:
+    """Make a folder, and those above it that are missing, open to their owner only; what is there stays as it is."""
+    for part in (*reversed(folder.parents), folder):
+        if not part.is_dir():
+            part.mkdir(mode=0o700, exist_ok=True)
+    return folder
