@@ -17,7 +17,7 @@ from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.types import SourceType, StackState
 
 ENFORCED = "enforce_provenance"  # the setting of a stack
-_ANNOTATIONS = frozenset({"context", "sb", "kernle"})  # references that say something, but name no record
+ANNOTATIONS = frozenset({"context", "sb", "kernle"})  # references that say something, but name no record
 _MIGRATED = tuple(f"{system}pre-v0.9" for system in SYSTEMS)
 _FIRST_HAND = frozenset({SourceType.DIRECT_EXPERIENCE, SourceType.OBSERVATION, SourceType.EXTERNAL})
 _FIRST_KINDS = frozenset({"episode", "note"})
@@ -62,7 +62,7 @@ def _check_sources(container: Container, record: Any, references: Sequence[str])
         source_kind, separator, uid = reference.partition(":")
         if not separator or not source_kind or not uid:
             raise ProvenanceError(f"Invalid provenance reference {reference!r}: write it as type:id")
-        if source_kind in _ANNOTATIONS:
+        if source_kind in ANNOTATIONS:
             continue
         if source_kind not in allowed:
             raise ProvenanceError(

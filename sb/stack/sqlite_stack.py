@@ -16,6 +16,7 @@ from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.container import Container
+from sb.stack.lineage import made_from, ungrounded
 from sb.stack.loading import Loader
 from sb.stack.provenance import ENFORCED
 from sb.stack.reading import Reader
@@ -214,13 +215,23 @@ class SQLiteStack(Writes, Reads):
         """Keep a memory from fading and from being forgotten, or no longer; False if there is none."""
         return self._strengths.protect(memory_type, memory_id, protected)
 
-    def weaken_memory(self, memory_type: str, memory_id: str, amount: float) -> bool:
+    def weaken_memory(self, memory_type: str, memory_id: str, amount: float, *, reason: str = "") -> bool:
         """Take some of its strength from a memory; False if there is none, or it is protected."""
-        return self._strengths.weaken(memory_type, memory_id, amount)
+        return self._strengths.weaken(memory_type, memory_id, amount, reason=reason)
 
-    def verify_memory(self, memory_type: str, memory_id: str) -> bool:
+    def verify_memory(self, memory_type: str, memory_id: str, *, evidence: str = "") -> bool:
         """Keep that a memory still holds, which makes it and its sources stronger; False if there is none."""
-        return self._strengths.verify(memory_type, memory_id)
+        return self._strengths.verify(memory_type, memory_id, reason=evidence)
+
+    # Lineage
+
+    def get_memories_derived_from(self, memory_type: str, memory_id: str) -> list[str]:
+        """References `type:id` to what was made from a memory, the oldest first."""
+        return made_from(self._container, memory_type, memory_id)
+
+    def get_ungrounded_memories(self) -> list[str]:
+        """References to the memories that name sources, none of which is there any more."""
+        return ungrounded(self._container)
 
     def close(self) -> None:
         """Close the file, if this stack opened it."""

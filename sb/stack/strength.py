@@ -74,7 +74,7 @@ class Strengths:
         self._change(row, {"strength": less, "state": state_of(less, row["state"])}, "weaken", reason, actor)
         return True
 
-    def verify(self, kind: str, uid: str, *, actor: str = "") -> bool:
+    def verify(self, kind: str, uid: str, *, reason: str = "", actor: str = "") -> bool:
         """Keep that a memory still holds, which makes it and what it was made from stronger; False if there is none."""
         row = self._row(kind, uid)
         if row is None:
@@ -82,7 +82,7 @@ class Strengths:
         with self._space.database.write() as execute:
             more = min(1.0, row["strength"] + _VERIFIED)
             self._keeper(actor).change(
-                execute, row, {"strength": more, "state": state_of(more, row["state"])}, "verify", ""
+                execute, row, {"strength": more, "state": state_of(more, row["state"])}, "verify", reason
             )
             for edge in self._space.edges.lineage(row["id"]):
                 source = self._space.records.row(edge.target) if edge.source == row["id"] else None

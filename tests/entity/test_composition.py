@@ -132,6 +132,10 @@ def test_detaching_leaves_no_successor_and_the_stack_goes_on(core: Entity) -> No
         lambda core: core.forget("note", "a", "why"),
         lambda core: core.recover("note", "a"),
         lambda core: core.protect("note", "a"),
+        lambda core: core.weaken("note", "a", 0.1),
+        lambda core: core.verify("note", "a"),
+        lambda core: core.get_memories_derived_from("note", "a"),
+        lambda core: core.get_ungrounded_memories(),
     ],
 )
 def test_without_an_active_stack_every_routed_operation_says_so(core: Entity, operation: Any) -> None:

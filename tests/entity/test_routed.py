@@ -341,3 +341,11 @@ def test_single_memories_are_taken_care_of_through_the_core(core: Entity, stack:
     assert core.protect("note", uid, protected=False)
     assert not stack.get_notes()[0].is_protected
     assert not core.forget("note", "no-such", "asked to")
+    for beyond in (
+        lambda: core.weaken("note", uid, 0.1),
+        lambda: core.verify("note", uid),
+        lambda: core.get_memories_derived_from("note", uid),
+        core.get_ungrounded_memories,
+    ):
+        with pytest.raises(NotImplementedError, match="a ListStack cannot do that with single memories"):
+            beyond()

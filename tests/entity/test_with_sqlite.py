@@ -13,9 +13,12 @@ import pytest
 
 from sb.entity import Entity
 from sb.errors import ProvenanceError
+from sb.memory.erasing import erase
+from sb.memory.space import Space
 from sb.protocols import VersionConflictError
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
+from sb.store.records.store import RecordStore
 from tests.conftest import approve_tools
 from tests.entity.weather_plugin import Weather
 
@@ -86,9 +89,47 @@ def test_a_plugin_is_trusted_by_the_stack_while_it_is_loaded(runtime: Runtime) -
         entity.belief("it rains in Ulm", source="plugin:weather")
 
 
+def test_a_memory_is_weakened_and_verified_in_the_name_of_the_core(runtime: Runtime) -> None:
+    entity = runtime.entity("me")
+    stack = runtime.stack()
+    uid = entity.note("the API is versioned")
+    assert entity.weaken("note", uid, 0.4, reason="nobody asked for it")
+    assert entity.verify("note", uid, evidence="looked at the docs")
+    assert stack.get_memory("note", uid).strength == pytest.approx(0.7)  # type: ignore[union-attr]
+    records = RecordStore(runtime.database)
+    row = records.find(uid)
+    assert row is not None
+    assert [(one["actor"], one["operation"], one["reason"]) for one in records.history(row["id"])] == [
+        ("me", "weaken", "nobody asked for it"),
+        ("me", "verify", "looked at the docs"),
+    ]
+    assert not entity.weaken("note", "no-such", 0.1)
+
+
+def test_what_was_made_from_a_memory_is_known_and_what_lost_its_sources_is_found(runtime: Runtime) -> None:
+    entity, brain = runtime.entity("me"), runtime.brain("me")
+    told, tried = entity.note("they said so"), entity.episode("deploy", "it worked")
+    both = entity.belief("it is so", derived_from=[f"note:{told}", f"episode:{tried}", "context:work"])
+    one = entity.belief("they know", derived_from=[f"note:{told}"])
+    value = entity.value("care", "be careful", derived_from=[f"belief:{one}"])
+    fact = brain.remember("the API is versioned", derived_from=[f"note:{told}"])
+    made = [f"belief:{both}", f"belief:{one}", f"belief:{fact}"]
+    assert entity.get_memories_derived_from("note", told) == made
+    assert entity.get_memories_derived_from("belief", one) == [f"value:{value}"]
+    assert entity.get_memories_derived_from("note", "no-such") == []
+    assert entity.get_ungrounded_memories() == []
+    entity.forget("note", told, "done with it")
+    assert entity.get_ungrounded_memories() == []  # forgotten, but there
+    space = Space(runtime.database, runtime.config.memory)
+    erase(space, runtime.log, [told], actor="ada", reason="she asked for it")
+    assert entity.get_ungrounded_memories() == [f"belief:{one}", f"belief:{fact}"]
+
+
 WRITER = """
 import json, sys, time
 from sb.entity import Entity
+from sb.memory.erasing import erase
+from sb.memory.space import Space
 from sb.protocols import VersionConflictError
 from sb.stack import SQLiteStack
 me, start = sys.argv[1], float(sys.argv[2])
