@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sb.errors import EmbedderError
 from sb.memory.space import Space
 from sb.memory.views import View
-from sb.store.embedding.context import embed_in_context
+from sb.store.embedding.context import ContextEmbedder
 from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.statistics import correct_counters
 from sb.store.index.vectors import Source, VectorRow
@@ -135,7 +135,7 @@ class _Vectors:
         vectors = self._space.vectors
         needed = vectors.sources(records) if self._anew else vectors.stale_among(embedder.model, records)
         try:
-            found = embed_in_context(embedder, [(one.text, one.previous) for one in needed])
+            found = ContextEmbedder(embedder).embed([(one.text, one.previous) for one in needed])
         except EmbedderError as error:
             self.missing = error.message
             return []

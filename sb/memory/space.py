@@ -17,7 +17,7 @@ from sb.memory.views import Hit, Memory
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database
 from sb.store.embedding.choosing import NoEmbedder, choose
-from sb.store.embedding.context import embed_in_context
+from sb.store.embedding.context import ContextEmbedder
 from sb.store.embedding.embedder import Embedder
 from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.statistics import TextStatistics, counted, keep_counts
@@ -61,6 +61,7 @@ class Space:
         # Why what a handoff says is not shown, or "": a Brain sets what its agent may read, operators see all.
         self.refusal: Callable[[Row], str] = lambda row: ""
         self._settings = settings
+        self._contextual: ContextEmbedder | None = None
         self._session_names: dict[int, str] = {}
 
     @cached_property
@@ -95,7 +96,9 @@ class Space:
         if embedder is None or not embedder.in_process or not records:
             return
         sources = self.vectors.sources(records)
-        vectors = embed_in_context(embedder, [(one.text, one.previous) for one in sources])
+        if self._contextual is None or self._contextual.embedder is not embedder:
+            self._contextual = ContextEmbedder(embedder)
+        vectors = self._contextual.embed([(one.text, one.previous) for one in sources])
         self.vectors.put_many(
             execute,
             [

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.errors import EmbedderError, StoreCorrupt
-from sb.store.embedding.context import embed_in_context, mix
+from sb.store.embedding.context import ContextEmbedder, mix
 from sb.store.embedding.embedder import MOST_CHARACTERS
 from sb.store.embedding.static import StaticEmbedder, StaticModel
 from sb.store.embedding.token_statistics import TokenStatistics
@@ -120,12 +120,24 @@ def test_statistics_of_another_model_are_refused(static: StaticModel) -> None:
 
 
 def test_a_record_is_near_to_what_the_two_before_it_said(embedder: StaticEmbedder) -> None:
-    alone, after = embed_in_context(
-        embedder, [("Yes, three.", ()), ("Yes, three.", ("Have you any cats?", "Hello"))]
+    alone, after = ContextEmbedder(embedder).embed(
+        [("Yes, three.", ()), ("Yes, three.", ("Have you any cats?", "Hello"))]
     )
     asked = embedder.embed_query("cats", ["cats"])
     assert after @ asked > alone @ asked + 0.2
     assert (alone == embedder.embed(["Yes, three."])[0]).all()
+
+
+def test_a_record_that_quotes_the_last_ones_has_the_vector_that_it_has_alone(
+    embedder: StaticEmbedder,
+) -> None:
+    texts = ["Hello", "Have you any cats?", "Yes, three.", "Hello"]
+    rows = [(text, texts[max(0, at - 2) : at][::-1]) for at, text in enumerate(texts)]
+    one_by_one = ContextEmbedder(embedder)
+    for row in rows:
+        assert (one_by_one.embed([row]) == ContextEmbedder(embedder).embed([row])).all()
+    assert one_by_one.embed([]).shape == (0, embedder.dimensions)
+    assert (one_by_one.embed(rows) == ContextEmbedder(embedder).embed(rows)).all()
 
 
 def test_mixing_weighs_the_record_before_by_half_and_the_one_before_that_by_a_quarter() -> None:

@@ -29,26 +29,38 @@ def mix(own: Vectors, previous: Sequence[Vectors]) -> Vectors:
     return unit(mixed)
 
 
-def embed_in_context(embedder: Embedder, rows: Sequence[tuple[str, Sequence[str]]]) -> Vectors:
-    """A mixed vector for each row; each distinct text is embedded once.
+class ContextEmbedder:
+    """Makes mixed vectors by one embedder.
 
-    Args:
-        rows: a record's text, and those of the two records before it, the nearest first.
-
-    Raises:
-        EmbedderError: the model cannot be used now.
+    What the last texts gave by themselves is kept, since the next record of a session quotes them.
     """
-    import numpy as np
 
-    places: dict[str, int] = {}
-    for text, before in rows:
-        for each in (text, *before[: len(_SHARES)]):
-            places.setdefault(each, len(places))
-    nothing = np.zeros((1, embedder.dimensions), np.float32)
-    vectors = np.concatenate([embedder.embed(list(places)), nothing]) if places else nothing
-    own = [places[text] for text, _ in rows]
-    previous = [
-        [places[before[step]] if len(before) > step else -1 for _, before in rows]
-        for step in range(len(_SHARES))
-    ]
-    return mix(vectors[own], [vectors[each] for each in previous])
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self._own: dict[str, Vectors] = {}
+
+    def embed(self, rows: Sequence[tuple[str, Sequence[str]]]) -> Vectors:
+        """A mixed vector for each row; each distinct text is embedded once.
+
+        Args:
+            rows: a record's text, and those of the two records before it, the nearest first.
+
+        Raises:
+            EmbedderError: the model cannot be used now.
+        """
+        import numpy as np
+
+        texts = dict.fromkeys(each for text, before in rows for each in (text, *before[: len(_SHARES)]))
+        new = [text for text in texts if text not in self._own]
+        own = self._own | dict(zip(new, self.embedder.embed(new), strict=True)) if new else self._own
+        self._own = {text: own[text] for text in texts}
+        nothing = np.zeros(self.embedder.dimensions, np.float32)
+        quoted = [
+            [own[before[step]] if len(before) > step else nothing for _, before in rows]
+            for step in range(len(_SHARES))
+        ]
+        first, *previous = (
+            np.array(part, np.float32).reshape(-1, len(nothing))
+            for part in ([own[text] for text, _ in rows], *quoted)
+        )
+        return mix(first, previous)
