@@ -10,6 +10,7 @@ from evals.bench import (
     kernel,
     kill,
     memory,
+    memory_peers,
     memory_screen,
     recovery,
     workflows,
@@ -26,6 +27,7 @@ REPORTS = (
     cold_start.report,
     audit.report,
     memory.report,
+    memory_peers.report,
 )
 
 

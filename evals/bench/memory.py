@@ -129,7 +129,7 @@ def report(sizes: tuple[int, ...] = SIZES) -> Iterator[str]:
 
 def _of_size(size: int, folder: Path) -> Iterator[str]:
     text = Texts()
-    with Brain("bench", config=_configured(folder), scope="project:bench") as brain:
+    with Brain("bench", config=configured(folder), scope="project:bench") as brain:
         small = min(size, SMALL_SCOPE)
         seconds = fill(brain, size - small, text, "project:others") + fill(
             brain, small, text, "project:bench"
@@ -215,12 +215,12 @@ def _imports() -> Iterator[str]:
     for embedder, bar in (("none", 20_000), ("static", 5_000)):
         with tempfile.TemporaryDirectory() as folder:
             facts = [Fact(text()) for _ in range(10_000)]
-            rate = _imported(_configured(Path(folder), embedder), facts)
+            rate = _imported(configured(Path(folder), embedder), facts)
             verdict = "ok" if rate >= bar else "UNDER"
             yield f"bulk write, embedder {embedder:<8} {rate:>9.0f} records/s   bar {bar}   {verdict}"
 
 
-def _configured(folder: Path, embedder: str = "static") -> Config:
+def configured(folder: Path, embedder: str = "static") -> Config:
     (folder / "config.yaml").write_text(f"memory:\n  embedder: {embedder}\n", encoding="utf-8")
     return load_config(env={"SB_HOME": str(folder), "HOME": str(folder)}, cwd=folder, flags={})
 
