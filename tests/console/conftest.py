@@ -22,7 +22,7 @@ from sb.sources import CountingIds, SteeredClock
 from tests.conftest import approve_tools
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-FRAME_S = 1 / 60
+FRAME_S, BLINK_S = 1 / 60, 0.001
 HOSTILE = (
     "see [/etc/passwd]",
     "[@click=app.quit]x[/]",
@@ -61,21 +61,27 @@ class Console:
         return self.app.trouble != "" or self.app.looked
 
     async def settle(self, pilot: Pilot[None]) -> None:
-        """Wait until everything that was asked for has been read and painted."""
+        """Wait until the database was looked at, and everything that was asked for has been read and arranged."""
+        await asyncio.sleep(1.5 * self.app._look_every_s)
         await self.until(pilot, lambda: True)
 
     def _busy(self) -> bool:
         nodes = list(self.app._registry)  # scrollbars too, which no query finds
         reading = any(worker.group != "look" for worker in self.app.workers)
         waiting = any(node.message_queue_size for node in nodes) or bool(self.app._batch_count)
-        return reading or waiting or self.app.screen._layout_required
+        screen = self.app.screen
+        moving = screen._layout_required or screen._scroll_required or bool(screen._callbacks)
+        return reading or waiting or moving
 
     async def until(self, pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-        """Wait until it holds, nothing is under way, and a frame or two have been painted since."""
-        end, calm = time.monotonic() + 10, 0
+        """Wait until it holds, and nothing is under way, as four looks in a row say."""
+        end, calm, pause_s = time.monotonic() + 10, 0, BLINK_S
         while calm < 4:
-            await asyncio.sleep(FRAME_S / 2)
-            calm = calm + 1 if not self._busy() and holds() else 0
+            await asyncio.sleep(pause_s)
+            idle = not self._busy()
+            held = idle and holds()
+            calm = calm + 1 if held else 0
+            pause_s = FRAME_S / 2 if idle and not held else BLINK_S
             assert time.monotonic() < end, "it did not come to that:\n" + self.text()
 
     async def shows(self, pilot: Pilot[None], text: str) -> None:
@@ -94,9 +100,10 @@ class Console:
             assert time.monotonic() < end, "no passphrase was asked for:\n" + self.text()
 
     async def press(self, pilot: Pilot[None], *keys: str) -> None:
+        """Press keys, each when what the one before asked for has been read and arranged."""
         for key in keys:
             self.app.simulate_key(key)
-            await self.settle(pilot)
+            await self.until(pilot, lambda: True)
 
     def text(self) -> str:
         """What is on screen, line by line."""

@@ -218,7 +218,7 @@ def test_another_database_in_its_place_is_read_from_the_start(
         await console.shows(pilot, "is not a SQLite database")
         (home / "brain.db").unlink()
         fresh.rename(home / "brain.db")
-        await console.shows(pilot, "files.list")
+        await console.shows(pilot, "courier")
         assert "former" not in console.text()
 
     console(script, (200, 24))
