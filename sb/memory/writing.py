@@ -39,7 +39,13 @@ class Writer:
         return "ses_" + self.space.ids.token(8)
 
     def begin(self, scope: str, name: str | None = None) -> None:
-        """Start another session, or go on in the one of that name; nothing is written before it has something to write."""
+        """Start another session, or go on in the one of that name; nothing is written before it has something to write.
+
+        Raises:
+            ValueError: a session of that name is another agent's; this one goes on.
+        """
+        if name:
+            self.space.sessions.find(name, agent=self.agent, stack=self.stack)
         self.scope = checked_scope(scope)
         self.name = name or self._new_name()
         self.session = None

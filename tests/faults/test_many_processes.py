@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from sb.kernel.log_verification import verify
+from sb.memory import Brain
+from sb.memory.checks import check
 from sb.state import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
@@ -35,6 +37,17 @@ for n in range(calls):
 log.close()
 """
 
+REMEMBERING = """
+import sys
+from sb.memory import Brain
+folder, memories = sys.argv[1], int(sys.argv[2])
+with Brain("agent", path=f"{folder}/brain.db", scope="project:shop") as brain:
+    for n in range(memories):
+        print(brain.remember(f"the limit is {n} requests"))
+        brain.entity("orders", "service", observations=[f"answered {n} requests"])
+        assert brain.search("which limit?")
+"""
+
 
 def run_writers(folder: Path, processes: int, calls: int) -> None:
     command = [sys.executable, "-c", WRITER, str(folder), str(calls)]
@@ -53,3 +66,18 @@ def test_eight_processes_that_all_create_the_file_and_write(tmp_path: Path, roun
     assert found.rows == processes * (1 + calls + calls // 2)
     assert found.anchored_seq > 0
     assert log.database.query("SELECT count(*) FROM intents") == [(0,)]
+
+
+def test_eight_processes_that_all_create_the_file_and_remember(tmp_path: Path) -> None:
+    processes, memories = 8, 15
+    command = [sys.executable, "-c", REMEMBERING, str(tmp_path), str(memories)]
+    pipe = subprocess.PIPE
+    children = [subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) for _ in range(processes)]
+    outcomes = [(*child.communicate(timeout=120), child.returncode) for child in children]
+    assert [code for _, _, code in outcomes] == [0] * processes, outcomes
+    kept = {uid for out, _, _ in outcomes for uid in out.split()}
+    with Brain("agent", path=tmp_path / "brain.db", scope="project:shop") as brain:
+        assert {row["uid"] for row in brain.space.records.select("r.kind = 'fact'", ())} == kept
+        assert len(kept) == processes * memories
+        assert len(brain.get("orders").details["observations"]) == memories
+        assert {finding.status for finding in check(brain.space)} == {"ok"}

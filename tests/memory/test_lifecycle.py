@@ -204,3 +204,19 @@ def test_nobody_goes_on_in_a_session_of_another_agent(agents: Agents) -> None:
         agents.brain("bob").orient(session="s1")
     with pytest.raises(ValueError, match="is ada's"):
         agents.brain("bob", session="s1").remember("b")
+
+
+def test_who_asks_for_the_session_of_another_agent_stays_in_its_own(agents: Agents) -> None:
+    agents.brain("ada", session="monday").remember("ada's fact")
+    bob = agents.brain("bob", scope="project:shop")
+    with pytest.raises(ValueError, match="session 'monday' is ada's"):
+        bob.orient(project="garden", session="monday")
+    assert bob.get(bob.remember("bob's fact")).scope == "project:shop"
+
+
+def test_an_id_that_is_taken_is_refused_and_nothing_is_changed(agents: Agents) -> None:
+    brain = agents.brain()
+    uid = brain.remember("the till is short")
+    with pytest.raises(ValueError, match="uid"):
+        brain.remember("the till is full", id=uid)
+    assert [hit.content for hit in brain.search("till")] == ["the till is short"]

@@ -90,7 +90,7 @@ class RecordStore:
             prev = self._before(execute, neighbours, whole)
             (whole["prev1"], first, _), (whole["prev2"], second, _) = prev
             whole["id"] = number
-            execute(_INSERT, _values(whole))
+            _guarded(execute, _INSERT, _values(whole))
             quoted = f"{first[:_QUOTED]} {second[:_QUOTED]}"
             execute(_INDEX, (number, whole["text"], quoted, place_token(whole["place"], whole["state"])))
             if whole["accessed"] or whole["last_accessed"] is not None:
