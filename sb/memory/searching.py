@@ -22,6 +22,7 @@ from sb.memory.space import Space
 from sb.memory.views import Hit
 from sb.store.embedding.choosing import NoEmbedder
 from sb.store.records.descriptors import DESCRIPTORS
+from sb.store.records.store import Row
 
 LEG = 60  # candidates that words, and meaning, name each: 100 find a half percent more in many scopes at once, for twice the time
 
@@ -132,7 +133,14 @@ class Searcher:
     def best(
         self, found: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
     ) -> list[tuple[Ranked, Hit]]:
-        """The k best of all candidates, the best first, as an agent sees them.
+        """What `first` gives, as an agent sees it."""
+        ranked = self.first(found, k, salience=salience, explain=explain)
+        return [(one, self._space.hit(row, one)) for one, row in ranked]
+
+    def first(
+        self, found: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
+    ) -> list[tuple[Ranked, Row]]:
+        """The k best of all candidates, the best first, with their rows.
 
         Args:
             salience: let it count a little how recent, how much used, how sure and how strong a memory is.
@@ -143,7 +151,7 @@ class Searcher:
         rows = {row["id"]: row for row in space.records.rows(numbers)}
         if salience:
             first = salient(first, rows, space.reads.stats(numbers), space.clock.now(), explain=explain)
-        return [(one, space.hit(rows[one.id], one)) for one in first[:k]]
+        return [(one, rows[one.id]) for one in first[:k]]
 
     def _by_meaning(
         self, asked: Query, places: Sequence[int], filters: Predicate, words: Sequence[int]

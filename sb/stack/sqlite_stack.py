@@ -7,9 +7,10 @@ as what.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
 from sb.memory.space import Space
@@ -28,8 +29,11 @@ from sb.stack.strength import Strengths
 from sb.stack.writes import Writes
 from sb.store import migrate
 from sb.store.database import Database, open_database
-from sb.types import StackState
+from sb.types import SearchResult, StackState
 from sb.types.vocabulary import TOKEN_BUDGET
+
+if TYPE_CHECKING:
+    from sb.stack.finding import Finder
 
 
 class SQLiteStack(Writes, Reads):
@@ -163,6 +167,33 @@ class SQLiteStack(Writes, Reads):
             self._container.enter(StackState.ACTIVE)
 
     # What it answers
+
+    @cached_property
+    def _finder(self) -> Finder:
+        from sb.stack.finding import Finder  # numpy, for who searches
+
+        return Finder(self._container, self._components)
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        record_types: list[str] | None = None,
+        context: str | None = None,
+        min_confidence: float | None = None,
+    ) -> list[SearchResult]:
+        """The memories that answer a question best, the best first, as components leave them; weak ones too.
+
+        Args:
+            limit: the most that are returned.
+            record_types: kinds to look for, of `sb.stack.finding.SEARCHED`; all by default.
+            context: only what belongs to it. min_confidence: only what is as sure as this, from 0 to 1.
+
+        Raises:
+            ValueError: a value that cannot be.
+        """
+        return self._finder.search(query, limit, record_types, context, min_confidence)
 
     def load(self, *, token_budget: int = TOKEN_BUDGET, context: str | None = None) -> dict[str, Any]:
         """What to keep in mind: the most important memories, strong and fading ones, as lists by kind.

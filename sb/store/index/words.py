@@ -12,6 +12,7 @@ BODY_WEIGHT, PREV_WEIGHT, PLACE_WEIGHT = (
     0.4,
     0.0,
 )  # RETRIEVAL.md, step 6; who may see a record is no evidence
+_SPARE = 3  # times as many as wanted are ranked before a condition is looked at
 _MERGED_AT_ONCE = 250  # pages, which takes some 10 ms
 
 
@@ -30,6 +31,21 @@ class WordIndex:
             expression: an FTS5 expression, which has to name the places in view.
             where: a further condition over `r`, the table of records.
         """
+        if where:
+            # A condition on each match would cost more than ranking them all: most often enough of the best meet it.
+            best = self._ranked(expression, _SPARE * k)
+            marks = ", ".join("?" * len(best)) or "NULL"
+            sql = f"SELECT r.id FROM records AS r WHERE r.id IN ({marks}) AND ({where})"
+            rows = self._database.query(sql, (*(number for number, _ in best), *parameters))
+            met = {number for (number,) in rows}
+            kept = [one for one in best if one[0] in met][:k]
+            if len(kept) == k or len(best) < _SPARE * k:
+                return kept
+        return self._ranked(expression, k, where=where, parameters=parameters)
+
+    def _ranked(
+        self, expression: str, k: int, *, where: str = "", parameters: tuple[Any, ...] = ()
+    ) -> list[tuple[int, float]]:
         rank = f"bm25(record_index, {BODY_WEIGHT}, {PREV_WEIGHT}, {PLACE_WEIGHT})"
         join = f"JOIN records AS r ON r.id = record_index.rowid AND {where}" if where else ""
         sql = (
