@@ -43,26 +43,42 @@ class Container:
 
     def enter(self, state: StackState) -> None:
         """Be in another state, now and when the stack is opened again."""
-        if state is not self.state:
-            self.state = state
-            self._store()
+        if state is self.state:
+            return
+        self.state = state
+        if not self.read_only:
+            with self.space.database.write() as execute:
+                execute(
+                    "INSERT INTO stacks (name, state) VALUES (?, ?)"
+                    " ON CONFLICT (name) DO UPDATE SET state = excluded.state",
+                    (self.stack_id, state.value),
+                )
 
     def set(self, name: str, value: Any) -> None:
         """Keep a setting of this stack."""
-        if self.settings.get(name) != value:
-            self.settings[name] = value
-            self._store()
-
-    def _store(self) -> None:
-        if self.read_only:
+        if self.settings.get(name) == value:
             return
-        values = (self.stack_id, self.state.value, orjson.dumps(self.settings).decode())
+        if self.read_only:
+            self.settings[name] = value
+            return
         with self.space.database.write() as execute:
-            execute(
-                "INSERT INTO stacks (name, state, settings) VALUES (?, ?, ?)"
-                " ON CONFLICT (name) DO UPDATE SET state = excluded.state, settings = excluded.settings",
-                values,
-            )
+            self.set_in(execute, name, value)
+
+    def set_in(self, execute: Execute, name: str, value: Any) -> None:
+        """The same within a transaction. Other processes' settings stay as they are."""
+        self.settings[name] = value
+        said = orjson.dumps(value).decode()
+        execute(
+            "INSERT INTO stacks (name, state, settings) VALUES (?1, ?2, json_object(?3, json(?4)))"
+            " ON CONFLICT (name) DO UPDATE SET settings = json_set(settings, '$.' || ?3, json(?4))",
+            (self.stack_id, self.state.value, name, said),
+        )
+
+    def fresh(self, execute: Execute, name: str) -> Any:
+        """A setting as another process may have left it, within a transaction; None if there is none."""
+        found = execute("SELECT settings FROM stacks WHERE name = ?", (self.stack_id,)).fetchone()
+        self.settings = orjson.loads(found[0]) if found else {}
+        return self.settings.get(name)
 
     @cached_property
     def place(self) -> Place:

@@ -96,8 +96,8 @@ class Saver:
         self._offer(kind, record)
         return True
 
-    def amend(self, kind: str, uid: str, changes: dict[str, Any], *, actor: str = "", operation: str) -> bool:
-        """Change some attributes of a record; False if there is none.
+    def amend(self, kind: str, uid: str, changes: dict[str, Any], *, actor: str = "", operation: str) -> int:
+        """Change some attributes of a record; returns the version that it has then, 0 if there is none.
 
         Raises:
             ValueError: it cannot have such a value.
@@ -105,15 +105,18 @@ class Saver:
         container = self._container
         row = container.find(uid, kinds_shown_as(kind))
         if row is None:
-            return False
+            return 0
         former = shown(container.space.record(row))
         for name in changes.keys() - vars(former).keys():
             raise ValueError(f"a {kind} has no {name}")
         record = dataclasses.replace(former, **changes)
         with container.space.database.write() as execute:
-            _StackKeeper(container).replace(execute, row, record, actor=actor, operation=operation)
-            container.space.embed(execute, [row["id"]])
-        return True
+            keeper = _StackKeeper(container)
+            version = keeper.replace(execute, row, record, actor=actor, operation=operation)
+            changed = container.space.records.row(row["id"])
+            if changed and (changed["text"], changed["state"]) != (row["text"], row["state"]):
+                container.space.embed(execute, [row["id"]])
+        return version
 
     def _write_back(self, record: Any, row: Row) -> None:
         """Let a record know under which id and version it was kept."""
@@ -133,12 +136,14 @@ class Saver:
             if not known:
                 continue
             try:
-                self.amend(kind, record.id, known, actor=f"{SYSTEM}{name}", operation="component")
+                version = self.amend(kind, record.id, known, actor=f"{SYSTEM}{name}", operation="component")
             except ValueError as error:
                 self._components.failed(name, "on_save", error)
                 continue
             for key, value in known.items():
                 setattr(record, key, value)
+            if hasattr(record, "version"):
+                record.version = version
 
 
 class _StackKeeper(Keeper):

@@ -75,12 +75,12 @@ class SQLiteStack(Writes, Reads):
         self.enforce_provenance = enforce_provenance or self._container.settings.get(ENFORCED) is True
         self._reader = Reader(self._container)
         self._strengths = Strengths(self._container)
-        storage = StackStorage(self._container, self._reader, self._strengths)
+        self._storage = storage = StackStorage(self._container, self._reader, self._strengths)
         self._components = Components(stack_id, storage)
         self._saver = Saver(self._container, self._components, enforce=self.enforce_provenance)
         storage.saver = self._saver
         self._inference: InferenceService | None = None
-        for component in components if components is not None else ():
+        for component in components if components is not None else _defaults():
             self._components.add(component)
 
     @property
@@ -126,6 +126,29 @@ class SQLiteStack(Writes, Reads):
     def maintenance(self) -> dict[str, Any]:
         """Let each component do its work in the background; what each did, by name."""
         return self._components.on_maintenance()
+
+    def promote(self, *, context: str | None = None) -> dict[str, Any]:
+        """Make a belief of each lesson that several episodes taught, in whatever words; what was found and made.
+
+        Args:
+            context: only episodes that belong to it.
+
+        Raises:
+            MaintenanceModeError, StoreReadOnly: nothing may be written now.
+        """
+        return self._storage.promoter.promote(context)
+
+    def apply_forgetting(self, *, protect_identity: bool = True) -> dict[str, Any]:
+        """Forget up to ten memories that are weak and hardly matter; how many there were, and how many stay protected.
+
+        Args:
+            protect_identity: also leave aspirations, commitments and beliefs about oneself. Values, drives and what is
+                protected are never forgotten.
+
+        Raises:
+            MaintenanceModeError, StoreReadOnly: nothing may be written now.
+        """
+        return self._storage.forgetting.apply(protect_identity=protect_identity)
 
     # Composition
 
@@ -232,7 +255,7 @@ class SQLiteStack(Writes, Reads):
             changes["confidence"] = checked_share("confidence", confidence)
         if tags is not None:
             changes["tags"] = list(tags)
-        return bool(changes) and self._saver.amend(memory_type, memory_id, changes, operation="meta")
+        return bool(changes) and bool(self._saver.amend(memory_type, memory_id, changes, operation="meta"))
 
     def forget_memory(self, memory_type: str, memory_id: str, reason: str) -> bool:
         """Take a memory out of every search; False if there is none, it is protected, or forgotten already."""
@@ -276,3 +299,9 @@ class SQLiteStack(Writes, Reads):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _defaults() -> Iterable[StackComponentProtocol]:
+    from sb.stack.components import DEFAULT_COMPONENTS  # not for a stack that is given its own
+
+    return (make() for make in DEFAULT_COMPONENTS)

@@ -1,17 +1,27 @@
-"""What of a stack may its components use? A narrow port: reading, keeping and strength, never the database itself."""
+"""What of a stack may its components use? A narrow port: reading, keeping, and what a stack can do with all of its
+memories at once; never the database itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sb.sources import Clock
-from sb.stack.container import Container
+from sb.stack.container import SYSTEM, Container
 from sb.stack.reading import NEWEST, Reader
-from sb.stack.strength import Strengths
+from sb.types import StackState
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # made when a component asks for them: who only reads a stack has no need of them
+    from sb.memory.housekeeping import Tidied
+    from sb.stack.forgetting import Forgetting
+    from sb.stack.health import Health
+    from sb.stack.promoting import Promoter
+    from sb.stack.relating import Relater
     from sb.stack.saving import Saver
+    from sb.stack.strength import Strengths
+    from sb.store.embedding.embedder import Embedder
 
 
 class StackStorage:
@@ -20,19 +30,96 @@ class StackStorage:
     saver: Saver
 
     def __init__(self, container: Container, reader: Reader, strengths: Strengths) -> None:
-        self.container = container
-        self.reader = reader
-        self.strengths = strengths
+        self._container = container
+        self._reader = reader
+        self._strengths = strengths
+        self._health: tuple[tuple[int, ...], Health] | None = None
 
     @property
     def clock(self) -> Clock:
-        return self.container.space.clock
+        return self._container.space.clock
 
-    def select(self, kind: str, *, limit: int | None = None, include_weak: bool = True) -> list[Any]:
-        """Memories of a kind, the newest first."""
-        query = self.reader.query(kind, include_weak=include_weak)
-        return self.reader.read(query, limit=limit, order=NEWEST)
+    @property
+    def writable(self) -> bool:
+        """Whether memories may be written now: not while the stack is being maintained, or only read."""
+        return not self._container.read_only and self._container.state is not StackState.MAINTENANCE
+
+    def select(
+        self,
+        kind: str,
+        *,
+        limit: int | None = None,
+        include_weak: bool = True,
+        where: Mapping[str, Any] | None = None,
+    ) -> list[Any]:
+        """Memories of a kind, the newest first.
+
+        Args:
+            where: attributes without a column of their own, and what they have to be.
+        """
+        query = self._reader.query(kind, include_weak=include_weak)
+        for field, value in (where or {}).items():
+            query.equal(field, value)
+        return self._reader.read(query, limit=limit, order=NEWEST)
+
+    def get(self, kind: str, uid: str) -> Any | None:
+        """One memory, whatever its strength."""
+        return self._reader.one(kind, uid)
 
     def save(self, kind: str, records: Sequence[Any]) -> list[str]:
         """Keep memories; raises what `Saver.save` does."""
         return self.saver.save(kind, records)
+
+    def amend(self, kind: str, uid: str, changes: dict[str, Any], *, component: str) -> bool:
+        """Change some attributes of a memory, which its history attributes to a component; False if there is none."""
+        return bool(self.saver.amend(kind, uid, changes, actor=f"{SYSTEM}{component}", operation="component"))
+
+    def setting(self, name: str) -> Any:
+        """A setting of the stack; None if it was never set."""
+        return self._container.settings.get(name)
+
+    def keep_setting(self, name: str, value: Any) -> None:
+        """Keep a setting of the stack: anything that JSON can hold."""
+        self._container.set(name, value)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes the vectors that searches compare, if anything does; it is loaded for this."""
+        return self._container.space.usable_embedder
+
+    def tidy(self, progress: Callable[[int, int], object] | None = None) -> Tidied:
+        """Make the vectors good that are missing, of another model or of former texts; those of the whole file."""
+        from sb.memory.housekeeping import tidy
+
+        return tidy(self._container.space, progress=progress)
+
+    @cached_property
+    def forgetting(self) -> Forgetting:
+        """Lets memories fade."""
+        from sb.stack.forgetting import Forgetting
+
+        return Forgetting(self._container, self._strengths)
+
+    @cached_property
+    def promoter(self) -> Promoter:
+        """Makes beliefs of what several episodes taught."""
+        from sb.stack.promoting import Promoter
+
+        return Promoter(self._container, self._reader, self.saver)
+
+    @cached_property
+    def relater(self) -> Relater:
+        """Relates memories that share a topic or name the same."""
+        from sb.stack.relating import Relater
+
+        return Relater(self._container)
+
+    def health(self) -> Health:
+        """What the stack's newest memories say of how it stands; looked at again once something was written."""
+        from sb.stack.health import look
+
+        hour = int(self.clock.now() // 3600)
+        seen = (*self._container.space.records.head(), hour, len(self._container.cores))
+        if self._health is None or self._health[0] != seen:
+            self._health = (seen, look(self._container))
+        return self._health[1]

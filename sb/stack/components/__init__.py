@@ -1,0 +1,35 @@
+"""Which components does a stack have unless it is told otherwise? These eight, in this order."""
+
+from sb.stack.components.anxiety import AnxietyComponent
+from sb.stack.components.component import Component
+from sb.stack.components.consolidation import ConsolidationComponent
+from sb.stack.components.embedding import EmbeddingComponent
+from sb.stack.components.emotions import EmotionalTaggingComponent
+from sb.stack.components.forgetting import ForgettingComponent
+from sb.stack.components.knowledge import KnowledgeComponent
+from sb.stack.components.metamemory import MetaMemoryComponent
+from sb.stack.components.suggestions import SuggestionComponent
+
+DEFAULT_COMPONENTS: tuple[type[Component], ...] = (
+    EmbeddingComponent,
+    ForgettingComponent,
+    ConsolidationComponent,
+    EmotionalTaggingComponent,
+    AnxietyComponent,
+    SuggestionComponent,
+    MetaMemoryComponent,
+    KnowledgeComponent,
+)
+
+__all__ = [
+    "DEFAULT_COMPONENTS",
+    "AnxietyComponent",
+    "Component",
+    "ConsolidationComponent",
+    "EmbeddingComponent",
+    "EmotionalTaggingComponent",
+    "ForgettingComponent",
+    "KnowledgeComponent",
+    "MetaMemoryComponent",
+    "SuggestionComponent",
+]

@@ -1,0 +1,67 @@
+"""What did several episodes teach? Lessons that recur become beliefs; a bound model finds those that say it otherwise."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from sb.stack.components.asking import asked
+from sb.stack.components.component import Component
+from sb.stack.promoting import Pattern
+from sb.stack.storage import StackStorage
+from sb.types import Episode
+
+_SHOWN = 60  # episodes that a model is shown
+_MOST = 5  # themes that are taken from one answer
+_SHORTEST, _LONGEST = 10, 300  # characters of a theme
+_SEEN = "consolidation_seen"  # the setting of a stack: a digest of what a model was asked about last
+_TASK = (
+    "Each memory is an episode with the lessons drawn from it. Find what at least two of them teach in common."
+    ' Answer with [{"statement": "one plain sentence", "episodes": [numbers of the episodes that teach it]}],'
+    " or [] if they have nothing in common."
+)
+
+
+class ConsolidationComponent(Component):
+    """Makes beliefs of common lessons; see `SQLiteStack.promote`."""
+
+    name = "consolidation"
+    needs_inference = True
+
+    def _maintain(self, storage: StackStorage) -> dict[str, Any]:
+        report = storage.promoter.promote()
+        themes = self._themes(storage)
+        made = storage.promoter.keep(themes)
+        return report | {
+            "inference_available": self._inference is not None,
+            "synthesized_themes": [one.statement for one in themes],
+            "beliefs_created": report["beliefs_created"] + len(made),
+            "belief_ids": [*report["belief_ids"], *made],
+        }
+
+    def _themes(self, storage: StackStorage) -> list[Pattern]:
+        """What a model makes of the newest lessons, unless it was asked about just these."""
+        episodes = storage.promoter.episodes()[:_SHOWN]
+        if self._inference is None or len(episodes) < 2:
+            return []
+        shown = [{"number": at, "lessons": one.lessons} for at, one in enumerate(episodes)]
+        seen = hashlib.blake2b(repr(shown).encode("utf-8", "replace"), digest_size=12).hexdigest()
+        if storage.setting(_SEEN) == seen:
+            return []
+        answer = asked(self._inference, _TASK, shown)
+        if answer is None:
+            return []
+        storage.keep_setting(_SEEN, seen)
+        return [found for one in answer if (found := _theme(one, episodes))][:_MOST]
+
+
+def _theme(said: dict[str, Any], episodes: list[Episode]) -> Pattern | None:
+    """What a model said, if it is a sentence and names at least two episodes that there are."""
+    statement, numbers = said.get("statement"), said.get("episodes")
+    if not isinstance(statement, str) or not isinstance(numbers, list):
+        return None
+    text = " ".join(statement.split())
+    named = dict.fromkeys(one for one in numbers if type(one) is int and 0 <= one < len(episodes))
+    if len(named) < 2 or not _SHORTEST <= len(text) <= _LONGEST:
+        return None
+    return Pattern(text, tuple(episodes[one].id for one in named))

@@ -1,0 +1,65 @@
+"""What does a stack forget by itself? What nobody used or changed fades by half-lives, which can be set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from sb.stack.components.component import Component
+from sb.stack.forgetting import FADING_KINDS, SWEPT_AT
+from sb.stack.storage import StackStorage
+
+_SETTING = "half_lives"  # kind to days, None for never
+
+
+class ForgettingComponent(Component):
+    """Lets unprotected memories fade; `protect_memory` keeps one from it.
+
+    Args:
+        half_lives: kind of memory (episode, belief, goal, note, relationship) to the days after which half of its
+            strength is left; `math.inf` for never. It goes before what the stack was set to.
+
+    Raises:
+        ValueError: a kind is none that fades, or days are not above 0.
+    """
+
+    name = "forgetting"
+
+    def __init__(self, half_lives: Mapping[str, float] | None = None) -> None:
+        super().__init__()
+        self._own = {kind: _checked(kind, days) for kind, days in (half_lives or {}).items()}
+
+    @property
+    def half_lives(self) -> dict[str, float]:
+        """Kind to days, as far as they are not what comes with the kind."""
+        kept = (self._storage.setting(_SETTING) if self._storage else None) or {}
+        return {kind: math.inf if days is None else days for kind, days in kept.items()} | self._own
+
+    def set_half_life(self, kind: str, days: float) -> None:
+        """Let a kind of memory fade at another rate in this stack, now and when it is opened again.
+
+        Raises:
+            ValueError: as the class. RuntimeError: the component belongs to no stack.
+        """
+        checked = _checked(kind, days)
+        if self._storage is None:
+            raise RuntimeError("a half-life is kept by a stack: add the component to one first")
+        kept = dict(self._storage.setting(_SETTING) or {})
+        self._storage.keep_setting(_SETTING, kept | {kind: None if checked == math.inf else checked})
+
+    def on_save(self, memory_type: str, memory_id: str, memory: Any) -> None:
+        """Let time count from the first memory on."""
+        if self._storage is not None and self._storage.setting(SWEPT_AT) is None:
+            self._storage.forgetting.begin()
+
+    def _maintain(self, storage: StackStorage) -> dict[str, Any]:
+        return storage.forgetting.fade(self.half_lives)._asdict()
+
+
+def _checked(kind: str, days: float) -> float:
+    if kind not in FADING_KINDS:
+        raise ValueError(f"{kind!r} does not fade: {', '.join(FADING_KINDS)} do")
+    if not days > 0:
+        raise ValueError(f"a half-life is {days} days, must be above 0")
+    return float(days)

@@ -1,0 +1,32 @@
+"""What is the memory about, and where is it weak? Topics, and relations between the memories that share them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sb.stack.components.component import Component
+from sb.stack.relating import MENTIONS, TOPIC
+from sb.stack.storage import StackStorage
+
+_STRONG, _WEAK = 0.7, 0.5  # mean confidence of a topic that is well known, and of one that is not
+_FEWEST = 2  # memories of a topic that is well known
+_SHOWN = 20  # topics of each sort
+
+
+class KnowledgeComponent(Component):
+    """Relates memories, and says which topics they are about."""
+
+    name = "knowledge"
+
+    def _maintain(self, storage: StackStorage) -> dict[str, Any]:
+        related = storage.relater.relate()
+        domains = storage.relater.domains()
+        strong = [one.name for one in domains if one.confidence >= _STRONG and one.memories >= _FEWEST]
+        return {
+            "domains_found": len(domains),
+            "strength_domains": strong[:_SHOWN],
+            "weakness_domains": [one.name for one in domains if one.confidence < _WEAK][:_SHOWN],
+            "uncertain_areas": [one.name for one in domains if one.confidence >= _WEAK > one.least][:_SHOWN],
+            "topics_related": related[TOPIC],
+            "mentions_related": related[MENTIONS],
+        }

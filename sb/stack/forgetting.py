@@ -1,0 +1,200 @@
+"""What does a stack forget? What nobody used fades by half-lives; what faded away, or hardly ever mattered, is forgotten.
+
+Source: the stack protocol, "Strength-tier filtering" and "Features"; how fast, and from where on a memory is forgotten, is
+ours. A sweep takes off what the time since the last one takes, so that many sweeps come to the same as one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sb.memory.fading import FORGET, faded
+from sb.memory.keeping import Keeper
+from sb.stack.container import SYSTEM, Container
+from sb.stack.provenance import check_writable
+from sb.stack.strength import Strengths
+from sb.stack.views import kinds_shown_as
+from sb.store.records.descriptors import DESCRIPTORS
+from sb.store.records.places import Execute
+from sb.store.records.store import ACTIVE, Row
+from sb.types.vocabulary import WEAK
+
+FADING_KINDS = ("episode", "belief", "goal", "note", "relationship")  # as a stack calls them
+SWEPT_AT = "swept_at"  # the setting of a stack: up to when strengths have faded, in seconds since the epoch
+GONE = 0.05  # strength below which a memory that fades is forgotten: two half-lives after it was last found
+_DAY = 86_400.0
+_ACTOR = f"{SYSTEM}forgetting"
+_GONE_REASON = "it faded away"
+
+_LEAST_STRENGTH = 0.3  # below it a memory may be forgotten by a sweep that somebody asks for
+_LEAST_SALIENCE = 0.3  # as well as below this one: about one use within a half-life
+_AT_ONCE = 10  # memories that such a sweep forgets
+_IDENTITY_GOALS = frozenset({"aspiration", "commitment"})
+
+Conditions = tuple[str, tuple[Any, ...]]
+
+
+class Swept(NamedTuple):
+    """What a sweep did.
+
+    Args:
+        swept: memories that were looked at; decayed: that became weaker; dormant: that no search finds any more;
+        forgotten: that have faded away; protected: that were left as they are.
+    """
+
+    swept: int = 0
+    decayed: int = 0
+    dormant: int = 0
+    forgotten: int = 0
+    protected: int = 0
+
+
+class Forgetting:
+    """Lets the memories of one stack fade, whoever they belong to."""
+
+    def __init__(self, container: Container, strengths: Strengths) -> None:
+        self._container = container
+        self._strengths = strengths
+        self._space = container.space
+
+    def begin(self) -> None:
+        """Let time count from now on, unless it does already: what was kept before did not fade until now."""
+        with self._space.database.write() as execute:
+            if self._container.fresh(execute, SWEPT_AT) is None:
+                self._container.set_in(execute, SWEPT_AT, self._space.clock.now())
+
+    def fade(self, half_lives: Mapping[str, float]) -> Swept:
+        """Take off every memory what the time since the last sweep takes; the first one only begins.
+
+        Args:
+            half_lives: kind of memory to days, where they are not the descriptor's.
+        """
+        now = self._space.clock.now()
+        with self._space.database.write() as execute:
+            since = self._container.fresh(execute, SWEPT_AT)
+            self._container.set_in(execute, SWEPT_AT, now if since is None else max(since, now))
+            here = self._here(FADING_KINDS)
+            protected = self._number(execute, here, "protected = 1 AND strength > 0")
+            swept = self._number(execute, here, "protected = 0 AND strength > 0")
+            if since is None or now <= since:
+                return Swept(swept, protected=protected)
+            decayed = self._weaken(execute, since, now, half_lives)
+            dormant = self._let_sleep(execute, here)
+            return Swept(swept, decayed, dormant, self._let_go(execute, here, now), protected)
+
+    def _weaken(self, execute: Execute, since: float, now: float, half_lives: Mapping[str, float]) -> int:
+        decayed = 0
+        for kind in FADING_KINDS:
+            where, values = self._here((kind,))
+            where += " AND protected = 0 AND strength > 0"
+            for own, category in execute(
+                f"SELECT DISTINCT kind, category FROM records WHERE {where}", values
+            ).fetchall():
+                days = half_lives.get(kind, DESCRIPTORS[own].half_life(category))
+                if days == math.inf:
+                    continue
+                these, whose = f"{where} AND kind = ? AND category IS ?", (*values, own, category)
+                decayed += execute(
+                    f"UPDATE records SET strength = strength * ? WHERE {these} AND max(created_at, updated_at) <= ?",
+                    (faded(1.0, (now - since) / _DAY, days), *whose, since),
+                ).rowcount
+                touched = execute(
+                    f"SELECT id, strength, max(created_at, updated_at) FROM records"
+                    f" WHERE {these} AND max(created_at, updated_at) > ?",
+                    (*whose, since),
+                ).fetchall()
+                for number, strength, at in touched:
+                    left = faded(strength, (now - at) / _DAY, days)
+                    execute("UPDATE records SET strength = ? WHERE id = ?", (left, number))
+                decayed += len(touched)
+        return decayed
+
+    def _let_sleep(self, execute: Execute, here: Conditions) -> int:
+        """Let no search find what became too weak."""
+        where, values = here
+        weak = f"{where} AND protected = 0 AND state = '{ACTIVE}' AND strength < ?"
+        numbers = [row[0] for row in execute(f"SELECT id FROM records WHERE {weak}", (*values, WEAK))]
+        for number in numbers:
+            row = self._space.records.row(number)
+            if row is not None:
+                self._strengths.set(execute, row, row["strength"])
+        return len(numbers)
+
+    def _let_go(self, execute: Execute, here: Conditions, now: float) -> int:
+        """Forget what faded away, and say so in its history: it can be recovered."""
+        where, values = here
+        gone = f"{where} AND protected = 0 AND strength > 0 AND strength < ?"
+        execute(
+            "INSERT INTO record_history (record, at, actor, operation, reason, version, former)"
+            " SELECT id, ?, ?, 'forget', ?, version, json_object('strength', strength) FROM records"
+            f" WHERE {gone}",
+            (now, _ACTOR, _GONE_REASON, *values, GONE),
+        )
+        return int(execute(f"UPDATE records SET strength = 0 WHERE {gone}", (*values, GONE)).rowcount)
+
+    def apply(self, *, protect_identity: bool) -> dict[str, Any]:
+        """Forget a few memories that are weak and hardly matter, those that matter least first.
+
+        Args:
+            protect_identity: whether aspirations, commitments and beliefs about oneself stay.
+
+        Raises:
+            MaintenanceModeError, StoreReadOnly: nothing may be written now.
+        """
+        check_writable(self._container)
+        where, values = self._here(FADING_KINDS)
+        weak = list(
+            self._space.records.select(
+                f"{where} AND strength > 0 AND strength < ?", (*values, _LEAST_STRENGTH)
+            )
+        )
+        kept = [row for row in weak if row["protected"] or (protect_identity and self._is_identity(row))]
+        protected = {row["id"] for row in kept}
+        candidates = sorted(self._unimportant([row for row in weak if row["id"] not in protected]))
+        keeper = Keeper(self._space, _ACTOR)
+        rows = {row["id"]: row for row in weak}
+        with self._space.database.write() as execute:
+            for _, number in candidates[:_AT_ONCE]:
+                keeper.change(execute, rows[number], FORGET, "forget", "it hardly matters")
+        return {
+            "forgotten": len(candidates[:_AT_ONCE]),
+            "candidates": len(candidates),
+            "protected": len(protected),
+        }
+
+    def _unimportant(self, rows: Sequence[Row]) -> Iterator[tuple[float, int]]:
+        """How much each of them is still there and matters, and its number, if that is little."""
+        now = self._space.clock.now()
+        reads = self._space.reads.stats([row["id"] for row in rows])
+        for row in rows:
+            times, last = reads.get(row["id"], (0, row["happened_at"]))
+            since = (now - max(last, row["happened_at"])) / _DAY
+            days = DESCRIPTORS[row["kind"]].half_life(row["category"])
+            its = salience(row["confidence"], times, since, days)
+            if its < _LEAST_SALIENCE:
+                yield row["strength"] * its, row["id"]
+
+    def _is_identity(self, row: Row) -> bool:
+        if row["kind"] == "goal":
+            return row["category"] in _IDENTITY_GOALS
+        return getattr(self._space.record(row), "belief_scope", "") == "self"
+
+    def _here(self, kinds: Sequence[str]) -> Conditions:
+        """The memories of these kinds that are present or dormant, in all places of the stack."""
+        places = tuple(self._space.places.of_stack(self._container.stack_id))
+        shown = tuple(own for kind in kinds for own in kinds_shown_as(kind))
+        marks = (", ".join("?" * len(some)) or "NULL" for some in (places, shown))
+        where = "place IN ({}) AND kind IN ({}) AND state IN ('active', 'forgotten')".format(*marks)
+        return where, (*places, *shown)
+
+    def _number(self, execute: Execute, here: Conditions, which: str) -> int:
+        where, values = here
+        return int(execute(f"SELECT count(*) FROM records WHERE {where} AND {which}", values).fetchone()[0])
+
+
+def salience(confidence: float | None, times: int, days: float, half_life_days: float) -> float:
+    """How much a memory matters by how sure it is, how often it was used, and how many days ago that was last."""
+    sure = 0.8 if confidence is None else confidence
+    return sure * (math.log(times + 1) + 0.1) / (max(0.0, days) / half_life_days + 1)

@@ -1,0 +1,68 @@
+"""How does a stack stand? What its newest memories say of that: a bounded number of them, so that every load may ask."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sb.stack.container import Container
+from sb.types.vocabulary import WEAK
+
+_NEWEST = 500  # memories of a kind that are looked at
+_DOUBTED = 0.5  # confidence below which a belief is uncertain
+_DAY = 86_400.0
+_MONTH = 30.44 * _DAY
+_CHECKPOINT = "checkpoint"  # the tag of an episode that nobody has to learn from
+
+
+class Health(NamedTuple):
+    """What was found.
+
+    Args:
+        unreflected: episodes that taught nothing yet. doubted: uncertain beliefs. mean_confidence: of values and
+        beliefs, None without any. raw_waiting: raw entries that nobody has looked through. raw_aged: characters of each
+        that has waited for more than a day. epoch_months: since the epoch began that is still open; 0 without one.
+    """
+
+    unreflected: int
+    doubted: int
+    mean_confidence: float | None
+    raw_waiting: int
+    raw_aged: tuple[int, ...]
+    epoch_months: float
+
+
+def look(container: Container) -> Health:
+    """Look at a stack now."""
+    now = container.space.clock.now()
+    beliefs = [one for (one,) in _newest(container, "confidence", "belief", "fact")]
+    values = [one for (one,) in _newest(container, "confidence", "value")]
+    sure = [one for one in (*beliefs, *values) if one is not None]
+    waiting = [(length, at) for length, at, done in _newest(container, _RAW, "raw") if not done]
+    epochs = [at for at, ended in _newest(container, _EPOCH, "epoch") if ended is None]
+    return Health(
+        unreflected=sum(not taught for (taught,) in _newest(container, _REFLECTED, "episode")),
+        doubted=sum(one is not None and one < _DOUBTED for one in beliefs),
+        mean_confidence=sum(sure) / len(sure) if sure else None,
+        raw_waiting=len(waiting),
+        raw_aged=tuple(length for length, at in waiting if now - at > _DAY),
+        epoch_months=(now - max(epochs)) / _MONTH if epochs else 0.0,
+    )
+
+
+_REFLECTED = (
+    "coalesce(json_array_length(fields, '$.lessons'), 0) > 0"
+    f" OR EXISTS (SELECT 1 FROM json_each(tags) WHERE value = '{_CHECKPOINT}')"
+)
+_RAW = "length(text), happened_at, json_extract(fields, '$.processed')"
+_EPOCH = "happened_at, json_extract(fields, '$.ended_at')"
+
+
+def _newest(container: Container, columns: str, *kinds: str) -> list[tuple[Any, ...]]:
+    places = container.places()
+    part = (
+        f"SELECT * FROM (SELECT {columns} FROM records WHERE place = ? AND kind = ? AND state = 'active'"
+        " AND strength >= ? ORDER BY happened_at DESC LIMIT ?)"
+    )
+    parts = [part] * (len(places) * len(kinds))
+    values = [value for place in places for kind in kinds for value in (place, kind, WEAK, _NEWEST)]
+    return container.space.database.query(" UNION ALL ".join(parts), tuple(values)) if parts else []
