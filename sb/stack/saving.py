@@ -91,7 +91,7 @@ class Saver:
                 return False
             if former["version"] != expected:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
-            record.version = _StackKeeper(container).replace(execute, former, record)
+            record.version = _StackKeeper(container).replace(execute, former, record)["version"]
             container.space.embed(execute, [former["id"]])
         self._offer(kind, record)
         return True
@@ -112,11 +112,10 @@ class Saver:
         record = dataclasses.replace(former, **changes)
         with container.space.database.write() as execute:
             keeper = _StackKeeper(container)
-            version = keeper.replace(execute, row, record, actor=actor, operation=operation)
-            changed = container.space.records.row(row["id"])
-            if changed and (changed["text"], changed["state"]) != (row["text"], row["state"]):
+            new = keeper.replace(execute, row, record, actor=actor, operation=operation)
+            if (new["text"], new["state"]) != (row["text"], row["state"]):
                 container.space.embed(execute, [row["id"]])
-        return version
+        return int(new["version"])
 
     def _write_back(self, record: Any, row: Row) -> None:
         """Let a record know under which id and version it was kept."""
@@ -168,12 +167,12 @@ class _StackKeeper(Keeper):
     def update(self, execute: Execute, row: Row, former: Row, record: Any) -> None:
         if row["key"] and former["key"] == row["key"]:
             record = DESCRIPTORS[row["kind"]].merged(self.space.record(former), record)
-        row["version"] = self.replace(execute, former, record, actor=row["agent"])
+        row["version"] = self.replace(execute, former, record, actor=row["agent"])["version"]
 
     def replace(
         self, execute: Execute, former: Row, record: Any, *, actor: str = "", operation: str = "update"
-    ) -> int:
-        """Let a record say what this one says; returns its version. Whoever calls it makes its vector anew.
+    ) -> Row:
+        """Let a record say what this one says; returns what it is now. Whoever calls it makes its vector anew.
 
         Raises:
             ValueError: it is of another kind, or cannot be changed so.
@@ -184,16 +183,20 @@ class _StackKeeper(Keeper):
         if KIND_OF[type(record)] != former["kind"]:
             raise ValueError(f"{former['uid']} is a {former['kind']}")
         new = to_row(record, former)
-        count_words(new)
+        if new["text"] == former["text"]:
+            new["terms"], new["length"] = former["terms"], former["length"]
+        else:
+            count_words(new)
         new["state"] = _state(record, former)
         changes = {name: new[name] for name in _CHANGED}
         if new["happened_at"] is None:
             del changes["happened_at"]
         if former["state"] != new["state"]:
             self.space.vectors.drop(execute, former["id"])
-        return self.space.records.update(
+        new["version"] = self.space.records.update(
             execute, former["id"], changes, actor=actor or _writer(record), operation=operation
         )
+        return new
 
 
 def check_kind(kind: str, record: Any) -> None:
