@@ -221,6 +221,13 @@ class Memory:
         "what an included scope includes is read too.",
         example='{"project:*": ["team:web"], "project:shop": ["customer:acme"]}',
     )
+    sync_scopes: tuple[str, ...] = setting(
+        ("*",),
+        kinds.listing(kinds.text("a pattern of scopes, such as project:*")),
+        "Scopes whose memories a stack gives to another database and takes from it, as patterns. What an agent keeps for "
+        "itself only goes with that agent's own core.",
+        example='["global", "project:*"]',
+    )
     hooks: bool = setting(
         True,
         kinds.boolean(),

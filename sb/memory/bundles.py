@@ -293,7 +293,7 @@ def verified(file: BinaryIO, authority: Authority, progress: Progress | None = N
         raise CheckFailed("the bundle has no seal: it was cut off", "ask for it again")
     if statement.get("digest") != f"sha256:{digest.hexdigest()}":
         raise CheckFailed("the bundle was changed: its content is not what was sealed", "ask for it again")
-    seal = _seal(sealed, _standing(sealed, authority))
+    seal = _seal(sealed, standing(sealed, authority))
     unknown = sorted(set(seal.counts) - set(DESCRIPTORS))
     if unknown:
         raise CheckFailed(
@@ -337,14 +337,21 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _standing(sealed: dict[str, Any], authority: Authority) -> str:
-    """Whose the seal is; raises if its signature does not fit, or is one of a key that was shut out."""
+def standing(sealed: Mapping[str, Any], authority: Authority) -> str:
+    """Whose a seal is: `operator` if its key is one of this home's operators, `stranger` if it is another, `unsigned`.
+
+    Args:
+        sealed: made by `signed_statement`, with the `public_key` in the statement.
+
+    Raises:
+        CheckFailed: its signature does not fit. Unauthorised: it is one of a key that was shut out.
+    """
     statement, signature = sealed["statement"], sealed["signature"]
     key, public_key = str(statement.get("key", "")), str(statement.get("public_key", ""))
     if not key:
         return "unsigned"
     if key_id_of(public_key) != key or not signature_fits(public_key, canonical_bytes(statement), signature):
-        raise CheckFailed("the bundle was changed: its signature does not fit", "ask for it again")
+        raise CheckFailed("what was sealed was changed: its signature does not fit", "ask for it again")
     if authority.roster().with_key(key) is None:
         return "stranger"
     authority.verify(sealed)

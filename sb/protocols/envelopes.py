@@ -16,14 +16,16 @@ class SyncResult:
     """What one synchronisation did.
 
     Args:
-        pushed, pulled: how many changes went out and came in. conflicts: how many records were changed on both sides.
-        errors: one line each.
+        pushed, pulled: how many changes went out and came in. conflicts: how many records were changed on
+            both sides and wait for somebody to choose.
+        errors, notes: one line each; notes are what people have to know although nothing is wrong.
     """
 
     pushed: int = 0
     pulled: int = 0
     conflicts: int = 0
     errors: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def conflict_count(self) -> int:

@@ -7,6 +7,7 @@ as what.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
 from sb.memory.space import Space
-from sb.protocols import InferenceService, StackComponentProtocol
+from sb.protocols import InferenceService, StackComponentProtocol, SyncResult
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.container import Container
 from sb.stack.lineage import made_from, ungrounded
@@ -29,11 +30,15 @@ from sb.stack.strength import Strengths
 from sb.stack.writes import Writes
 from sb.store import migrate
 from sb.store.database import Database, open_database
-from sb.types import SearchResult, StackState
+from sb.store.records.rows import to_seconds
+from sb.types import SearchResult, StackState, SyncConflict
 from sb.types.vocabulary import TOKEN_BUDGET
 
 if TYPE_CHECKING:
+    from sb.kernel.authority.signing import Decider
     from sb.stack.finding import Finder
+    from sb.stack.syncing.conflicts import Keep
+    from sb.stack.syncing.synchroniser import Synchroniser
 
 
 class SQLiteStack(Writes, Reads):
@@ -45,6 +50,7 @@ class SQLiteStack(Writes, Reads):
         components: the components to start with, by default the eight of `sb.stack.components`; none for [].
         enforce_provenance: whether a memory has to say what it was made from, once a core is attached.
         database: an open database to use instead, which stays open.
+        remote: the file of another database that keeps this stack too, for `sync`.
         read_only: change nothing, not even what was read when; by default so if the file cannot be written.
 
     Raises:
@@ -59,6 +65,7 @@ class SQLiteStack(Writes, Reads):
         components: Iterable[StackComponentProtocol] | None = None,
         enforce_provenance: bool = True,
         database: Database | None = None,
+        remote: str | Path | None = None,
         config: Config | None = None,
         read_only: bool | None = None,
         clock: Clock = SYSTEM_CLOCK,
@@ -80,6 +87,7 @@ class SQLiteStack(Writes, Reads):
         self._saver = Saver(self._container, self._components, enforce=self.enforce_provenance)
         storage.saver = self._saver
         self._inference: InferenceService | None = None
+        self._config, self._remote = config, remote
         for component in components if components is not None else _defaults():
             self._components.add(component)
 
@@ -286,6 +294,73 @@ class SQLiteStack(Writes, Reads):
     def get_ungrounded_memories(self) -> list[str]:
         """References to the memories that name sources, none of which is there any more."""
         return ungrounded(self._container)
+
+    # Sync
+
+    @cached_property
+    def _synchroniser(self) -> Synchroniser:
+        from sb.stack.syncing.synchroniser import Synchroniser
+
+        return Synchroniser(self._container, self._config, self._remote)
+
+    def sync(self, *, by: Decider | None = None, from_anybody: bool = False) -> SyncResult:
+        """Take what is new in the other database, then give it what is new here.
+
+        Args:
+            by: the operator who signs what leaves; needed only where the other database is another home's.
+            from_anybody: also take what no operator of this home signed, though there are operators.
+
+        Returns:
+            What was done; nothing without a remote. While that cannot be opened, `errors` says so.
+
+        Raises:
+            CheckFailed: something there was edited, or is damaged. DeniedError: nobody who counts here sealed it. Nothing
+                was taken or given then. MaintenanceModeError, StoreError: this database cannot be written.
+            UsageError: one database is a copy of the other. ValueError: the remote is this stack's own file.
+        """
+        return self._synchroniser.sync(by=by, from_anybody=from_anybody)
+
+    def pull_changes(self, *, since: datetime | None = None) -> SyncResult:
+        """Only take what is new in the other database; raises as `sync` does.
+
+        Args:
+            since: look again at all that was written there since, by its clock.
+        """
+        return self._synchroniser.pull(None if since is None else to_seconds(since))
+
+    def get_pending_sync_count(self) -> int:
+        """How many memories were changed since they were last given to the other database, or to any without a remote."""
+        return self._synchroniser.pending()
+
+    def is_online(self) -> bool:
+        """Whether there is another database, and it can be opened."""
+        return self._synchroniser.online()
+
+    def conflicts(self) -> list[SyncConflict]:
+        """What was changed here and elsewhere at once and nobody has resolved, oldest first."""
+        return self._synchroniser.conflicts()
+
+    def resolve_conflict(self, conflict_id: str, keep: Keep, reason: str) -> SyncConflict:
+        """Let one version hold, here and, from the next `sync`, everywhere.
+
+        Args:
+            keep: `local`, `remote`, or `both`: then the other version becomes a memory of its own.
+
+        Raises:
+            NotFoundError: there is no such open conflict.
+            ValueError: no reason, no such choice, or there can be only one memory of that name.
+        """
+        return self._synchroniser.resolve(conflict_id, keep, reason)
+
+    def export_stack(self, path: str | Path) -> int:
+        """Write this stack, and nothing else of its database, into a new file that opens by itself and can be its remote.
+
+        What others keep for themselves is left out. Returns the file's size in bytes.
+
+        Raises:
+            StoreError: the file is there already, or cannot be written.
+        """
+        return self._synchroniser.export(Path(path))
 
     def close(self) -> None:
         """Close the file, if this stack opened it."""

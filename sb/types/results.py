@@ -43,7 +43,12 @@ class QueuedChange:
 
 @dataclass
 class SyncConflict:
-    """Two copies of a record that were changed apart, and which of them was kept."""
+    """Two copies of a record that were changed apart, and which of them was kept.
+
+    Args:
+        resolution: local, remote or both; "" while nobody has chosen. source: the database that the other copy is from.
+        differing: what the two say differently.
+    """
 
     id: str
     table: str
@@ -51,9 +56,10 @@ class SyncConflict:
     local_version: dict[str, Any]
     cloud_version: dict[str, Any]
     resolution: str
-    resolved_at: datetime
+    resolved_at: datetime | None
     local_summary: str | None = None
     cloud_summary: str | None = None
     source: str | None = None
     diff_hash: str | None = None
     policy_decision: str | None = None
+    differing: list[str] = field(default_factory=list)

@@ -1,0 +1,1 @@
+"""How do two databases keep one stack? Each tells the other, under seal, what was changed of its records."""

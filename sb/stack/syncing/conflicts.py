@@ -1,0 +1,176 @@
+"""What was changed here and elsewhere at once, and which of the two shall hold? Somebody says so; until then both are kept."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+from sb.errors import NotFoundError
+from sb.stack.syncing.changes import KEYED, STANDING, Change, parse, parts_of, row_of, together, united
+from sb.stack.syncing.feed import NEW, Feed, Kept
+from sb.stack.syncing.receiving import ACTOR, Receiver, with_parts
+from sb.stack.views import shown
+from sb.store.records.places import Execute
+from sb.store.records.rows import content, from_row, to_moment
+from sb.store.records.store import SUPERSEDED, Row
+from sb.types import SyncConflict
+
+Keep = Literal["local", "remote", "both"]
+KEEPS = ("local", "remote", "both")
+_COLUMNS = "id, record, peer, document, seal, resolution, resolved_at"
+
+
+class Conflicts:
+    """The conflicts of one database's copy of a stack."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._space = feed.space
+
+    def open(self) -> list[SyncConflict]:
+        """Those that nobody has resolved, oldest first."""
+        rows = self._space.database.query(
+            f"SELECT {', '.join('c.' + name for name in _COLUMNS.split(', '))} FROM sync_conflicts AS c"
+            " JOIN records AS r ON r.id = c.record JOIN places AS p ON p.id = r.place"
+            " WHERE p.stack = ? AND c.resolution = '' ORDER BY c.at, c.id",
+            (self._feed.stack,),
+        )
+        return [self._listed(*row) for row in rows]
+
+    def resolve(self, conflict: str, keep: Keep, reason: str) -> SyncConflict:
+        """Let one version hold, here and, with the next synchronisation, everywhere.
+
+        Args:
+            keep: `both` keeps the other version as a memory of its own.
+
+        Raises:
+            NotFoundError: there is no such open conflict.
+            ValueError: no reason, no such choice, or there can be only one memory of that name.
+        """
+        if keep not in KEEPS:
+            raise ValueError(f"keep is {keep!r}, must be one of {', '.join(KEEPS)}")
+        if not reason.strip():
+            raise ValueError("a resolution needs a reason")
+        with self._space.database.write() as execute:
+            self._feed.stamp_rest(execute)
+            row = self._found(execute, conflict)
+            kept, remote = self._feed.kept(row[1]), parse(row[3].encode())
+            local = self._space.records.row(row[1])
+            assert kept is not None
+            assert local is not None
+            before = self._listed(*row)
+            if remote.uid == local["uid"]:
+                self._choose(execute, keep, local, kept, remote, reason)
+            else:
+                self._choose_name(execute, keep, local, kept, row, reason)
+            now = self._space.clock.now()
+            execute(
+                "UPDATE sync_conflicts SET resolution = ?, reason = ?, resolved_at = ? WHERE id = ?",
+                (keep, reason, now, conflict),
+            )
+        return dataclasses.replace(before, resolution=keep, resolved_at=to_moment(now))
+
+    def _found(self, execute: Execute, conflict: str) -> tuple[Any, ...]:
+        row = execute(
+            f"SELECT {_COLUMNS} FROM sync_conflicts WHERE id = ? AND resolution = ''", (conflict,)
+        ).fetchone()
+        if row is None:
+            raise NotFoundError(f"no open conflict {conflict!r}", "conflicts() lists them")
+        return tuple(row)
+
+    def _choose(
+        self, execute: Execute, keep: Keep, row: Row, kept: Kept, remote: Change, reason: str
+    ) -> None:
+        """One record with two versions."""
+        local = kept.now
+        parts = local.parts.keys() | remote.parts.keys()
+        differing = {name for name in parts if local.parts.get(name) != remote.parts.get(name)}
+        if keep == "both":
+            if row["key"] is not None:
+                raise ValueError(f"there can be only one {row['kind']} of that name: keep local or remote")
+            self._insert(
+                execute, dataclasses.replace(remote, uid=self._space.new_id(self._space.clock.now()))
+            )
+        chosen = dataclasses.replace(local, seen=together(local.seen, remote.seen))
+        if keep == "remote":
+            chosen = with_parts(local, remote, differing)
+            self._receiver("").write(execute, row, chosen, differing, "resolve", reason)
+        dots = {**chosen.dots, **dict.fromkeys(differing, NEW)}
+        relations = united(local.relations, remote.relations)
+        self._feed.tell(execute, row["id"], dataclasses.replace(chosen, dots=dots, relations=relations))
+
+    def _choose_name(
+        self,
+        execute: Execute,
+        keep: Keep,
+        row: Row,
+        kept: Kept,
+        conflict: tuple[Any, ...],
+        reason: str,
+    ) -> None:
+        """Two records of one name: the other one gives it up, and counts as superseded."""
+        if keep == "both":
+            raise ValueError(f"there can be only one {row['kind']} of that name: keep local or remote")
+        remote = parse(conflict[3].encode())
+        if keep == "local":
+            retired = _retired(remote)
+            self._feed.tell(execute, self._insert(execute, retired), retired)
+            self._feed.again(execute, kept)  # so that the name is free by then
+            return
+        retired = _retired(kept.now)
+        self._receiver("").write(execute, row, retired, {STANDING, KEYED}, "resolve", reason)
+        self._feed.tell(execute, row["id"], retired)
+        number = self._insert(execute, remote)
+        self._feed.put(
+            execute, number, remote.seen, conflict[3].encode(), conflict[4].encode(), peer=conflict[2]
+        )
+
+    def _insert(self, execute: Execute, change: Change) -> int:
+        row = row_of(change)
+        row["place"] = self._space.places.make(execute, change.place)
+        (number,) = self._space.records.insert(execute, [row])
+        self._space.records.note(execute, [number], actor=ACTOR, operation="sync", reason="of a conflict")
+        self._space.embed(execute, [number])
+        return number
+
+    def _receiver(self, peer: str) -> Receiver:
+        return Receiver(self._feed, peer, merge=True)
+
+    def _listed(
+        self,
+        conflict: str,
+        record: int,
+        peer: str,
+        document: str,
+        _seal: str,
+        resolution: str,
+        at: float | None,
+    ) -> SyncConflict:
+        row = self._space.records.row(record)
+        assert row is not None
+        remote = parse(document.encode())
+        said = parts_of(row)
+        place = self._space.places.numbered(row["place"])
+        here, there = shown(self._space.record(row)), shown(from_row(row_of(remote), place))
+        return SyncConflict(
+            id=conflict,
+            table=row["kind"],
+            record_id=row["uid"],
+            local_version=dataclasses.asdict(here),
+            cloud_version=dataclasses.asdict(there),
+            resolution=resolution,
+            resolved_at=to_moment(at),
+            local_summary=content(self._space.record(row)),
+            cloud_summary=content(from_row(row_of(remote), place)),
+            source=peer,
+            differing=sorted(
+                name for name in said.keys() | remote.parts.keys() if said.get(name) != remote.parts.get(name)
+            ),
+        )
+
+
+def _retired(change: Change) -> Change:
+    """A version that gives its name up."""
+    parts = {name: value for name, value in change.parts.items() if name != KEYED}
+    parts[STANDING] = {**parts[STANDING], "state": SUPERSEDED}
+    return dataclasses.replace(change, parts=parts, dots={**change.dots, STANDING: NEW, KEYED: NEW})

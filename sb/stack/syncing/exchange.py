@@ -1,0 +1,285 @@
+"""How do two databases come to hold the same? First what is new there is taken here, then what is new here is given there.
+
+Only the side that synchronises merges, and only in its own database: there the other side gets nothing but plain successors
+of what it has. Every transaction is in one database; what it wrote and how far it came commit together, so that whoever is
+killed can go on, and whatever is done twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from sb.errors import UsageError
+from sb.memory.erasing import erase
+from sb.protocols import SyncResult
+from sb.stack.syncing.feed import AT_ONCE, Feed, Kept
+from sb.stack.syncing.receiving import ACTOR, Outcome, Receiver
+from sb.state import EventLog
+from sb.store.records.places import Execute, Place
+
+_ROUNDS = 3  # of taking and giving, while others write there at once
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What may leave, and come in.
+
+    Args:
+        scopes: patterns. cores: whose private memories may.
+    """
+
+    scopes: tuple[str, ...]
+    cores: Collection[str]
+
+    def covers(self, place: Place) -> bool:
+        """Whether what stands there may."""
+        return (not place.owner or place.owner in self.cores) and any(
+            fnmatch.fnmatchcase(place.scope, pattern) for pattern in self.scopes
+        )
+
+    @property
+    def digest(self) -> str:
+        """What differs once the reach does."""
+        said = "\0".join((*sorted(self.scopes), "", *sorted(self.cores)))
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+class Exchange:
+    """Exchanges the changes of one stack between two open databases.
+
+    Args:
+        local: of whoever synchronises. path: of the other database.
+        from_anybody: also take what was sealed by nobody who counts here.
+    """
+
+    def __init__(self, local: Feed, remote: Feed, path: str, reach: Reach, *, from_anybody: bool) -> None:
+        self._local, self._remote = local, remote
+        self._path, self._reach, self._from_anybody = path, reach, from_anybody
+        self.result = SyncResult()
+        self.found: set[str] = set()  # what came into conflict by it
+
+    def greet(self) -> None:
+        """Let both know who they are.
+
+        Raises:
+            UsageError: one is a copy of the other.
+        """
+        local, remote = self._local, self._remote
+        local.begin()
+        remote.begin()
+        if local.replica == remote.replica:
+            raise UsageError(
+                f"{self._path} is a copy of this database",
+                "export_stack() makes one that can be synchronised",
+            )
+        if remote.head < _known(local, remote.replica):
+            remote.rename()
+        if local.head < _known(remote, local.replica):
+            local.rename()
+        with local.space.database.write() as execute:
+            _meet(execute, local, remote.replica, self._path, self._reach.digest)
+        with remote.space.database.write() as execute:
+            _meet(execute, remote, local.replica, local.space.database.path, None)
+
+    def run(self) -> None:
+        """Take and give; raises as `pull` does."""
+        self._local.sign()
+        for _ in range(_ROUNDS):
+            self.pull()
+            if not self.push():
+                break
+        self.part()
+
+    def part(self) -> None:
+        """Note how far each side has counted, so that an older copy of it is known for one."""
+        for one, other in ((self._local, self._remote), (self._remote, self._local)):
+            with one.space.database.write() as execute:
+                execute(
+                    "UPDATE sync_peers SET known = max(known, ?), at = ? WHERE (stack, peer) = (?, ?)",
+                    (other.head, one.space.clock.now(), one.stack, other.replica),
+                )
+
+    # Taking
+
+    def pull(self, since: float | None = None) -> None:
+        """Take what is new there.
+
+        Args:
+            since: look again at all that was written there by then or later, in seconds since the epoch.
+
+        Raises:
+            CheckFailed: something was edited or is damaged. DeniedError, Unauthorised: nobody who counts here sealed
+                it. Nothing was taken then.
+        """
+        remote = self._remote
+        if remote.ours:
+            remote.stamp_all()
+        self._local.stamp_all()
+        after = _position(self._local, remote.replica, "pulled") if since is None else 0
+        receiver = Receiver(self._local, remote.replica, merge=True)
+        with remote.space.database.snapshot() as connection:
+            head = connection.execute(
+                "SELECT head FROM sync_replicas WHERE stack = ?", (remote.stack,)
+            ).fetchone()[0]
+
+            def incoming() -> Iterator[Kept]:
+                found = remote.after(after, connection.execute, since=since or 0.0)
+                return (one for one in found if one.document and self._reach.covers(one.change.place))
+
+            gone = self._checked(incoming(), receiver)
+            self.result.pulled += self._erase(self._local, receiver, gone)
+            for page, reached in _pages(incoming()):
+                with self._local.space.database.write() as execute:
+                    self._local.stamp_rest(execute)
+                    for kept in page:
+                        self._count(receiver.receive(execute, kept), kept)
+                    receiver.finish(execute)
+                    if since is None and not receiver.waiting:
+                        _reached(execute, self._local, remote.replica, pulled=reached)
+        with self._local.space.database.write() as execute:
+            self._local.stamp_rest(execute)
+            receiver.relate_rest(execute)
+            receiver.finish(execute)
+            if since is None:
+                _reached(execute, self._local, remote.replica, pulled=head)
+        self.result.conflicts = len(self._held())
+
+    def _checked(self, incoming: Iterable[Kept], receiver: Receiver) -> list[Kept]:
+        """The tombstones of a batch, once all of it was found to be sealed and sound; raises as `pull` does."""
+        standings: Counter[str] = Counter()
+        gone = []
+        for kept in incoming:
+            standings[self._local.sealer.standing(kept.document, kept.seal)] += 1
+            if receiver.check(kept).erased:
+                gone.append(kept)
+        told = self._local.sealer.admit(standings, from_anybody=self._from_anybody)
+        self.result.notes += [one for one in told if one not in self.result.notes]
+        return gone
+
+    def _count(self, outcome: Outcome, kept: Kept) -> None:
+        if outcome in (Outcome.TAKEN, Outcome.MERGED):
+            self.result.pulled += 1
+        elif outcome is Outcome.CONFLICT:
+            self.found.add(kept.change.uid)
+
+    def _erase(self, feed: Feed, receiver: Receiver, gone: Iterable[Kept]) -> int:
+        """Erase for good what the other side has erased; returns how many there were."""
+        uids, actors = [], set[str]()
+        for page, _ in _pages(iter(gone)):
+            with feed.space.database.write() as execute:
+                if feed.ours:
+                    feed.stamp_rest(execute)
+                for kept in page:
+                    if receiver.bury(execute, kept):
+                        uids.append(kept.change.uid)
+                        actors.add(kept.change.erased_by or ACTOR)
+        if uids:
+            log = EventLog(feed.space.database, clock=feed.space.clock, ids=feed.space.ids)
+            erase(feed.space, log, uids, actor=", ".join(sorted(actors)), reason="")
+        return len(uids)
+
+    # Giving
+
+    def push(self) -> bool:
+        """Give what is new here; returns whether some of it has to wait until what is new there was taken."""
+        local, remote = self._local, self._remote
+        after, head = _position(local, remote.replica, "pushed"), local.head
+        held = self._held()
+
+        def outgoing() -> Iterator[Kept]:
+            for one in local.after(after):
+                if one.seq > head:
+                    return
+                if (
+                    one.document
+                    and one.peer != remote.replica
+                    and one.record not in held
+                    and self._reach.covers(one.change.place)
+                ):
+                    yield one
+
+        receiver = Receiver(remote, local.replica, merge=False)
+        gone = [one for one in outgoing() if one.change.erased]
+        self.result.pushed += self._erase(remote, receiver, gone)
+        waits = False
+        for page, reached in _pages(outgoing()):
+            outcomes = self._give(receiver, page)
+            self.result.pushed += outcomes.count(Outcome.TAKEN)
+            waits = waits or Outcome.HELD in outcomes
+            if not receiver.waiting:
+                with local.space.database.write() as execute:
+                    _reached(execute, local, remote.replica, pushed=reached)
+        if receiver.waiting:
+            with remote.space.database.write() as execute:
+                if remote.ours:
+                    remote.stamp_rest(execute)
+                receiver.relate_rest(execute)
+                receiver.finish(execute)
+        with local.space.database.write() as execute:
+            _reached(execute, local, remote.replica, pushed=head)
+        return waits
+
+    def _held(self) -> set[int]:
+        """The records that somebody has to choose a version of first."""
+        rows = self._local.space.database.query("SELECT record FROM sync_conflicts WHERE resolution = ''")
+        return {record for (record,) in rows}
+
+    def _give(self, receiver: Receiver, page: list[Kept]) -> list[Outcome]:
+        """One transaction there. What it wrote need not be taken back here, if nothing else was written."""
+        local, remote = self._local, self._remote
+        pulled = _position(local, remote.replica, "pulled")
+        with remote.space.database.write() as execute:
+            if remote.ours:
+                remote.stamp_rest(execute)
+            before = remote.head
+            outcomes = [receiver.receive(execute, kept) for kept in page]
+            receiver.finish(execute)
+            after = remote.head
+        if before == pulled:
+            with local.space.database.write() as execute:
+                _reached(execute, local, remote.replica, pulled=after)
+        return outcomes
+
+
+def _pages(changes: Iterator[Kept]) -> Iterator[tuple[list[Kept], int]]:
+    """Changes by the transaction, with the number of the last."""
+    while page := list(islice(changes, AT_ONCE)):
+        yield page, page[-1].seq
+
+
+def _meet(execute: Execute, feed: Feed, peer: str, path: str, reach: str | None) -> None:
+    """Know a database; if another reach holds for it than before, everything is looked at again."""
+    values = (feed.stack, peer, path, reach or "", feed.space.clock.now())
+    execute(
+        "INSERT INTO sync_peers (stack, peer, path, reach, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        values,
+    )
+    if reach is not None:
+        execute(
+            "UPDATE sync_peers SET path = ?, pulled = iif(reach = ?, pulled, 0),"
+            " pushed = iif(reach = ?, pushed, 0), reach = ? WHERE (stack, peer) = (?, ?)",
+            (path, reach, reach, reach, feed.stack, peer),
+        )
+
+
+def _known(feed: Feed, peer: str) -> int:
+    return _position(feed, peer, "known")
+
+
+def _position(feed: Feed, peer: str, name: str) -> int:
+    rows = feed.space.database.query(
+        f"SELECT {name} FROM sync_peers WHERE (stack, peer) = (?, ?)", (feed.stack, peer)
+    )
+    return int(rows[0][0]) if rows else 0
+
+
+def _reached(execute: Execute, feed: Feed, peer: str, **positions: int) -> None:
+    sets = ", ".join(f"{name} = max({name}, ?)" for name in positions)
+    execute(
+        f"UPDATE sync_peers SET {sets} WHERE (stack, peer) = (?, ?)", (*positions.values(), feed.stack, peer)
+    )

@@ -1,0 +1,45 @@
+"""How much has the other database yet to be told? Counted without writing anything, also while it cannot be reached."""
+
+from __future__ import annotations
+
+from sb.memory.space import Space
+from sb.stack.syncing.exchange import Reach
+
+_PENDING = """
+WITH places (id) AS (SELECT value FROM json_each(?)),
+position AS (
+    SELECT coalesce(max(record), 0) AS record, coalesce(max(change), 0) AS change, coalesce(max(edge), 0) AS edge
+    FROM sync_replicas WHERE stack = ?
+),
+found (id) AS (
+    SELECT id FROM records WHERE id > (SELECT record FROM position)
+    UNION SELECT record FROM record_history WHERE id > (SELECT change FROM position)
+    UNION SELECT source FROM edges WHERE id > (SELECT edge FROM position)
+    UNION SELECT record FROM sync_changes WHERE stack = ? AND seq > ? AND peer <> ?
+)
+SELECT count(*) FROM found JOIN records AS r ON r.id = found.id
+WHERE r.place IN (SELECT id FROM places)
+    AND (r.state <> 'erased' OR EXISTS (SELECT 1 FROM sync_changes WHERE record = r.id))
+    AND NOT EXISTS (SELECT 1 FROM sync_conflicts WHERE record = r.id AND resolution = '')
+"""
+
+
+def pending(space: Space, stack: str, reach: Reach, path: str | None) -> int:
+    """How many memories were changed since they were last given to another database.
+
+    Args:
+        path: of that database; None for the one that was given most.
+    """
+    peer, pushed = _peer(space, stack, path)
+    places = [number for number, place in space.places.of_stack(stack).items() if reach.covers(place)]
+    listed = "[" + ", ".join(map(str, places)) + "]"
+    return int(space.database.query(_PENDING, (listed, stack, stack, pushed, peer))[0][0])
+
+
+def _peer(space: Space, stack: str, path: str | None) -> tuple[str, int]:
+    rows = space.database.query(
+        "SELECT peer, pushed FROM sync_peers WHERE stack = ? AND path = coalesce(?, path) ORDER BY at DESC, pushed DESC"
+        " LIMIT 1",
+        (stack, path),
+    )
+    return (str(rows[0][0]), int(rows[0][1])) if rows else ("", 0)

@@ -1,0 +1,312 @@
+"""What becomes of a change that comes from another database? It is taken, merged, or kept beside what is here.
+
+Nothing that was changed here since is overwritten: that is either merged or a conflict. Only an erasure always counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from enum import Enum
+from typing import Any
+
+from sb.memory.keeping import Keeper
+from sb.stack.container import SYSTEM
+from sb.stack.syncing.changes import (
+    STANDING,
+    Change,
+    Relation,
+    covers,
+    damaged,
+    parse,
+    row_of,
+    together,
+    united,
+)
+from sb.stack.syncing.feed import Feed, Kept
+from sb.stack.syncing.merging import Comparison, compare
+from sb.store.records.edges import Edge
+from sb.store.records.places import Execute
+from sb.store.records.sessions import Session
+from sb.store.records.store import CONTENT, ERASED, Row
+
+ACTOR = f"{SYSTEM}sync"
+_PRESENCE = ("state", "strength", "protected")
+_SAID = (*CONTENT, "source_type", "terms", "length")
+
+
+class Outcome(Enum):
+    """What became of a change."""
+
+    SAME = "it was here"
+    TAKEN = "it is here now"
+    MERGED = "it is here now, with what was changed here"
+    CONFLICT = "it is kept beside what was changed here"
+    HELD = "it was left where it is, until what was changed here is known there"
+
+
+class Receiver:
+    """Takes changes into one database, within transactions of whoever calls it.
+
+    Args:
+        peer: the database that they come from.
+        merge: whether to merge, and keep conflicts; otherwise what is no plain successor is left.
+    """
+
+    def __init__(self, feed: Feed, peer: str, *, merge: bool) -> None:
+        self._feed = feed
+        self._space = feed.space
+        self._peer = peer
+        self._merge = merge
+        self._keeper = Keeper(feed.space, ACTOR)
+        self.waiting: list[tuple[str, Relation]] = []  # relations to what has not come yet
+        self._new: list[int] = []  # records without a vector yet
+
+    def check(self, kept: Kept) -> Change:
+        """What a change says, if it can be taken at all.
+
+        Raises:
+            CheckFailed: it is damaged, of another stack, or says something of another record.
+        """
+        change = kept.change
+        if change.place.stack != self._feed.stack:
+            raise damaged(f"{change.uid} belongs to another stack")
+        if not change.erased:
+            row_of(change)
+        row = self._space.records.find(change.uid)
+        if row is not None and (
+            row["kind"] != change.kind or self._space.places.numbered(row["place"]) != change.place
+        ):
+            raise damaged(f"another record has the id {change.uid} here")
+        return change
+
+    def bury(self, execute: Execute, kept: Kept) -> bool:
+        """Note that a record is erased elsewhere; whether it has yet to be erased here."""
+        row = self._space.records.find(kept.change.uid)
+        if row is None:
+            return False
+        former = self._feed.kept(row["id"])
+        if row["state"] == ERASED:
+            return False
+        seen = together(former.seen if former else {}, kept.change.seen)
+        self._feed.put(execute, row["id"], seen, kept.document, kept.seal, peer=self._peer, erased=True)
+        return True
+
+    def receive(self, execute: Execute, kept: Kept) -> Outcome:
+        """Take one change; what was changed here has been stamped."""
+        change = kept.change
+        row = self._space.records.find(change.uid)
+        if change.erased:
+            return self._erased(execute, change, row)
+        if row is None:
+            return self._added(execute, kept)
+        former = self._feed.kept(row["id"])
+        if former is None or (not self._merge and self._feed.unstamped(execute, row["id"])):
+            return Outcome.HELD
+        if row["state"] == ERASED:
+            self._tell_again(execute, former)
+            return Outcome.HELD
+        outcome = self._compared(execute, kept, row, former)
+        if outcome is not Outcome.HELD:
+            self._relate(execute, row, change.relations)
+        if outcome not in (Outcome.HELD, Outcome.CONFLICT):
+            settle(self._feed, execute, row["id"])
+        return outcome
+
+    def finish(self, execute: Execute) -> None:
+        """End a transaction: what it wrote is known to the other side."""
+        self._space.embed(execute, self._new)
+        self._new.clear()
+        if self._feed.ours:  # what others changed there is theirs to tell
+            self._feed.skip(execute)
+
+    def relate_rest(self, execute: Execute) -> None:
+        """Add the relations whose ends have all come; what is missing by then stays where it is."""
+        waiting, self.waiting = self.waiting, []
+        for uid, relation in waiting:
+            row = self._space.records.find(uid)
+            if row is not None and row["state"] != ERASED:
+                self._relate(execute, row, [relation])
+        self.waiting.clear()
+
+    def _erased(self, execute: Execute, change: Change, row: Row | None) -> Outcome:
+        execute("DELETE FROM sync_conflicts WHERE uid = ?", (change.uid,))
+        if row is not None:
+            self._feed.learn(execute, row["id"], change.seen)
+        return Outcome.SAME if row is None or row["state"] == ERASED else Outcome.HELD
+
+    def _added(self, execute: Execute, kept: Kept) -> Outcome:
+        change = kept.change
+        row = row_of(change)
+        place = self._space.places.make(execute, change.place)
+        other = self._space.records.keyed(place, change.kind, row["key"]) if row["key"] else None
+        if other is not None:
+            if not self._merge:
+                return Outcome.HELD
+            keep_conflict(self._feed, execute, other["id"], self._peer, kept)
+            return Outcome.CONFLICT
+        row["place"], row["session"] = place, self._session(execute, change.session)
+        (number,) = self._space.records.insert(execute, [row])
+        self._note(execute, number)
+        self._new.append(number)
+        self._feed.put(execute, number, change.seen, kept.document, kept.seal, peer=self._peer)
+        self._relate(execute, {**row, "id": number}, change.relations)
+        execute(
+            "UPDATE sync_conflicts SET resolution = 'elsewhere', resolved_at = ? WHERE uid = ? AND resolution = ''",
+            (self._space.clock.now(), change.uid),
+        )
+        return Outcome.TAKEN
+
+    def _session(self, execute: Execute, session: Session | None) -> int | None:
+        if session is None:
+            return None
+        known = self._space.sessions.named(session.name)
+        if known is not None and (known.agent, known.stack) != (session.agent, session.stack):
+            return None  # the name is another agent's here: what it wrote stands in no session
+        return self._space.sessions.bring(execute, session).number
+
+    def _compared(self, execute: Execute, kept: Kept, row: Row, former: Kept) -> Outcome:
+        local, change = former.now, kept.change
+        found = compare(local, change)
+        if found.clashing:
+            if self._merge:
+                keep_conflict(self._feed, execute, row["id"], self._peer, kept)
+            return Outcome.CONFLICT if self._merge else Outcome.HELD
+        theirs_alone = united(change.relations, local.relations) == change.relations
+        alone = not found.ours and theirs_alone and covers(change.seen, local.seen)
+        if alone:
+            if found.taken:
+                self.write(execute, row, change, found.taken, "sync", f"from {self._peer}")
+            self._adopt(execute, kept, former)
+            return Outcome.TAKEN if found.taken else Outcome.SAME
+        if not found.taken:
+            return self._kept(execute, former, change, news=bool(found.ours) or not theirs_alone)
+        if not self._merge:
+            return Outcome.HELD
+        return self._merged(execute, row, local, change, found)
+
+    def _adopt(self, execute: Execute, kept: Kept, former: Kept) -> None:
+        """Tell of a record what the other side does."""
+        if (kept.document, kept.seal, self._peer) != (former.document, former.seal, former.peer):
+            seen = together(former.seen, kept.change.seen)
+            self._feed.put(execute, former.record, seen, kept.document, kept.seal, peer=self._peer)
+
+    def _kept(self, execute: Execute, former: Kept, change: Change, *, news: bool) -> Outcome:
+        """What is here says all that came, but for relations.
+
+        Args:
+            news: whether it says more.
+        """
+        if news and not self._merge:
+            return Outcome.HELD
+        now = former.now
+        relations = united(now.relations, change.relations)
+        if self._merge and relations != now.relations:
+            seen = together(now.seen, change.seen)
+            self._feed.tell(execute, former.record, replace(now, relations=relations, seen=seen))
+        else:
+            self._feed.learn(execute, former.record, change.seen)
+            if news:
+                self._tell_again(execute, former)
+        return Outcome.SAME
+
+    def _tell_again(self, execute: Execute, former: Kept) -> None:
+        """Let the other side have it, though it was told before."""
+        if self._merge:
+            kept = self._feed.kept(former.record)
+            if kept is not None and kept.document:
+                self._feed.again(execute, kept)
+
+    def _merged(
+        self, execute: Execute, row: Row, local: Change, change: Change, found: Comparison
+    ) -> Outcome:
+        merged = with_parts(local, change, found.taken)
+        if found.taken:
+            told = ", ".join(sorted(found.taken))
+            self.write(execute, row, merged, found.taken, "merge", f"{told} from {self._peer}")
+        relations = united(local.relations, change.relations)
+        self._feed.tell(execute, row["id"], replace(merged, relations=relations))
+        return Outcome.MERGED
+
+    def write(
+        self, execute: Execute, row: Row, change: Change, taken: Iterable[str], operation: str, reason: str
+    ) -> None:
+        """Let a record say what a change says; how present it is only if that is among what is `taken`."""
+        new = row_of(change)
+        names = (*_SAID, *(_PRESENCE if STANDING in taken else ()))
+        try:
+            self._space.records.update(
+                execute,
+                row["id"],
+                {name: new[name] for name in names},
+                actor=ACTOR,
+                operation=operation,
+                reason=reason,
+            )
+        except ValueError as error:
+            raise damaged(f"{change.uid}: {error}") from None
+        self._keeper.reindex(execute, row["id"])
+
+    def _note(self, execute: Execute, number: int) -> None:
+        self._space.records.note(
+            execute, [number], actor=ACTOR, operation="sync", reason=f"from {self._peer}"
+        )
+
+    def _relate(self, execute: Execute, row: Row, relations: Iterable[Relation]) -> None:
+        for one in relations:
+            target = self._space.records.find(one.target)
+            if target is None:
+                self.waiting.append((row["uid"], one))
+                continue
+            places = self._space.places
+            seen = (places.numbered(row["place"]), places.numbered(target["place"]))
+            if target["state"] == ERASED or target["id"] == row["id"] or seen[0].stack != seen[1].stack:
+                continue
+            place = target["place"] if seen[1].owner else row["place"]
+            edge = Edge(row["id"], one.relation, target["id"], one.weight)
+            self._space.edges.add(execute, edge, place=place, agent=one.agent, at=one.at)
+
+
+def with_parts(local: Change, remote: Change, taken: Iterable[str]) -> Change:
+    """A version that says some parts as the other does, and has seen what both have."""
+    parts: dict[str, Any] = dict(local.parts)
+    dots = dict(local.dots)
+    for name in taken:
+        parts.pop(name, None)
+        if name in remote.parts:
+            parts[name] = remote.parts[name]
+        dots[name] = remote.dot(name)
+    return replace(local, parts=parts, dots=dots, seen=together(local.seen, remote.seen))
+
+
+def keep_conflict(feed: Feed, execute: Execute, record: int, peer: str, kept: Kept) -> None:
+    """Keep a version from elsewhere beside the record that is here; a former version from there goes."""
+    execute(
+        "INSERT INTO sync_conflicts (id, record, uid, peer, at, document, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (record, uid, peer) WHERE resolution = ''"
+        " DO UPDATE SET document = excluded.document, seal = excluded.seal",
+        (
+            f"con_{feed.space.ids.token(8)}",
+            record,
+            kept.change.uid,
+            peer,
+            feed.space.clock.now(),
+            kept.document.decode(),
+            kept.seal.decode(),
+        ),
+    )
+
+
+def settle(feed: Feed, execute: Execute, record: int) -> None:
+    """Close the conflicts of a record that are none any more, since it was settled elsewhere."""
+    rows = execute(
+        "SELECT id, uid, document FROM sync_conflicts WHERE record = ? AND resolution = ''", (record,)
+    ).fetchall()
+    kept = feed.kept(record) if rows else None
+    for conflict, uid, document in rows:
+        assert kept is not None
+        if kept.change.uid == uid and not compare(kept.now, parse(document.encode())).clashing:
+            execute(
+                "UPDATE sync_conflicts SET resolution = 'elsewhere', resolved_at = ? WHERE id = ?",
+                (feed.space.clock.now(), conflict),
+            )

@@ -1,0 +1,130 @@
+"""How is a stack kept in two databases? The other one is opened, both tell each other what is new, and it is closed again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from sb.config import Config
+from sb.decisions import namespace
+from sb.errors import StoreError
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.signing import Decider
+from sb.memory.space import Space
+from sb.protocols import SyncResult
+from sb.stack.container import Container
+from sb.stack.provenance import check_writable
+from sb.stack.syncing.conflicts import Conflicts, Keep
+from sb.stack.syncing.exchange import Exchange, Reach
+from sb.stack.syncing.exporting import exported
+from sb.stack.syncing.feed import Feed
+from sb.stack.syncing.pending import pending
+from sb.stack.syncing.seals import Sealer
+from sb.state import EventLog
+from sb.store.database import open_database
+from sb.types import SyncConflict
+
+SYNCED = "memory.synced"
+namespace.register(SYNCED, "A stack was synchronised with another database")
+
+
+class Synchroniser:
+    """Keeps one stack in step with another database.
+
+    Args:
+        remote: the file of that database; None without one.
+
+    Raises:
+        ValueError: that is this stack's own file.
+    """
+
+    def __init__(self, container: Container, config: Config, remote: str | Path | None) -> None:
+        self._container = container
+        self._space = container.space
+        self._config = config
+        self._remote = None if remote is None else os.path.realpath(remote)
+        if self._remote and self._remote == os.path.realpath(self._space.database.path):
+            raise ValueError(f"{remote} is this stack's own file, not another one")
+
+    def sync(self, *, by: Decider | None, from_anybody: bool) -> SyncResult:
+        """Take what is new there, then give what is new here; see `SQLiteStack.sync`."""
+        return self._run(Exchange.run, by, from_anybody)
+
+    def pull(self, since: float | None) -> SyncResult:
+        """Only take; see `SQLiteStack.pull_changes`."""
+
+        def taken(exchange: Exchange) -> None:
+            exchange.pull(since)
+            exchange.part()
+
+        return self._run(taken, None, False)
+
+    def pending(self) -> int:
+        """How many memories the other database has yet to be told of."""
+        return pending(self._space, self._container.stack_id, self._reach, self._remote)
+
+    def online(self) -> bool:
+        """Whether there is another database that can be opened."""
+        if self._remote is None:
+            return False
+        try:
+            open_database(self._remote, create=False, read_only=True).close()
+        except StoreError:
+            return False
+        return True
+
+    def conflicts(self) -> list[SyncConflict]:
+        """Those that nobody has resolved."""
+        return Conflicts(self._feed(None)).open()
+
+    def resolve(self, conflict: str, keep: Keep, reason: str) -> SyncConflict:
+        """Let one version hold; see `SQLiteStack.resolve_conflict`."""
+        check_writable(self._container)
+        return Conflicts(self._feed(None)).resolve(conflict, keep, reason)
+
+    def export(self, path: Path) -> int:
+        """Write the stack into a new file; see `SQLiteStack.export_stack`."""
+        feed = self._feed(None)
+        return exported(feed, self._config, self._reach, path)
+
+    def _run(self, action: Callable[[Exchange], None], by: Decider | None, from_anybody: bool) -> SyncResult:
+        if self._remote is None:
+            return SyncResult()
+        check_writable(self._container)
+        space = self._space
+        try:
+            database = open_database(self._remote, create=False, clock=space.clock, ids=space.ids)
+        except StoreError as error:
+            return SyncResult(errors=[f"Offline: {error.message}"])
+        try:
+            local = self._feed(by)
+            other = Space(database, self._config.memory, clock=space.clock, ids=space.ids)
+            remote = Feed(other, local.stack, local.sealer)
+            exchange = Exchange(local, remote, self._remote, self._reach, from_anybody=from_anybody)
+            exchange.greet()
+            action(exchange)
+        finally:
+            database.close()
+        if exchange.result.pulled or exchange.result.pushed or exchange.found:
+            self._note(exchange.result)
+        return exchange.result
+
+    @property
+    def _reach(self) -> Reach:
+        return Reach(self._config.memory.sync_scopes, self._container.cores)
+
+    def _feed(self, by: Decider | None) -> Feed:
+        authority = Authority(self._config.operators.file, self._log())
+        sealer = Sealer(self._config, authority, self._space.clock, by)
+        return Feed(self._space, self._container.stack_id, sealer)
+
+    def _log(self) -> EventLog:
+        return EventLog(self._space.database, clock=self._space.clock, ids=self._space.ids)
+
+    def _note(self, result: SyncResult) -> None:
+        """Put on record what came and went."""
+        said = {"stack": self._container.stack_id, "with": self._remote, "by": self._container.reader}
+        counts = {"pulled": result.pulled, "pushed": result.pushed, "conflicts": result.conflicts}
+        with self._log().write() as write:
+            write.append(SYNCED, said, facts=counts)
