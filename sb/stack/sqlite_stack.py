@@ -35,7 +35,6 @@ from sb.types import SearchResult, StackState, SyncConflict
 from sb.types.vocabulary import TOKEN_BUDGET
 
 if TYPE_CHECKING:
-    from sb.kernel.authority.signing import Decider
     from sb.stack.finding import Finder
     from sb.stack.syncing.conflicts import Keep
     from sb.stack.syncing.synchroniser import Synchroniser
@@ -298,27 +297,25 @@ class SQLiteStack(Writes, Reads):
     # Sync
 
     @cached_property
-    def _synchroniser(self) -> Synchroniser:
+    def synchroniser(self) -> Synchroniser:
+        """What gives and takes; its `sync` can also be told who signs, and whom to trust."""
         from sb.stack.syncing.synchroniser import Synchroniser
 
         return Synchroniser(self._container, self._config, self._remote)
 
-    def sync(self, *, by: Decider | None = None, from_anybody: bool = False) -> SyncResult:
+    def sync(self) -> SyncResult:
         """Take what is new in the other database, then give it what is new here.
-
-        Args:
-            by: the operator who signs what leaves; needed only where the other database is another home's.
-            from_anybody: also take what no operator of this home signed, though there are operators.
 
         Returns:
             What was done; nothing without a remote. While that cannot be opened, `errors` says so.
 
         Raises:
-            CheckFailed: something there was edited, or is damaged. DeniedError: nobody who counts here sealed it. Nothing
-                was taken or given then. MaintenanceModeError, StoreError: this database cannot be written.
-            UsageError: one database is a copy of the other. ValueError: the remote is this stack's own file.
+            CheckFailed: something there was edited, or is damaged. DeniedError: nobody who counts here sealed it, or an
+                operator has to sign what leaves. Nothing was taken or given then. MaintenanceModeError, StoreError: this
+                database cannot be written. UsageError: one database is a copy of the other. ValueError: the remote is this
+                stack's own file.
         """
-        return self._synchroniser.sync(by=by, from_anybody=from_anybody)
+        return self.synchroniser.sync()
 
     def pull_changes(self, *, since: datetime | None = None) -> SyncResult:
         """Only take what is new in the other database; raises as `sync` does.
@@ -326,19 +323,19 @@ class SQLiteStack(Writes, Reads):
         Args:
             since: look again at all that was written there since, by its clock.
         """
-        return self._synchroniser.pull(None if since is None else to_seconds(since))
+        return self.synchroniser.pull(None if since is None else to_seconds(since))
 
     def get_pending_sync_count(self) -> int:
         """How many memories were changed since they were last given to the other database, or to any without a remote."""
-        return self._synchroniser.pending()
+        return self.synchroniser.pending()
 
     def is_online(self) -> bool:
         """Whether there is another database, and it can be opened."""
-        return self._synchroniser.online()
+        return self.synchroniser.online()
 
     def conflicts(self) -> list[SyncConflict]:
         """What was changed here and elsewhere at once and nobody has resolved, oldest first."""
-        return self._synchroniser.conflicts()
+        return self.synchroniser.conflicts()
 
     def resolve_conflict(self, conflict_id: str, keep: Keep, reason: str) -> SyncConflict:
         """Let one version hold, here and, from the next `sync`, everywhere.
@@ -350,7 +347,7 @@ class SQLiteStack(Writes, Reads):
             NotFoundError: there is no such open conflict.
             ValueError: no reason, no such choice, or there can be only one memory of that name.
         """
-        return self._synchroniser.resolve(conflict_id, keep, reason)
+        return self.synchroniser.resolve(conflict_id, keep, reason)
 
     def export_stack(self, path: str | Path) -> int:
         """Write this stack, and nothing else of its database, into a new file that opens by itself and can be its remote.
@@ -360,7 +357,7 @@ class SQLiteStack(Writes, Reads):
         Raises:
             StoreError: the file is there already, or cannot be written.
         """
-        return self._synchroniser.export(Path(path))
+        return self.synchroniser.export(Path(path))
 
     def close(self) -> None:
         """Close the file, if this stack opened it."""

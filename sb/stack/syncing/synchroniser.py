@@ -47,8 +47,13 @@ class Synchroniser:
         if self._remote and self._remote == os.path.realpath(self._space.database.path):
             raise ValueError(f"{remote} is this stack's own file, not another one")
 
-    def sync(self, *, by: Decider | None, from_anybody: bool) -> SyncResult:
-        """Take what is new there, then give what is new here; see `SQLiteStack.sync`."""
+    def sync(self, *, by: Decider | None = None, from_anybody: bool = False) -> SyncResult:
+        """Take what is new there, then give what is new here; see `SQLiteStack.sync`.
+
+        Args:
+            by: the operator who signs what leaves; needed only where the other database is another home's.
+            from_anybody: also take what no operator of this home signed, though there are operators.
+        """
         return self._run(Exchange.run, by, from_anybody)
 
     def pull(self, since: float | None) -> SyncResult:
