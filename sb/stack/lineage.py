@@ -26,11 +26,7 @@ def made_from(container: Container, kind: str, uid: str) -> list[str]:
     sources = [edge.source for edge in edges if (edge.target, edge.relation) == (row["id"], DERIVED_FROM)]
     places = container.places()
     rows = sorted(container.space.records.rows(sources), key=lambda one: one["id"])
-    return [
-        f"{_shown_kind(one['kind'])}:{one['uid']}"
-        for one in rows
-        if one["state"] != ERASED and one["place"] in places
-    ]
+    return [f"{_shown_kind(one['kind'])}:{one['uid']}" for one in rows if one["place"] in places]
 
 
 def ungrounded(container: Container) -> list[str]:

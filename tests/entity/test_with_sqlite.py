@@ -113,6 +113,7 @@ def test_what_was_made_from_a_memory_is_known_and_what_lost_its_sources_is_found
     one = entity.belief("they know", derived_from=[f"note:{told}"])
     value = entity.value("care", "be careful", derived_from=[f"belief:{one}"])
     fact = brain.remember("the API is versioned", derived_from=[f"note:{told}"])
+    runtime.brain("somebody").remember("between us", private=True, derived_from=[f"note:{told}"])
     made = [f"belief:{both}", f"belief:{one}", f"belief:{fact}"]
     assert entity.get_memories_derived_from("note", told) == made
     assert entity.get_memories_derived_from("belief", one) == [f"value:{value}"]
