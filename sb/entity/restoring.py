@@ -6,21 +6,19 @@ A checkpoint names classes only by the entry points of what is installed: no fil
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sb.discovery import MODELS, PLUGINS, STACKS, discover, find, load_component
-from sb.protocols import Binding, StackProtocol
+from sb.discovery import MODELS, PLUGINS, STACK_COMPONENTS, STACKS, discover, find, load_component
+from sb.protocols import Binding, StackComponentProtocol, StackProtocol
 from sb.text import plain
 
 if TYPE_CHECKING:
     from sb.entity.core import Entity
 
-KIND, FILE = (
-    "kind",
-    "db_path",
-)  # of a location: its class by entry point, and the path that is relative to the data folder
+# Of a location: its class and its components by entry points, and the path that is relative to the data folder.
+KIND, FILE, COMPONENTS = "kind", "db_path", "components"
 _DEFAULT_KIND = "sqlite"
 _ANY_MODEL = "llm"  # the adapter that is asked where no entry point has the provider's name
 logger = logging.getLogger("sb.entity")
@@ -58,8 +56,22 @@ def open_stack(stack_id: str, location: Mapping[str, Any], data_dir: Path) -> St
         if not path.is_file():
             raise FileNotFoundError(f"there is no file {path}")
         arguments[FILE] = path
+    if COMPONENTS in arguments:
+        arguments[COMPONENTS] = _components(stack_id, arguments[COMPONENTS])
     stack: StackProtocol = load_component(find(STACKS, kind))(stack_id, **arguments)
     return stack
+
+
+def _components(stack_id: str, names: Iterable[str]) -> list[StackComponentProtocol]:
+    """The components of these names; one that cannot be loaded is left out."""
+    found: list[StackComponentProtocol] = []
+
+    def load(name: str) -> None:
+        found.append(load_component(find(STACK_COMPONENTS, name))())
+
+    for name in names:
+        _attempt(f"component {name} of stack {stack_id}", lambda one=name: load(one))  # type: ignore[misc]
+    return found
 
 
 def rehydrate(entity: Entity, binding: Binding, data_dir: Path) -> list[StackProtocol]:

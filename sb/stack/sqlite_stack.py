@@ -104,8 +104,13 @@ class SQLiteStack(Writes, Reads):
         return self._database.path
 
     def location(self) -> dict[str, Any]:
-        """The arguments with which this stack is opened again."""
-        said: dict[str, Any] = {"enforce_provenance": self.enforce_provenance}
+        """The arguments with which this stack is opened again, components by their names."""
+        said: dict[str, Any] = {
+            "enforce_provenance": self.enforce_provenance,
+            "components": list(self.components),
+        }
+        if self._remote is not None:
+            said["remote"] = str(Path(self._remote).absolute())
         return said if self._database.in_memory else {"db_path": self.path, **said}
 
     @property

@@ -18,6 +18,7 @@ from sb.inference import LLMModel
 from sb.protocols import StorageError
 from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
+from sb.stack.components import ForgettingComponent
 from tests.entity.chat_server import ChatServer
 from tests.entity.list_stack import ListStack
 from tests.entity.weather_plugin import Weather
@@ -48,6 +49,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "utf-8",
     )
     monkeypatch.syspath_prepend(info.parent)
+
+
+class Mood(ForgettingComponent):
+    """A component that no package offers."""
+
+    name = "mood"
 
 
 def document(path: Path) -> dict[str, Any]:
@@ -93,7 +100,12 @@ def test_a_checkpoint_is_a_file_that_says_what_the_core_was_composed_of(
             "plugins": ["weather"],
             "metadata": {},
             "stack_locations": {
-                "mine": {"kind": "sqlite", "db_path": "brain.db", "enforce_provenance": True}
+                "mine": {
+                    "kind": "sqlite",
+                    "db_path": "brain.db",
+                    "enforce_provenance": True,
+                    "components": [],
+                }
             },
         },
     }
@@ -141,6 +153,34 @@ def test_the_database_and_the_settings_of_a_stack_are_those_that_it_had(home: Pa
         assert isinstance(again, SQLiteStack)
         assert (again.path, again.enforce_provenance) == (str(elsewhere), False)
         assert [belief.statement for belief in again.get_beliefs()] == ["nobody said so"]
+
+
+def test_a_stack_has_the_components_again_that_it_had(
+    home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = tmp_path / "other.db"
+    with (
+        Entity("me") as core,
+        SQLiteStack("bare", components=[]) as bare,
+        SQLiteStack("full", remote=other) as full,
+        SQLiteStack("odd", components=[ForgettingComponent(), Mood()]) as odd,
+    ):
+        for stack in (bare, full, odd):
+            core.attach_stack(stack)
+        path = taken(core, home / "checkpoints")
+        names = list(full.components)
+    assert len(names) == 8
+    with Entity.from_checkpoint(path) as restored:
+        locations = restored.get_binding().stack_locations
+        assert [locations[one]["components"] for one in ("bare", "full", "odd")] == [
+            [],
+            names,
+            ["forgetting"],
+        ]
+        assert locations["full"]["remote"] == str(other)
+    assert warnings(caplog) == [
+        "component mood of stack odd was not restored: ImportError: mood of sb.stack_components is not installed"
+    ]
 
 
 def test_a_home_that_was_moved_is_restored_from_where_it_is_now(

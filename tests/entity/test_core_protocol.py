@@ -15,7 +15,7 @@ from sb.stack import SQLiteStack
 from sb.types import Episode
 from tests.entity.weather_plugin import Weather
 
-READS = pytest.mark.skipif(not hasattr(SQLiteStack, "search"), reason="the stack cannot search yet")
+READS = pytest.mark.skipif(not hasattr(SQLiteStack, "get_stats"), reason="the stack cannot count yet")
 
 
 @pytest.fixture(autouse=True)

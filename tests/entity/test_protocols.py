@@ -57,7 +57,7 @@ relationship(other_stack_id,*,trust_level=None,notes=None,entity_type=None) raw(
 """
 
 ENVELOPES = {
-    "SyncResult": "pushed=0 pulled=0 conflicts=0 errors=[]",
+    "SyncResult": "pushed=0 pulled=0 conflicts=0 errors=[] notes=[]",
     "StackInfo": "stack_id alias=None schema_version=0 stats={} is_active=False",
     "PluginInfo": "name version description capabilities=[] is_loaded=False",
     "PluginHealth": "healthy message='' details={}",
