@@ -13,9 +13,10 @@ from sb.cli import COMMANDS, load
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("path", list(files()), ids=lambda path: path.name)
-def test_generated_documentation_is_current(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == files()[path], "run `make docs`"
+def test_generated_documentation_is_current() -> None:
+    """What is generated takes a whole audit: it is asked for once, and not when tests are collected."""
+    stale = [path.name for path, text in files().items() if path.read_text(encoding="utf-8") != text]
+    assert stale == [], "run `make docs`"
 
 
 def test_every_command_has_help_and_is_in_the_reference() -> None:
