@@ -48,7 +48,7 @@ def expected(value: dict[str, Any], layout: Layout) -> dict[str, Any]:
 
 
 @given(cases(), st.sampled_from([LAYOUT, CURSOR]))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_a_merge_adds_our_entries_last_and_changes_nothing_else(
     case: tuple[dict[str, Any], str, bool], layout: Layout
 ) -> None:
@@ -65,7 +65,7 @@ def test_a_merge_adds_our_entries_last_and_changes_nothing_else(
 
 
 @given(cases(), st.sampled_from([LAYOUT, CURSOR]))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_taking_our_entries_out_gives_the_text_back_to_the_byte(
     case: tuple[dict[str, Any], str, bool], layout: Layout
 ) -> None:
@@ -75,7 +75,7 @@ def test_taking_our_entries_out_gives_the_text_back_to_the_byte(
 
 
 @given(cases())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_what_somebody_wrote_since_stays_when_our_entries_go(case: tuple[dict[str, Any], str, bool]) -> None:
     value, text, relaxed = case
     form = FORMS[relaxed]

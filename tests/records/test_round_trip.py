@@ -26,7 +26,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_every_field_of_every_kind_comes_back(shelf: Shelf, kind: str, data: st.DataObject) -> None:
     record = shelf.apart(data.draw(records_of(kind)))
