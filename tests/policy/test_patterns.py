@@ -104,10 +104,10 @@ def test_a_hostile_text_costs_no_more_than_its_length(pattern: str, letter: str)
     def cost(size: int) -> float:
         text, best = letter * (size // len(letter)), 60.0
         for _ in range(4):
-            started = time.perf_counter()
+            started = time.thread_time()
             assert not permits(pattern, text)
             assert not touches(pattern, text)
-            best = min(best, time.perf_counter() - started)
+            best = min(best, time.thread_time() - started)
         return best
 
     matches(pattern, "")

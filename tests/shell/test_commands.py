@@ -127,6 +127,6 @@ def test_values_that_double_with_each_variable_take_neither_time_nor_memory(
     judged: Callable[[str], ShellVerdict],
 ) -> None:
     line = "a0=xx;" + ";".join(f"a{n}=$a{n - 1}$a{n - 1}" for n in range(1, 200))
-    begun = time.monotonic()
+    begun = time.process_time()
     assert judged(f"{line}; rm -rf src").safety_class is SafetyClass.DESTRUCTIVE
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5

@@ -35,8 +35,8 @@ def shell(root: Path, **settings: Any) -> Call:
 
 
 def wait_until(done: Callable[[], bool]) -> bool:
-    """Whether it became true within a few seconds."""
-    end = time.monotonic() + 5
+    """Whether it became true within half a minute."""
+    end = time.monotonic() + 30
     while not done() and time.monotonic() < end:
         time.sleep(0.005)
     return done()
@@ -239,7 +239,7 @@ print(child.pid, "x" * 5000)
 """
     started = time.monotonic()
     found = call("shell.run", argv=python(code))
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     assert found["exit_code"] == 0
     pid, output = found["stdout"].split()
     assert output == "x" * 5000
