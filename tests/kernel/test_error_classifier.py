@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import aiohttp
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sb import errors
@@ -403,6 +403,7 @@ SAID = st.dictionaries(
 )
 
 
+@settings(max_examples=40)
 @given(st.text(), SAID)
 def test_every_exception_has_a_kind_and_a_verdict_on_one_line(message: str, said: dict[str, Any]) -> None:
     error = ProviderError(message, **said)
