@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from sb.screens.actions import LISTS, bindings
-from sb.screens.state.listing import WIDE, Column, Listing, Row
+from sb.screens.state.listing import LEAST, WIDE, Column, Listing, Row
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -183,15 +183,26 @@ class RowList(ScrollView, can_focus=True):
 
     def _line(self, cells: Sequence[str], style: Style, sign: str) -> Strip:
         width = self.size.width
-        wide = width >= WIDE - 4  # less a border and a scroll bar
-        shown = [number for number, column in enumerate(self._columns) if wide or not column.wide_only]
-        left = width - 1 - sum(self._columns[number].width + 1 for number in shown)
+        shown, left = self._shown(width)
         text = sign
         for number in shown:
             cell = cells[number] if number < len(cells) else ""
             size = self._columns[number].width or max(left, 1)
             text += _fit(cell, size) + " "
         return Strip([Segment(set_cell_size(text, width), style)], width)
+
+    def _shown(self, width: int) -> tuple[list[int], int]:
+        """The columns that there is room for, and the cells of the one that takes what is left: where these are too few
+        to say anything, the last of the others give way."""
+        wide = width >= WIDE - 4  # less a border and a scroll bar
+        shown = [number for number, column in enumerate(self._columns) if wide or not column.wide_only]
+        fixed = [number for number in shown if self._columns[number].width]
+        left = width - 1 - sum(self._columns[number].width + 1 for number in shown)
+        while len(fixed) < len(shown) and left < LEAST and len(fixed) > 1:
+            gone = fixed.pop()
+            shown.remove(gone)
+            left += self._columns[gone].width + 1
+        return shown, left
 
     def _move(self, index: int) -> None:
         before = self.listing.index

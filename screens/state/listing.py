@@ -30,6 +30,7 @@ class Column:
 
 
 WIDE = 100
+LEAST = 6  # cells of the column that takes what is left
 
 
 @dataclass(frozen=True)

@@ -391,6 +391,19 @@ def test_hostile_memories_are_shown_and_do_nothing(agents: Agents, console: Cons
     console(script, (120, 40))
 
 
+def test_on_a_narrow_terminal_columns_give_way_to_what_the_memory_says(
+    clerk: Brain, console: Console
+) -> None:
+    clerk.remember("zebras are counted twice")
+
+    async def look(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "7")
+        assert "zebras" in console.text()
+        assert "kept" in console.text()
+
+    console(look, (40, 12))
+
+
 def test_a_million_keys_are_put_in_order_without_looking_at_each() -> None:
     numbers = array("q", range(1_000_000, 0, -1))
     keys = arranged(Found(numbers, 1_000_000, True), Ranking([7, 1_000_000, 500_000], [2_000_000]))
