@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import NotFoundError
-from sb.memory.fading import FORGET, RECOVER
+from sb.memory.fading import FORGET, recovered
 from sb.memory.searching import Filters, Searcher
 from sb.memory.space import ID_PREFIX, Space
 from sb.memory.views import Hit, Memory
@@ -418,12 +418,13 @@ class Brain:
         self.writer.change(row, FORGET, "forget", reason)
 
     def recover(self, record: str, reason: str = "") -> None:
-        """Take back that a memory was forgotten.
+        """Take back that a memory was forgotten; it is as strong as it was.
 
         Raises:
             NotFoundError: this agent has forgotten no such memory.
         """
-        self.writer.change(self._visible_row(record, states=(FORGOTTEN,)), RECOVER, "recover", reason)
+        row = self._visible_row(record, states=(FORGOTTEN,))
+        self.writer.change(row, recovered(self.space.records.history(row["id"])), "recover", reason)
 
     def protect(self, record: str, protected: bool = True, reason: str = "") -> None:
         """Keep a memory from being forgotten, or no longer.

@@ -6,15 +6,26 @@ at it: what is below `WEAK` is found by none. How fast a kind fades is in its de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
-from sb.store.records.store import ACTIVE, FORGOTTEN
+from sb.store.records.store import ACTIVE, FORGOTTEN, Row
 from sb.types.vocabulary import WEAK
 
 FORGET: Mapping[str, Any] = {"strength": 0.0, "state": FORGOTTEN}
 RECOVER: Mapping[str, Any] = {"strength": WEAK, "state": ACTIVE}  # as weak as can be found
+
+
+def recovered(history: Sequence[Row]) -> Mapping[str, Any]:
+    """What takes back that a memory was forgotten: it is as present as before, or it would soon fade away again.
+
+    Args:
+        history: of the record, oldest first.
+    """
+    formers = (entry["former"] or {} for entry in reversed(history))
+    strength = next((former["strength"] for former in formers if "strength" in former), WEAK)
+    return {"strength": max(WEAK, strength), "state": ACTIVE}
 
 
 def state_of(strength: float, state: str = ACTIVE) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sb.memory.fading import recovered
 from sb.memory.ranking.encoding import NOTHING, encoded
 from sb.memory.space import Space
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_row
-from sb.store.records.store import ACTIVE, CONTENT, FORGOTTEN, Row
+from sb.store.records.store import CONTENT, FORGOTTEN, Row
 
 Pair = tuple[Row, Any]  # a row, and the record that it was made of
 
@@ -82,7 +83,7 @@ class Keeper:
         count_words(merged)
         changes = {name: merged[name] for name in (*CONTENT, "terms", "length")}
         if former["state"] == FORGOTTEN:  # what an operator took out otherwise stays out
-            changes["state"] = ACTIVE
+            changes |= recovered(self.space.records.history(former["id"]))
         self.space.records.update(execute, former["id"], changes, actor=row["agent"])
 
     def _updated(self, execute: Execute, row: Row, record: Any) -> list[int] | None:

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from sb.memory.brain import Brain
+from sb.memory.fading import FORGET
 from sb.sources import SteeredClock
 from sb.store.records.places import Place
 from sb.types import EntityRecord, RawEntry
@@ -88,9 +89,9 @@ def test_what_was_forgotten_is_known_again_and_what_was_quarantined_is_not(
     uid = brain.entity("Bob", "person", observations=["likes tea"])
     row = brain.space.records.find(uid)
     assert row is not None
-    brain.writer.change(row, {"state": state}, state, "why")
+    brain.writer.change(row, {"state": state} if state != "forgotten" else FORGET, state, "why")
     brain.entity("Bob", "person", observations=["plays chess"])
     now = brain.space.records.find(uid)
     assert now is not None
-    assert now["state"] == since
+    assert (now["state"], now["strength"]) == (since, row["strength"])
     assert [hit.id for hit in brain.search("chess")] == ([uid] if since == "active" else [])

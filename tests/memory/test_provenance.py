@@ -102,7 +102,7 @@ def test_the_history_says_who_changed_what_from_what_to_what(desk: Desk) -> None
     assert "text" not in said_again.changed
     assert (forgotten.reason, forgotten.version) == ("she left", 2)
     assert forgotten.changed == {"state": ("active", "forgotten"), "strength": (1.0, 0.0)}
-    assert recovered.changed == {"state": ("forgotten", "active"), "strength": (0.0, 0.2)}
+    assert recovered.changed == {"state": ("forgotten", "active"), "strength": (0.0, 1.0)}
     assert kept.at < said_again.at
 
 
