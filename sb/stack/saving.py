@@ -13,6 +13,7 @@ from sb.errors import VersionConflictError
 from sb.memory.fading import state_of
 from sb.memory.keeping import Keeper, count_words
 from sb.stack.container import SYSTEM, Container
+from sb.stack.linting import linted
 from sb.stack.provenance import check_provenance, check_writable
 from sb.stack.registry import Components
 from sb.stack.views import CORE, kinds_shown_as, shown, unshown
@@ -21,9 +22,9 @@ from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment, to_row
 from sb.store.records.store import ACTIVE, CONTENT, ERASED, SUPERSEDED, Row
-from sb.types import Remembered
+from sb.types import MemorySuggestion, Remembered
 
-Also = Callable[[Execute], object]
+Also = Callable[[Execute, Sequence[str]], object]
 _FIXED = frozenset(
     {"id", "stack_id", "version", "created_at", "deleted", "local_updated_at", "cloud_synced_at", *READ}
 )  # what no component may say of a record
@@ -42,7 +43,10 @@ class Saver:
         """Keep records of one kind, or what takes the place of those that are there; returns their ids.
 
         Args:
-            also: does what has to be committed with them.
+            also: does what has to be committed with them; it gets their ids.
+
+        Returns:
+            For a belief or value that `sb.stack.linting` objects to, `suggestion:` and the id of what was kept instead.
 
         Raises:
             ValueError: something cannot be kept as it is. ProvenanceError, MaintenanceModeError: it may not be kept.
@@ -58,18 +62,20 @@ class Saver:
                 )
         check_provenance(container, records, enforce=self._enforce)
         keeper = _StackKeeper(container)
-        pairs = [(keeper.row(record), record) for record in records]
+        kept = [linted(container, record) for record in records]
+        pairs = [(keeper.row(record), record) for record in kept]
         with container.space.database.write() as execute:
             place = container.space.places.make(execute, container.place)
             for row, _ in pairs:
                 row["place"] = place
             keeper.keep(execute, pairs)
             if also is not None:
-                also(execute)
+                also(execute, [row["uid"] for row, _ in pairs])
         for row, record in pairs:
             self._write_back(record, row)
-            self._offer(kind, record)
-        return [row["uid"] for row, _ in pairs]
+            if row["kind"] == kind:
+                self._offer(kind, record)
+        return [row["uid"] if row["kind"] == kind else f"{row['kind']}:{row['uid']}" for row, _ in pairs]
 
     def update(self, kind: str, record: Any, expected_version: int | None) -> bool:
         """Change a record unless somebody else did; False if it is gone.
@@ -111,11 +117,18 @@ class Saver:
             raise ValueError(f"a {kind} has no {name}")
         record = dataclasses.replace(former, **changes)
         with container.space.database.write() as execute:
-            keeper = _StackKeeper(container)
-            new = keeper.replace(execute, row, record, actor=actor, operation=operation)
-            if (new["text"], new["state"]) != (row["text"], row["state"]):
-                container.space.embed(execute, [row["id"]])
-        return int(new["version"])
+            return int(self.change(execute, row, record, actor=actor, operation=operation)["version"])
+
+    def change(self, execute: Execute, row: Row, record: Any, *, actor: str, operation: str) -> Row:
+        """Let a record that is there say what this one says, within a transaction; returns its row.
+
+        Raises:
+            ValueError: it cannot be changed so.
+        """
+        new = _StackKeeper(self._container).replace(execute, row, record, actor=actor, operation=operation)
+        if (new["text"], new["state"]) != (row["text"], row["state"]):
+            self._container.space.embed(execute, [row["id"]])
+        return new
 
     def _write_back(self, record: Any, row: Row) -> None:
         """Let a record know under which id and version it was kept."""
@@ -212,6 +225,8 @@ def check_kind(kind: str, record: Any) -> None:
 def _state(record: Any, row: Row) -> str:
     """The state of a record: what it is no longer true, or too weak to be found, is not active."""
     if not getattr(record, "is_active", True):
+        return SUPERSEDED
+    if isinstance(record, MemorySuggestion) and record.status != "pending":
         return SUPERSEDED
     current = ACTIVE if row["state"] == SUPERSEDED else row["state"]
     strength = getattr(record, "strength", None)

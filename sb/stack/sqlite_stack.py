@@ -27,6 +27,8 @@ from sb.stack.registry import Components
 from sb.stack.saving import Saver
 from sb.stack.storage import StackStorage
 from sb.stack.strength import Strengths
+from sb.stack.suggesting import Suggestions
+from sb.stack.trusting import Trust
 from sb.stack.writes import Writes
 from sb.store import migrate
 from sb.store.database import Database, open_database
@@ -85,6 +87,8 @@ class SQLiteStack(Writes, Reads):
         self._components = Components(stack_id, storage)
         self._saver = Saver(self._container, self._components, enforce=self.enforce_provenance)
         storage.saver = self._saver
+        self._suggestions = Suggestions(self._container, self._reader, self._saver)
+        self._trust = Trust(self._container, self._reader, self._saver)
         self._inference: InferenceService | None = None
         self._config, self._remote = config, remote
         for component in components if components is not None else _defaults():

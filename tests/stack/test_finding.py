@@ -194,7 +194,7 @@ def test_a_file_that_is_only_read_is_searched_and_stays_as_it_is(stack: SQLiteSt
 
 def test_a_pending_suggestion_is_no_memory_yet(stack: SQLiteStack) -> None:
     suggestion = MemorySuggestion("s", "mine", "belief", {"statement": "billing migration"}, 0.5, [])
-    stack._saver.save("suggestion", [suggestion])
+    stack.save_suggestion(suggestion)
     assert found(stack) == EVERYTHING
 
 

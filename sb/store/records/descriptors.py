@@ -194,7 +194,13 @@ _OF_STACKS = (
         category="status",
         words={"status": words.SUGGESTION_STATUSES},
     ),
-    Descriptor("trust_assessment", types.TrustAssessment, ("entity",), key="entity"),
+    Descriptor(
+        "trust_assessment",
+        types.TrustAssessment,
+        ("entity",),
+        key="entity",
+        united=("dimensions", "evidence_episode_ids"),
+    ),
     Descriptor(
         "relationship_history",
         types.RelationshipHistoryEntry,

@@ -1,0 +1,59 @@
+"""How far is somebody trusted? What was said of them, by domain; where nothing was, in general, and else half.
+
+Source: the stack protocol, "Trust layer".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sb.stack.container import Container
+from sb.stack.reading import Query, Reader
+from sb.stack.saving import Saver
+from sb.types import TrustAssessment
+
+GENERAL = "general"
+_UNKNOWN = 0.5
+
+
+class Trust:
+    """The trust assessments of a stack, one for each entity."""
+
+    def __init__(self, container: Container, reader: Reader, saver: Saver) -> None:
+        self._container = container
+        self._reader = reader
+        self._saver = saver
+
+    def save(self, assessment: TrustAssessment) -> str:
+        """Keep an assessment, or add its domains to the one of that entity; returns its id.
+
+        Raises:
+            ValueError: a score is not from 0 to 1. Otherwise as `Saver.save` does.
+        """
+        for domain, said in assessment.dimensions.items():
+            score = said.get("score")
+            if type(score) not in (int, float) or not 0 <= score <= 1:
+                raise ValueError(f"the score of {domain!r} is {score!r}, must be a number from 0 to 1")
+        return self._saver.save("trust_assessment", [assessment])[0]
+
+    def find(self, entity: str | None, domain: str | None) -> list[TrustAssessment]:
+        """The assessments of an entity, or those that say something of a domain; the newest first."""
+        query = Query().among("r.place", self._container.places())
+        query.add("r.kind = 'trust_assessment' AND r.state = 'active'")
+        if entity is not None:
+            query.add("r.key = ?", entity)
+        if domain is not None:
+            query.add("EXISTS (SELECT 1 FROM json_each(r.fields, '$.dimensions') WHERE key = ?)", domain)
+        return self._reader.read(query, limit=None)
+
+    def of(self, entity: str, domain: str | None) -> dict[str, Any]:
+        """How far an entity is trusted, and where that is known from; see `SQLiteStack.compute_trust`."""
+        asked = domain or GENERAL
+        said = next((one.dimensions for one in self.find(entity, None)), {})
+        source = asked if asked in said else GENERAL if GENERAL in said else ""
+        return {
+            "entity": entity,
+            "domain": asked,
+            "score": float(said[source]["score"]) if source else _UNKNOWN,
+            "source": "default" if not source else "assessment" if source == asked else GENERAL,
+        }
