@@ -24,6 +24,7 @@ from sb.types.vocabulary import WEAK
 FADING_KINDS = ("episode", "belief", "goal", "note", "relationship")  # as a stack calls them
 SWEPT_AT = "swept_at"  # the setting of a stack: up to when strengths have faded, in seconds since the epoch
 GONE = 0.05  # strength below which a memory that fades is forgotten: two half-lives after it was last found
+_ASLEEP_AT_ONCE = 200  # memories that a transaction takes out of the index, some 0.1 s
 _DAY = 86_400.0
 _ACTOR = f"{SYSTEM}forgetting"
 _GONE_REASON = "it faded away"
@@ -78,10 +79,10 @@ class Forgetting:
             here = self._here(FADING_KINDS)
             protected = self._number(execute, here, "protected = 1 AND strength > 0")
             swept = self._number(execute, here, "protected = 0 AND strength > 0")
-            if since is None or now <= since:
-                return Swept(swept, protected=protected)
-            decayed = self._weaken(execute, since, now, half_lives)
-            dormant = self._let_sleep(execute, here)
+            passed = since is not None and now > since
+            decayed = self._weaken(execute, since, now, half_lives) if passed else 0
+        dormant = self._let_sleep(here)
+        with self._space.database.write() as execute:
             return Swept(swept, decayed, dormant, self._let_go(execute, here, now), protected)
 
     def _weaken(self, execute: Execute, since: float, now: float, half_lives: Mapping[str, float]) -> int:
@@ -111,16 +112,21 @@ class Forgetting:
                 decayed += len(touched)
         return decayed
 
-    def _let_sleep(self, execute: Execute, here: Conditions) -> int:
-        """Let no search find what became too weak."""
+    def _let_sleep(self, here: Conditions) -> int:
+        """Let no search find what became too weak; in short transactions, since each takes its words off the index.
+
+        What an interruption leaves the next sweep does.
+        """
         where, values = here
         weak = f"{where} AND protected = 0 AND state = '{ACTIVE}' AND strength < ?"
-        numbers = [row[0] for row in execute(f"SELECT id FROM records WHERE {weak}", (*values, WEAK))]
-        for number in numbers:
-            row = self._space.records.row(number)
-            if row is not None:
-                self._strengths.set(execute, row, row["strength"])
-        return len(numbers)
+        done = 0
+        while rows := list(self._space.records.select(weak, (*values, WEAK), limit=_ASLEEP_AT_ONCE)):
+            with self._space.database.write() as execute:
+                for row in self._space.records.rows([row["id"] for row in rows]):
+                    if row["strength"] < WEAK:  # nobody recovered it meanwhile
+                        self._strengths.set(execute, row, row["strength"])
+            done += len(rows)
+        return done
 
     def _let_go(self, execute: Execute, here: Conditions, now: float) -> int:
         """Forget what faded away, and say so in its history: it can be recovered."""

@@ -4,7 +4,7 @@ memories at once; never the database itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -87,11 +87,15 @@ class StackStorage:
         """What makes the vectors that searches compare, if anything does; it is loaded for this."""
         return self._container.space.usable_embedder
 
-    def tidy(self, progress: Callable[[int, int], object] | None = None) -> Tidied:
-        """Make the vectors good that are missing, of another model or of former texts; those of the whole file."""
-        from sb.memory.housekeeping import tidy
+    def reindex(self) -> Tidied | None:
+        """Make the vectors good that are missing, of another model or of former texts, in the whole file; None if none is."""
+        from sb.memory.housekeeping import is_due, tidy
 
-        return tidy(self._container.space, progress=progress)
+        space = self._container.space
+        embedder = space.usable_embedder
+        if embedder is None or is_due(space) or space.vectors.stale(embedder.model, 1):
+            return tidy(space)
+        return None
 
     @cached_property
     def forgetting(self) -> Forgetting:

@@ -56,8 +56,8 @@ class EmbeddingComponent(Component):
         return self._inference
 
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:
-        done = storage.tidy()
-        report: dict[str, Any] = {"re_indexed": done.embedded}
-        if done.words_alone:
-            return {**report, "words_alone": done.words_alone}
-        return {**report, "provider": self.embedding_provider_id, "dimension": self.embedding_dimension}
+        done = storage.reindex()
+        if done is not None and done.words_alone:
+            return {"re_indexed": done.embedded, "words_alone": done.words_alone}
+        provider, dimension = self.embedding_provider_id, self.embedding_dimension
+        return {"re_indexed": done.embedded if done else 0, "provider": provider, "dimension": dimension}

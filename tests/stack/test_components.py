@@ -1,0 +1,109 @@
+"""A stack has eight components, which extend it, fail by themselves, and do nothing without a stack."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb.protocols import InferenceService, StackComponentProtocol
+from sb.stack import SQLiteStack
+from sb.stack.components import DEFAULT_COMPONENTS, AnxietyComponent, Component, EmbeddingComponent
+from sb.types import Episode, Note, RawEntry
+
+NAMES = [
+    "embedding", "forgetting", "consolidation", "emotions", "anxiety", "suggestions", "metamemory", "knowledge",
+]  # fmt: skip
+
+
+def test_a_stack_loads_eight_components_in_this_order(full: SQLiteStack) -> None:
+    assert list(full.components) == NAMES
+    assert [name for name, one in full.components.items() if one.required] == ["embedding"]
+    asking = [name for name, one in full.components.items() if one.needs_inference]
+    assert asking == ["embedding", "consolidation", "emotions", "suggestions"]
+    assert all(isinstance(one, StackComponentProtocol) for one in full.components.values())
+
+
+def test_an_optional_component_goes_and_a_required_one_stays(full: SQLiteStack) -> None:
+    full.remove_component("anxiety")
+    assert "anxiety" not in full.components
+    assert "anxiety" not in full.maintenance()
+    with pytest.raises(ValueError, match="Cannot remove required"):
+        full.remove_component("embedding")
+    full.add_component(AnxietyComponent())
+    assert list(full.components)[-1] == "anxiety"
+    with pytest.raises(ValueError, match="registered"):
+        full.add_component(EmbeddingComponent())
+
+
+@pytest.mark.parametrize("make", DEFAULT_COMPONENTS)
+def test_every_component_survives_every_hook_without_a_stack(make: type[Component]) -> None:
+    component = make()
+    results: list[Any] = []
+    component.on_save("episode", "e", Episode("e", "", "a disaster", "everybody was angry"))
+    component.on_save("note", "n", Note("n", "", "x"))
+    assert component.on_search("anything", results) is results
+    context: dict[str, Any] = {}
+    component.on_load(context)
+    assert context == {}
+    assert component.on_maintenance() == {"skipped": True, "reason": "it has no storage"}
+    component.attach("mine")
+    component.set_inference(None)
+    component.detach()
+
+
+def test_a_model_that_fails_takes_nothing_from_what_is_done_without_one(
+    full: SQLiteStack, scripted: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    for at in range(3):
+        full.save_episode(Episode(f"e{at}", "", f"angry step {at}", "done", lessons=["Pin the versions"]))
+    full.save_raw(RawEntry("r", "", "I think that caches should always be warm because that is faster"))
+    full.save_raw(RawEntry("s", "", "a text that says nothing"))
+    broken = scripted(*[RuntimeError("no credit")] * 9)
+    assert isinstance(broken, InferenceService)
+    full.on_attach("me", broken)
+    with caplog.at_level(logging.WARNING):
+        done = full.maintenance()
+    assert len(broken.prompts) == 3
+    assert done["consolidation"]["beliefs_created"] == 1
+    assert done["suggestions"]["suggestions_extracted"] == 1
+    assert done["emotions"]["judged"] == 0
+    assert not any("error" in each for each in done.values())
+    assert "RuntimeError" in caplog.text
+    assert "no credit" not in caplog.text
+
+
+def test_a_stack_that_is_only_read_is_looked_after_by_none(full: SQLiteStack) -> None:
+    full.save_note(Note("n", "", "the cache is warm"))
+    with SQLiteStack("mine", full.path, read_only=True) as reader:
+        done = reader.maintenance()
+        assert [one.id for one in reader.get_notes()] == ["n"]
+    writing = ["embedding", "forgetting", "consolidation", "emotions", "suggestions", "knowledge"]
+    assert all(done[name]["skipped"] for name in writing)
+    assert done["anxiety"]["level"] == "calm"
+
+
+def test_reading_a_stack_loads_neither_the_model_nor_the_lexicon(full: SQLiteStack, tmp_path: Path) -> None:
+    full.save_note(Note("n", "", "the cache is warm"))
+    program = (
+        "import sys; from sb.stack import SQLiteStack\n"
+        f"with SQLiteStack('mine', {full.path!r}) as stack:\n"
+        "    assert stack.get_notes() and stack.components\n"
+        "from sb.stack.feelings import lexicon\n"
+        "print([name for name in ('tokenizers', 'safetensors', 'snowballstemmer') if name in sys.modules],"
+        " lexicon.cache_info().currsize)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.split("\n")[0] == "[] 0"
+
+
+def test_what_a_component_says_of_a_record_leaves_its_version_known(full: SQLiteStack) -> None:
+    episode = Episode("e", "", "the release", "everybody was furious")
+    full.save_episode(episode)
+    kept = full.get_memory("episode", "e")
+    assert kept is not None
+    assert (episode.version, episode.emotional_tags) == (kept.version, kept.emotional_tags) == (2, ["anger"])
