@@ -87,13 +87,18 @@ class StackStorage:
         """What makes the vectors that searches compare, if anything does; it is loaded for this."""
         return self._container.space.usable_embedder
 
+    @property
+    def words_alone(self) -> str:
+        """Why memories are found by their words alone; "" if meaning counts too."""
+        return "" if self.embedder else str(self._container.space.embedder)
+
     def reindex(self) -> Tidied | None:
-        """Make the vectors good that are missing, of another model or of former texts, in the whole file; None if none is."""
+        """Make the vectors good that are missing, of another model or of former texts, in the whole file; None if nothing is due."""
         from sb.memory.housekeeping import is_due, tidy
 
         space = self._container.space
         embedder = space.usable_embedder
-        if embedder is None or is_due(space) or space.vectors.stale(embedder.model, 1):
+        if is_due(space) or (embedder is not None and space.vectors.stale(embedder.model, 1)):
             return tidy(space)
         return None
 

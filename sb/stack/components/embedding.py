@@ -57,7 +57,8 @@ class EmbeddingComponent(Component):
 
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:
         done = storage.reindex()
-        if done is not None and done.words_alone:
-            return {"re_indexed": done.embedded, "words_alone": done.words_alone}
-        provider, dimension = self.embedding_provider_id, self.embedding_dimension
-        return {"re_indexed": done.embedded if done else 0, "provider": provider, "dimension": dimension}
+        report: dict[str, Any] = {"re_indexed": done.embedded if done else 0}
+        missing = (done.words_alone if done else "") or storage.words_alone
+        if missing:
+            return report | {"words_alone": missing}
+        return report | {"provider": self.embedding_provider_id, "dimension": self.embedding_dimension}

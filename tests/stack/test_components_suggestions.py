@@ -1,0 +1,96 @@
+"""What was captured is looked through once, and what may be worth keeping is suggested, never kept by itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sb.stack import SQLiteStack
+from sb.stack.components.suggestions import proposed
+from sb.types import MemorySuggestion, RawEntry
+
+DEPLOYED = "Deployed the billing service today. It failed at first, then it worked."
+BELIEVED = "I think that caches should always be warm because that is faster."
+
+
+def suggested(stack: SQLiteStack) -> list[MemorySuggestion]:
+    return stack._storage.select("suggestion")
+
+
+def test_raw_entries_become_suggestions(full: SQLiteStack) -> None:
+    full.save_raw(RawEntry("r1", "", DEPLOYED))
+    full.save_raw(RawEntry("r2", "", BELIEVED))
+    full.save_raw(RawEntry("r3", "", "Ada said that the key is in the safe, remember that"))
+    full.save_raw(RawEntry("r4", "", "lorem ipsum dolor sit amet"))
+    full.save_raw(RawEntry("r5", "", "never"))
+    done = full.maintenance()["suggestions"]
+    assert done == {
+        "raw_entries_processed": 5,
+        "suggestions_extracted": 3,
+        "deduplicated_suggestions": 0,
+        "inference_available": False,
+    }
+    found = {tuple(one.source_raw_ids): one for one in suggested(full)}
+    episode, belief, note = found["r1",], found["r2",], found["r3",]
+    assert (episode.memory_type, episode.status) == ("episode", "pending")
+    assert episode.content == {
+        "objective": "Deployed the billing service today.",
+        "outcome": "It failed at first, then it worked.",
+        "outcome_type": "partial",
+    }
+    assert (belief.memory_type, belief.content) == ("belief", {"statement": BELIEVED})
+    assert (note.memory_type, note.content["note_type"]) == ("note", "quote")
+    assert all(0.4 <= one.confidence <= 1 for one in found.values())
+    assert all(one.processed for one in full.get_raw())
+    assert [*full.get_episodes(), *full.get_beliefs(), *full.get_notes()] == []
+
+
+def test_without_the_component_nothing_is_suggested(full: SQLiteStack) -> None:
+    full.save_raw(RawEntry("r1", "", DEPLOYED))
+    full.remove_component("suggestions")
+    full.maintenance()
+    assert suggested(full) == []
+
+
+def test_nothing_is_suggested_twice_even_if_a_pass_was_interrupted(full: SQLiteStack) -> None:
+    full.save_raw(RawEntry("r1", "", DEPLOYED))
+    full.maintenance()
+    (first,) = suggested(full)
+    first.status = "dismissed"
+    full._storage.save("suggestion", [first])
+    full._storage.amend("raw", "r1", {"processed": False}, component="suggestions")
+    done = full.maintenance()["suggestions"]
+    assert (done["suggestions_extracted"], done["deduplicated_suggestions"]) == (0, 1)
+    assert [one.status for one in suggested(full)] == ["dismissed"]
+
+
+def test_a_model_is_asked_about_what_words_say_nothing_of(full: SQLiteStack, scripted: Any) -> None:
+    full.save_raw(RawEntry("r1", "", DEPLOYED))
+    full.save_raw(RawEntry("r2", "", "the blue door sticks in winter"))
+    said = [
+        {"number": 0, "memory_type": "belief", "content": {"statement": "Damp doors stick.", "x": 1}, "confidence": 3},
+        {"number": 0, "memory_type": "value", "content": {"name": "no"}, "confidence": 1},
+        {"number": 0, "memory_type": "note", "content": {"content": " "}, "confidence": 1},
+        {"number": 4, "memory_type": "note", "content": {"content": "there"}, "confidence": 1},
+    ]  # fmt: skip
+    full.on_model_changed(scripted(json.dumps(said)))
+    assert full.maintenance()["suggestions"]["suggestions_extracted"] == 2
+    (found,) = (one for one in suggested(full) if one.source_raw_ids == ["r2"])
+    assert (found.memory_type, found.content, found.confidence) == (
+        "belief",
+        {"statement": "Damp doors stick."},
+        1,
+    )
+
+
+@pytest.mark.parametrize("text", ["", "always", "a longer text about nothing", "x" * 30_000])
+def test_what_says_nothing_is_not_suggested(text: str) -> None:
+    assert proposed(text) == []
+
+
+def test_a_note_is_suggested_only_of_what_is_nothing_else() -> None:
+    both = "I decided to note that we should always test because it is safer than not"
+    assert [one.memory_type for one in proposed(both)] == ["belief"]
+    assert [one.content["note_type"] for one in proposed("They agreed: remember the milk")] == ["decision"]
