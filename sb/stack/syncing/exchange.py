@@ -226,7 +226,11 @@ class Exchange:
 
     def _held(self) -> set[int]:
         """The records that somebody has to choose a version of first."""
-        rows = self._local.space.database.query("SELECT record FROM sync_conflicts WHERE resolution = ''")
+        rows = self._local.space.database.query(
+            "SELECT f.record FROM sync_conflicts AS f JOIN sync_changes AS c ON c.record = f.record"
+            " WHERE c.stack = ? AND f.resolution = ''",
+            (self._local.stack,),
+        )
         return {record for (record,) in rows}
 
     def _give(self, receiver: Receiver, page: list[Kept]) -> list[Outcome]:

@@ -11,6 +11,7 @@ from sb.decisions import namespace
 from sb.errors import StoreError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider
+from sb.memory.bundles import MEMORY_EXPORTED
 from sb.memory.space import Space
 from sb.protocols import SyncResult
 from sb.stack.container import Container
@@ -90,8 +91,11 @@ class Synchroniser:
 
     def export(self, path: Path) -> int:
         """Write the stack into a new file; see `SQLiteStack.export_stack`."""
-        feed = self._feed(None)
-        return exported(feed, self._config, self._reach, path)
+        size = exported(self._feed(None), self._config, self._reach, path)
+        said = {"by": self._container.reader, "stack": self._container.stack_id}
+        with self._log().write() as write:
+            write.append(MEMORY_EXPORTED, said, facts={"bytes": size})
+        return size
 
     def _run(self, action: Callable[[Exchange], None], by: Decider | None, from_anybody: bool) -> SyncResult:
         if self._remote is None:

@@ -1,0 +1,114 @@
+"""Databases that keep one stack, each with its own clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from sb.config import Config, current_config, load_config
+from sb.memory.erasing import erase
+from sb.memory.space import Space
+from sb.sources import SteeredClock
+from sb.stack import SQLiteStack
+from sb.stack.syncing.changes import parts_of
+from sb.state import EventLog
+from sb.store.database import Database, open_database
+from sb.types import Note
+
+
+class Copy:
+    """One database, and the stack `mine` in it.
+
+    Args:
+        path: its file. config: of its home, by default that of the test. clock: it may differ from others'.
+        cores: that are attached.
+    """
+
+    def __init__(
+        self, path: Path, *, config: Config | None = None, ahead_s: float = 0.0, cores: tuple[str, ...] = ()
+    ) -> None:
+        self.path = path
+        self.config = config or current_config()
+        self.clock = SteeredClock()
+        self.clock.time += ahead_s
+        self.database: Database = open_database(path, clock=self.clock)
+        self.cores = cores
+        self.stack = self.opened()
+
+    def opened(self, remote: Path | None = None) -> SQLiteStack:
+        made = SQLiteStack(
+            "mine",
+            database=self.database,
+            config=self.config,
+            remote=remote,
+            components=[],
+            enforce_provenance=False,
+            clock=self.clock,
+        )
+        for core in self.cores:
+            made.on_attach(core)
+        return made
+
+    def with_remote(self, other: Copy) -> SQLiteStack:
+        """The stack as one that is kept in step with another copy."""
+        return self.opened(other.path)
+
+    @property
+    def space(self) -> Space:
+        return self.stack._container.space
+
+    def note(self, content: str, **more: Any) -> str:
+        """Keep a note; returns its id."""
+        self.clock.time += 1
+        return self.stack.save_note(Note("", "mine", content, **more))
+
+    def edit(self, uid: str, **changes: Any) -> None:
+        """Change a note."""
+        self.clock.time += 1
+        note = self.stack.get_memory("note", uid)
+        for name, value in changes.items():
+            setattr(note, name, value)
+        self.stack.save_note(note)
+
+    def read(self, uid: str) -> Any:
+        """A note, None if there is none."""
+        return self.stack.get_memory("note", uid)
+
+    def erase(self, uid: str) -> None:
+        erase(self.space, self.log, [uid], actor="grace", reason="on request")
+
+    @property
+    def log(self) -> EventLog:
+        return EventLog(self.database, clock=self.clock)
+
+    def state(self) -> dict[str, Any]:
+        """What all its records say, by their ids; None for what is erased."""
+        rows = self.space.records.select("r.id > 0", ())
+        return {row["uid"]: None if row["state"] == "erased" else parts_of(row) for row in rows}
+
+    def edges(self) -> set[tuple[str, str, str]]:
+        return set(
+            self.database.query(
+                "SELECT s.uid, e.relation, t.uid FROM edges AS e JOIN records AS s ON s.id = e.source"
+                " JOIN records AS t ON t.id = e.target"
+            )
+        )
+
+    def documents(self) -> dict[str, Any]:
+        """What it tells others, by the ids of the records."""
+        rows = self.database.query(
+            "SELECT r.uid, c.document FROM sync_changes AS c JOIN records AS r ON r.id = c.record"
+        )
+        return {uid: orjson.loads(document) if document else None for uid, document in rows}
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def home(folder: Path) -> Config:
+    """The configuration of another home."""
+    folder.mkdir(mode=0o700, parents=True)
+    (folder / "config.yaml").write_text("memory:\n  embedder: none\n")
+    return load_config(env={"SB_HOME": str(folder), "HOME": str(folder)}, cwd=folder, flags={})

@@ -1,0 +1,167 @@
+"""Whatever is done in whichever copy, in whatever order they meet: in the end all say the same, and nothing was lost."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sb.protocols import SyncResult
+from sb.types import SyncConflict
+from tests.stack.copies import Copy, home
+
+WHERE = st.integers(0, 2)
+WHICH = st.integers(0, 3)
+WHAT = st.sampled_from(["content", "tags", "reason", "confidence"])
+STEP = st.one_of(
+    st.tuples(st.just("note"), WHERE, WHICH, WHAT),
+    st.tuples(st.just("edit"), WHERE, WHICH, WHAT),
+    st.tuples(st.just("edit"), WHERE, WHICH, WHAT),
+    st.tuples(st.just("sync"), WHERE, WHERE, WHAT),
+    st.tuples(st.just("sync"), WHERE, WHERE, WHAT),
+    st.tuples(st.just("forget"), WHERE, WHICH, WHAT),
+    st.tuples(st.just("erase"), WHERE, WHICH, WHAT),
+    st.tuples(st.just("resolve"), WHERE, WHICH, WHAT),
+)
+PARTS = ("text", "tags", "fields.reason", "trust")
+Value = tuple[str, str, str]  # a note, a part of it, and what that says
+KEEPS = ("local", "remote", "both")
+
+
+class Group:
+    """Some copies, and what was ever said in any of them.
+
+    `knew` says of each value which others whoever said it had seen by then: these, and no others, may it replace elsewhere.
+    """
+
+    def __init__(self, folder: Path, number: int) -> None:
+        config = home(folder / "home")
+        self.copies = [
+            Copy(folder / f"{name}.db", config=config, ahead_s=1000.0 * (name - 1)) for name in range(number)
+        ]
+        self.ids: list[str] = []
+        self.erased: set[str] = set()
+        self.counter = itertools.count(1)
+        self.knew: dict[Value, set[Value]] = defaultdict(set)
+        self.seen: dict[int, set[Value]] = defaultdict(set)  # what each copy has held, or chosen from
+
+    def held(self, copy: Copy) -> dict[tuple[str, str], Value]:
+        """What a copy says now, by note and part."""
+        return {
+            (uid, part): (uid, part, repr(said.get(part)))
+            for uid, said in copy.state().items()
+            if said is not None
+            for part in PARTS
+        }
+
+    def look(self, copy: Copy) -> None:
+        """Note what a copy says by now, and what it knew when it came to say that."""
+        number = self.copies.index(copy)
+        for value in self.held(copy).values():
+            if value not in self.knew:
+                self.knew[value] |= self.seen[number]
+            self.seen[number] |= {value, *self.knew[value]}
+
+    def meet(self, copy: Copy, other: Copy) -> SyncResult:
+        """Let two copies meet; what is replaced was known to whoever replaced it."""
+        before = {one: self.held(one) for one in (copy, other)}
+        result = copy.with_remote(other).sync()
+        for one, values in before.items():
+            for place, value in self.held(one).items():
+                former = values.get(place, value)
+                assert former == value or former in self.knew[value], f"{former} was lost to {value}"
+            self.look(one)
+        return result
+
+    def choose(self, copy: Copy, conflict: SyncConflict, keep: Any) -> None:
+        """Resolve a conflict, knowing both sides of it."""
+        uid = conflict.record_id
+        document = copy.database.query("SELECT document FROM sync_conflicts WHERE id = ?", (conflict.id,))
+        theirs = orjson.loads(document[0][0])["parts"]
+        mine = copy.state()[uid]
+        copy.stack.resolve_conflict(conflict.id, keep, "as the test says")
+        values = {(uid, part, repr(said.get(part))) for said in (mine, theirs) for part in PARTS}
+        known = values | {one for value in values for one in self.knew[value]}
+        self.seen[self.copies.index(copy)] |= known
+        for value in self.held(copy).values():
+            if value[0] == uid:
+                self.knew[value] |= known
+        self.look(copy)
+
+    def do(self, step: tuple[str, int, int, str]) -> None:
+        kind, where, which, what = step
+        copy = self.copies[where % len(self.copies)]
+        if kind == "note" and len(self.ids) < 4:
+            self.ids.append(copy.note(f"text {next(self.counter)}"))
+            self.look(copy)
+        elif kind == "sync":
+            other = self.copies[which % len(self.copies)]
+            if other is not copy:
+                self.meet(copy, other)
+        elif kind == "resolve":
+            for conflict in copy.stack.conflicts()[: which + 1]:
+                self.choose(copy, conflict, KEEPS[which % 3])
+        elif kind in ("edit", "forget", "erase") and which < len(self.ids):
+            self._change(kind, copy, self.ids[which], what)
+
+    def _change(self, kind: str, copy: Copy, uid: str, what: str) -> None:
+        if copy.read(uid) is None:
+            return
+        number = next(self.counter)
+        if kind == "forget":
+            copy.stack.forget_memory("note", uid, "noise")
+        elif kind == "erase" and number % 3 == 0:
+            copy.erase(uid)
+            self.erased.add(uid)
+        else:
+            values: dict[str, Any] = {"tags": [f"t{number}"], "confidence": number / 1000}
+            copy.edit(uid, **{what: values.get(what, f"text {number}")})
+        self.look(copy)
+
+    def settle(self) -> None:
+        """Let all meet, and somebody choose, until nothing is left to be said."""
+        for _ in range(8):
+            done = 0
+            for one, other in itertools.permutations(self.copies, 2):
+                result = self.meet(one, other)
+                assert result.errors == []
+                for conflict in one.stack.conflicts():
+                    self.choose(one, conflict, "local")
+                    done += 1
+                done += result.pulled + result.pushed
+            if not done:
+                return
+        raise AssertionError("they do not come to an end")
+
+
+@pytest.mark.parametrize("number", [2, 3])
+@given(steps=st.lists(STEP, max_size=25))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+def test_all_copies_come_to_say_the_same(number: int, steps: list[tuple[str, int, int, str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        group = Group(Path(folder), number)
+        try:
+            for step in steps:
+                group.do(step)
+            group.settle()
+            first, *others = [copy.state() for copy in group.copies]
+            for other in others:
+                assert {uid: one for uid, one in other.items() if one} == {
+                    uid: one for uid, one in first.items() if one
+                }
+            assert not any(first.get(uid) for uid in group.erased)
+            assert {uid for uid in group.ids if uid not in group.erased} <= {
+                uid for uid, one in first.items() if one
+            }
+            for copy in group.copies:
+                assert copy.stack.get_pending_sync_count() == 0
+        finally:
+            for copy in group.copies:
+                copy.close()
