@@ -31,7 +31,10 @@ app = typer.Typer(
 def console(
     ctx: typer.Context,
     screen: Annotated[
-        str, typer.Argument(help="With --plain: home, approvals, contracts, recovery, runs, audit or memory.")
+        str,
+        typer.Argument(
+            help="With --plain: home, approvals, contracts, recovery, runs, audit, memory or checkpoints."
+        ),
     ] = "home",
     plain: Annotated[
         bool,

@@ -18,6 +18,7 @@ SECTIONS = {
     "runs": "Runs",
     "audit": "Audit",
     "memory": "Memory",
+    "checkpoints": "Checkpoints",
 }
 EVERYWHERE, LISTS, RECORDS, ASKING = "everywhere", "lists", "records", "asking"
 
@@ -252,6 +253,15 @@ ACTIONS = (
         "protect",
         "Keep a memory from being forgotten, or no longer.",
         ("memory",),
+        writes=True,
+        footer=True,
+    ),
+    Action(
+        "restore",
+        "u",
+        "restore",
+        "Compose a core as this checkpoint says; what it is now is kept as another one.",
+        ("checkpoints",),
         writes=True,
         footer=True,
     ),

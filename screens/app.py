@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -240,6 +241,8 @@ class ConsoleApp(App[None]):
 
     def open_reference(self, reference: str) -> None:
         """Show what a person named by its id."""
+        from sb.screens.palette import CHECKPOINT
+
         if reference.isdecimal():
             self.open_record(int(reference))
         elif reference.startswith("run_"):
@@ -250,6 +253,8 @@ class ConsoleApp(App[None]):
             self.find_on("recovery", reference)
         elif reference.startswith("mem_"):
             self.find_on("memory", reference)
+        elif re.fullmatch(CHECKPOINT, reference):
+            self.find_on("checkpoints", reference)
         else:
             self.open_record(reference)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sb.screens.actions import Action
 from sb.screens.reading import safe
+from textual import events
 from textual.content import Content
 from textual.widgets import Static
 
@@ -16,13 +17,27 @@ class SectionLine(Static):
     DEFAULT_CSS = "SectionLine { height: 1; background: $panel; color: $text; text-wrap: nowrap; }"
 
     def __init__(self, titles: Sequence[str], current: str) -> None:
-        parts: list[Content | tuple[str, str]] = [("sb ", "bold")]
-        for number, title in enumerate(titles, 1):
-            here = title == current
-            parts.append(
-                (f"[{number} {title}]" if here else f" {number} {title} ", "bold reverse" if here else "")
-            )
-        super().__init__(Content.assemble(*parts))
+        super().__init__()
+        self._texts = [f"{number} {title}" for number, title in enumerate(titles, 1)]
+        self._here = titles.index(current)
+
+    def on_resize(self, event: events.Resize) -> None:
+        shown = self._airy()
+        self.update(shown if shown.cell_length <= event.size.width else self._tight())
+
+    def _airy(self) -> Content:
+        parts = [("sb ", "bold"), *((f" {text} ", "") for text in self._texts)]
+        parts[self._here + 1] = (f"[{self._texts[self._here]}]", "bold reverse")
+        return Content.assemble(*parts)
+
+    def _tight(self) -> Content:
+        """One space between two, where the brackets stand too."""
+        before, here, after = (
+            " ".join(self._texts[: self._here]),
+            self._texts[self._here],
+            " ".join(self._texts[self._here + 1 :]),
+        )
+        return Content.assemble(before, (f"[{here}]", "bold reverse"), after)
 
 
 class StatusLine(Static):

@@ -10,7 +10,8 @@ from sb.screens.reading import safe
 from sb.screens.section import Section
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-_RECORD = re.compile(r"(call|run|apr|esc|mut|mem)_[0-9a-z_]{4,}|\d{1,12}")
+CHECKPOINT = r"\S+_\d{8}_\d{6}_\d{6}_[0-9a-f]{8}"
+_RECORD = re.compile(rf"(call|run|apr|esc|mut|mem)_[0-9a-z_]{{4,}}|\d{{1,12}}|{CHECKPOINT}")
 
 
 class ConsoleCommands(Provider):

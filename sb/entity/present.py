@@ -15,7 +15,7 @@ from sb.config import Config
 from sb.decisions import namespace
 from sb.entity.checkpoints import Checkpoint, Checkpoints, read_checkpoint
 from sb.entity.core import Entity
-from sb.entity.restoring import FILE
+from sb.entity.restoring import FILE, KIND
 from sb.errors import CheckFailed, NotFoundError
 from sb.protocols import Binding
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
@@ -109,7 +109,11 @@ class Present:
             return entity.get_binding()
 
     def save(self, core_id: str, message: str, stack_ids: tuple[str, ...] = ()) -> str:
-        """Keep what a core is composed of; returns the checkpoint's id. Raises what `entity` does, and OSError."""
+        """Keep what a core is composed of; returns the checkpoint's id.
+
+        Raises:
+            StoreError: the file cannot be written. Otherwise what `entity` does.
+        """
         return self.checkpoints.save(self.binding(core_id, stack_ids), message)
 
     def find(self, reference: str, core_id: str = "") -> Checkpoint:
@@ -139,7 +143,7 @@ class Present:
         """Let a core be what a checkpoint says, once what it is now was kept as another one.
 
         Raises:
-            CheckFailed: the file was changed after it was written. OSError: nothing can be written.
+            CheckFailed: the file was changed after it was written. StoreError: nothing can be written.
         """
         if not chosen.intact:
             raise CheckFailed(
@@ -155,6 +159,13 @@ class Present:
             message = f"restored {chosen.checkpoint_id}: {reason}"
             checkpoint_id = self.checkpoints.save(chosen.binding, message)  # with the log, or not at all
         return Restored(core_id, checkpoint_id, before_id, differences(before, chosen.binding))
+
+    def version(self) -> int:
+        """Differs from the last time when a checkpoint was kept or removed since; cheap."""
+        try:
+            return self.checkpoints.folder.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def readable(self, core_id: str | None = None) -> Iterator[tuple[str, Checkpoint | str]]:
         """The id of every checkpoint, the newest first, and what is in it, or why that cannot be read."""
@@ -199,6 +210,8 @@ def parts(binding: Binding) -> dict[str, str]:
 def _where(location: Mapping[str, Any] | None) -> Iterator[str]:
     """What opens a stack again, in words."""
     for name, value in sorted((location or {}).items()):
+        if (name, value) == (KIND, "sqlite"):
+            continue  # it goes without saying
         if name == FILE:
             yield f"in {value}"
         elif name == ENFORCED:

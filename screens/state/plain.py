@@ -91,6 +91,15 @@ def _memory(records: Records) -> PlainScreen:
     return _table(MEMORY_COLUMNS, [found[number] for number in numbers if number in found], newest)
 
 
+def _checkpoints(records: Records) -> PlainScreen:
+    from sb.screens.state.checkpoints import CHECKPOINT_COLUMNS, checkpoint_row
+    from sb.screens.state.checkpoints import listed as listed_checkpoints
+
+    found = listed_checkpoints(records.present("rows"))
+    rows = [Row((one.checkpoint_id, *checkpoint_row(one).cells)) for one in found[:MOST_ROWS]]
+    return _table((Column("checkpoint"), *CHECKPOINT_COLUMNS), rows, len(found))
+
+
 PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
     "home": _home,
     "approvals": _approvals,
@@ -99,4 +108,5 @@ PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
     "runs": _runs,
     "audit": _audit,
     "memory": _memory,
+    "checkpoints": _checkpoints,
 }

@@ -24,6 +24,7 @@ from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
 if TYPE_CHECKING:
+    from sb.entity.present import Present
     from sb.memory.overseeing import Overseer
     from sb.runtime import Runtime
 
@@ -134,6 +135,12 @@ class Records:
                 }
                 self._memories[place] = Overseer(name or OPERATOR, **settings)
             return self._memories[place]
+
+    def present(self, use: str) -> Present:
+        """What cores are composed of."""
+        from sb.entity.present import Present
+
+        return Present(self.log(use).database, self.config, clock=self.clock, ids=self.ids)
 
     @property
     def generation(self) -> int:

@@ -93,6 +93,7 @@ def test_hostile_text_does_nothing_in_plain_lines(
     agents.pay(hostile)
     agents.call("bank.hang", {"text": hostile}, agent=hostile[:60])
     agents.runtime.brain(hostile[:60]).remember(hostile)
+    agents.runtime.entity(hostile[:60]).checkpoint(hostile[:5_000])
     shown = sb("console", "--plain", screen)
     assert shown.code == 0
     assert shown.out
@@ -115,6 +116,8 @@ def test_no_query_runs_on_the_thread_that_paints(
     agents.work(30)
     agents.pay()
     agents.runtime.brain("clerk").remember("the office is in Bonn")
+    for clerk in (agents.runtime.entity("clerk"), agents.runtime.entity("clerk", stack_id="work")):
+        clerk.checkpoint()
     threads: set[int] = set()
     asked = Database.query
 
@@ -149,6 +152,10 @@ def test_no_query_runs_on_the_thread_that_paints(
             "o",
             "enter",
             "r",
+            "8",
+            "G",
+            "u",
+            "escape",
             "1",
             "r",
         ):

@@ -42,6 +42,7 @@ def test_plain_lines_hold_what_the_screens_show(sb: CommandLine, agents: Agents)
     agents.change_contract()
     agents.call("bank.hang", {"text": "x"})
     agents.runtime.brain("clerk").remember("the office is in Bonn")
+    agents.runtime.entity("clerk").checkpoint("before the release")
     expected = {
         "home": "waiting",
         "approvals": approval_id,
@@ -50,6 +51,7 @@ def test_plain_lines_hold_what_the_screens_show(sb: CommandLine, agents: Agents)
         "runs": "keep the books",
         "audit": "ok bank.look",
         "memory": "the office is in Bonn",
+        "checkpoints": "before the release",
     }
     for screen, text in expected.items():
         shown = sb("console", "--plain", screen)

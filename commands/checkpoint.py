@@ -1,0 +1,232 @@
+"""`sb checkpoint`: keep what an agent's core is composed of, and go back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import AsJson, Reason, confirmed, required
+from sb.commands.session import configuration, decider, event_log
+from sb.commands.stacks import Whose, as_json, moment, stack_database, stack_ids
+
+from sb.errors import SBError
+from sb.text import shorten
+
+if TYPE_CHECKING:
+    from sb.entity import Checkpoint
+    from sb.entity.present import Difference
+
+app = typer.Typer(
+    help="Keep what an agent's core is composed of, and go back to it.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+OPERATOR = "operator"
+WIDEST = 60  # characters of a message in a table
+
+
+def checkpoint_ids(incomplete: str) -> list[str]:
+    """The checkpoints that there are, for the shell to complete."""
+    try:
+        from sb.config import current_config
+        from sb.entity import Checkpoints
+        from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS
+
+        known = Checkpoints(current_config().home.folder, SYSTEM_CLOCK, SYSTEM_IDS).ids()
+    except SBError:
+        return []
+    return [name for name in ("last", *known) if name.startswith(incomplete)]
+
+
+Reference = Annotated[
+    str,
+    typer.Argument(
+        metavar="CHECKPOINT",
+        help="Its id, last for the newest, or the file of one from another home.",
+        autocompletion=checkpoint_ids,
+    ),
+]
+OfAgent = Annotated[str, typer.Option("--agent", metavar="NAME", help="Only those of this agent's core.")]
+
+
+@app.command()
+def save(
+    ctx: typer.Context,
+    message: Annotated[str, typer.Option("--message", "-m", help="What it is kept for.")] = "",
+    stacks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--stack",
+            metavar="STACK",
+            help="Compose the core of this stack from now on; may be repeated, the first is active.",
+            autocompletion=stack_ids,
+        ),
+    ] = None,
+    agent: Whose = OPERATOR,
+    json_: AsJson = False,
+) -> None:
+    """Keep what a core is composed of, and print the checkpoint's id; the ten newest of each core stay."""
+    from sb.entity.present import Present
+
+    with stack_database(ctx, create=True) as (database, config):
+        present = Present(database, config)
+        checkpoint_id = present.save(agent, message, tuple(stacks or ()))
+        kept = present.find(checkpoint_id)
+    if json_:
+        output.emit_json(_as_json(kept))
+    else:
+        output.line(checkpoint_id, one_line=True)
+        note(f"sb checkpoint restore {checkpoint_id} --reason TEXT goes back to it")
+
+
+@app.command(name="list")
+def list_checkpoints(ctx: typer.Context, agent: OfAgent = "", json_: AsJson = False) -> None:
+    """List the checkpoints, the newest first; what a core is at present is its newest one."""
+    from sb.entity.present import Present
+
+    with stack_database(ctx) as (database, config):
+        found = list(Present(database, config).readable(agent or None))
+    if json_:
+        output.emit_json({"items": [_item(name, one) for name, one in found]})
+    elif found:
+        output.table(
+            ["checkpoint", "at", "stacks", "model", "message"], [_row(name, one) for name, one in found]
+        )
+    else:
+        note("there is no checkpoint yet: sb checkpoint save --agent NAME")
+
+
+def _item(checkpoint_id: str, found: Checkpoint | str) -> dict[str, Any]:
+    if isinstance(found, str):
+        return {"checkpoint_id": checkpoint_id, "problem": found}
+    return _as_json(found)
+
+
+def _as_json(found: Checkpoint) -> dict[str, Any]:
+    said: dict[str, Any] = as_json(found)
+    return said | {"problem": ""}
+
+
+def _row(checkpoint_id: str, found: Checkpoint | str) -> tuple[str, ...]:
+    if isinstance(found, str):
+        return (checkpoint_id, "-", "-", "-", f"UNREADABLE: {found}")
+    binding = found.binding
+    edited = "" if found.intact else "EDITED: "
+    return (
+        checkpoint_id,
+        moment(found.created_at),
+        ", ".join(f"{one}*" if one == binding.active_stack_id else one for one in binding.stacks) or "none",
+        str(binding.model_config.get("model_id", "none")),
+        edited + shorten(found.message, WIDEST),
+    )
+
+
+@app.command()
+def show(ctx: typer.Context, checkpoint: Reference, agent: OfAgent = "", json_: AsJson = False) -> None:
+    """Say what a core was composed of, and what going back to that would change."""
+    from sb.entity.present import Present, parts
+
+    with stack_database(ctx) as (database, config):
+        present = Present(database, config)
+        found = present.find(checkpoint, agent)
+        changes = present.changes(found)
+    if json_:
+        output.emit_json(_as_json(found) | {"changes": as_json(changes)})
+        return
+    for name, text in (
+        ("checkpoint", found.checkpoint_id),
+        ("at", moment(found.created_at)),
+        ("message", found.message or "none"),
+        *parts(found.binding).items(),
+    ):
+        output.line(f"{name}: {text}", one_line=True)
+    if not found.intact:
+        note("warning: its file was changed after it was written; it cannot be restored")
+    for line in _told(changes):
+        output.line(f"restoring it: {line}", one_line=True)
+    if not changes:
+        note("this is what the core is composed of at present")
+
+
+def _told(changes: Sequence[Difference]) -> Iterator[str]:
+    for one in changes:
+        yield f"{one.part}: {one.before or 'not there'} → {one.after or 'not there'}"
+
+
+@app.command()
+def diff(
+    ctx: typer.Context,
+    one: Reference,
+    other: Annotated[
+        str,
+        typer.Argument(
+            metavar="OTHER",
+            help="Another checkpoint; by default what the core is composed of at present.",
+            autocompletion=checkpoint_ids,
+        ),
+    ] = "",
+    agent: OfAgent = "",
+    json_: AsJson = False,
+) -> None:
+    """Say what is different in another checkpoint, or at present."""
+    from sb.entity.present import Present, differences
+
+    with stack_database(ctx) as (database, config):
+        present = Present(database, config)
+        before = present.find(one, agent).binding
+        after = present.find(other, agent).binding if other else present.binding(before.core_id)
+    changes = differences(before, after)
+    if json_:
+        output.emit_json({"items": as_json(changes)})
+        return
+    for line in _told(changes):
+        output.line(line, one_line=True)
+    if not changes:
+        note("they are the same")
+
+
+@app.command()
+def restore(
+    ctx: typer.Context,
+    checkpoint: Reference,
+    reason: Reason = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
+    ] = False,
+    who: Annotated[
+        str, typer.Option("--as", help="The operator who decides, where this home has several keys.")
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json_: AsJson = False,
+) -> None:
+    """Let a core be what a checkpoint says; what it was before is kept as another checkpoint."""
+    from sb.entity.present import Present
+    from sb.runtime import open_authority
+
+    if not dry_run:
+        required(reason)
+    log = event_log(ctx)
+    config = configuration(ctx, quietly=True)
+    present = Present(log.database, config, clock=log.clock, ids=log.ids)
+    chosen = present.find(checkpoint)
+    changes = present.changes(chosen)
+    for line in _told(changes):
+        note(line)
+    if dry_run or not changes:
+        if json_:
+            output.emit_json({"core_id": chosen.binding.core_id, "changes": as_json(changes)})
+        if not changes:
+            note("nothing changes: this is what the core is composed of at present")
+        return
+    confirmed(f"compose core {chosen.binding.core_id} so?", yes=yes)
+    by = decider(ctx, open_authority(config, log), who)
+    done = present.restore(log, chosen, actor=by.name, reason=reason)
+    if json_:
+        output.emit_json(as_json(done))
+        return
+    output.line(f"{done.core_id} is composed as {chosen.checkpoint_id} says", one_line=True)
+    note(f"sb checkpoint restore {done.before_id} --reason TEXT goes back")

@@ -1,0 +1,277 @@
+"""`sb entity`: remember through an agent's core, with where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.entity_reading import app as reading_app
+from sb.commands.memories import AsJson, typed
+from sb.commands.stacks import OfCore, Whose, opened_core
+
+from sb.errors import ExitCode
+
+if TYPE_CHECKING:
+    from sb.entity import Entity
+
+app = typer.Typer(
+    help="Remember through an agent's core, with where it comes from.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+OPERATOR = "operator"
+_SUGGESTED = "suggestion:"
+
+
+def words_of(name: str) -> Callable[[str], list[str]]:
+    """Completes the words of a vocabulary of `sb.types.vocabulary`."""
+
+    def complete(incomplete: str) -> list[str]:
+        from sb.types import vocabulary
+
+        return sorted(one for one in getattr(vocabulary, name) if one.startswith(incomplete))
+
+    return complete
+
+
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="A word to file it under; may be repeated.")]
+Source = Annotated[
+    str,
+    typer.Option(
+        help="Where it came from, such as observation, inference or external.",
+        autocompletion=words_of("VALID_SOURCE_TYPE_VALUES"),
+    ),
+]
+From = Annotated[
+    list[str] | None,
+    typer.Option("--from", metavar="TYPE:ID", help="A memory that it was derived from; may be repeated."),
+]
+Context = Annotated[str, typer.Option(help="What it belongs to, such as project:shop.")]
+DIRECT = "direct_experience"
+
+
+def _origin(source: str, derived: list[str] | None, context: str) -> dict[str, Any]:
+    return {"source_type": source, "derived_from": derived, "context": context or None}
+
+
+def _keep(
+    ctx: typer.Context, agent: str, stack: str, kind: str, json_: bool, keep: Callable[[Entity], str]
+) -> None:
+    """Keep something through a core, and print its id; exit 1 if the stack only took it as a suggestion."""
+    with opened_core(ctx, agent, stack, create=True) as core:
+        uid = keep(core)
+        active = core.active_stack
+    where = active.stack_id if active is not None else ""
+    rejected = uid.startswith(_SUGGESTED)
+    if json_:
+        output.emit_json(
+            {"id": uid, "kind": "suggestion" if rejected else kind, "stack": where, "core": agent}
+        )
+    else:
+        output.line(uid, one_line=True)
+    if rejected:
+        note(
+            f"this makes no {kind}: sb suggestions show {uid.removeprefix(_SUGGESTED)} --stack {where} says why"
+        )
+        raise typer.Exit(ExitCode.FAILED)
+    if not json_:
+        note(f"kept as {kind} in stack {where}, from core {agent}")
+
+
+@app.command()
+def episode(
+    ctx: typer.Context,
+    objective: Annotated[str, typer.Argument(help="What was tried; - reads it from stdin.")],
+    outcome: Annotated[str, typer.Argument(help="What came of it; - reads it from stdin.")],
+    lessons: Annotated[
+        list[str] | None, typer.Option("--lesson", help="What it taught; may be repeated.")
+    ] = None,
+    repeat: Annotated[
+        list[str] | None, typer.Option("--repeat", help="What to do again; may be repeated.")
+    ] = None,
+    avoid: Annotated[
+        list[str] | None, typer.Option("--avoid", help="What not to do again; may be repeated.")
+    ] = None,
+    tags: Tags = None,
+    context: Context = "",
+    source: Source = DIRECT,
+    derived: From = None,
+    agent: Whose = OPERATOR,
+    stack: OfCore = "",
+    json_: AsJson = False,
+) -> None:
+    """Keep something that was tried, and what came of it."""
+    said = typed(objective, "objective"), typed(outcome, "outcome")
+    more: dict[str, Any] = {"lessons": lessons, "repeat": repeat, "avoid": avoid, "tags": tags}
+    more |= _origin(source, derived, context)
+    _keep(ctx, agent, stack, "episode", json_, lambda core: core.episode(*said, **more))
+
+
+@app.command()
+def belief(
+    ctx: typer.Context,
+    statement: Annotated[str, typer.Argument(help="What is held to be true; - reads it from stdin.")],
+    type_: Annotated[
+        str,
+        typer.Option("--type", help="What sort of belief it is.", autocompletion=words_of("BELIEF_TYPES")),
+    ] = "fact",
+    confidence: Annotated[float, typer.Option(help="How sure it is, from 0 to 1.")] = 0.8,
+    foundational: Annotated[bool, typer.Option("--foundational", help="It is never forgotten.")] = False,
+    context: Context = "",
+    source: Source = DIRECT,
+    derived: From = None,
+    agent: Whose = OPERATOR,
+    stack: OfCore = "",
+    json_: AsJson = False,
+) -> None:
+    """Keep something that is held to be true."""
+    text = typed(statement, "statement")
+    more: dict[str, Any] = {"type": type_, "confidence": confidence, "foundational": foundational}
+    more |= _origin(source, derived, context)
+    _keep(ctx, agent, stack, "belief", json_, lambda core: core.belief(text, **more))
+
+
+@app.command()
+def value(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Its name.")],
+    statement: Annotated[str, typer.Argument(help="What it asks for; - reads it from stdin.")],
+    priority: Annotated[int, typer.Option(min=0, max=100, help="How important it is.")] = 50,
+    type_: Annotated[
+        str, typer.Option("--type", help="A core value is never forgotten; another word stands for itself.")
+    ] = "core_value",
+    foundational: Annotated[bool, typer.Option("--foundational", help="It is never forgotten.")] = False,
+    context: Context = "",
+    source: Source = DIRECT,
+    derived: From = None,
+    agent: Whose = OPERATOR,
+    stack: OfCore = "",
+    json_: AsJson = False,
+) -> None:
+    """Keep something that matters."""
+    said = typed(name, "name"), typed(statement, "statement")
+    more: dict[str, Any] = {"priority": priority, "type": type_, "foundational": foundational}
+    more |= _origin(source, derived, context)
+    _keep(ctx, agent, stack, "value", json_, lambda core: core.value(*said, **more))
+
+
+@app.command()
+def goal(
+    ctx: typer.Context,
+    title: Annotated[str, typer.Argument(help="What is to be reached; - reads it from stdin.")],
+    description: Annotated[str, typer.Option(help="More about it.")] = "",
+    type_: Annotated[
+        str, typer.Option("--type", help="What sort of goal it is.", autocompletion=words_of("GOAL_TYPES"))
+    ] = "task",
+    priority: Annotated[str, typer.Option(help="Such as low, medium or high.")] = "medium",
+    context: Context = "",
+    source: Source = DIRECT,
+    derived: From = None,
+    agent: Whose = OPERATOR,
+    stack: OfCore = "",
+    json_: AsJson = False,
+) -> None:
+    """Keep something to be reached."""
+    text = typed(title, "title")
+    more: dict[str, Any] = {"description": description or None, "goal_type": type_, "priority": priority}
+    more |= _origin(source, derived, context)
+    _keep(ctx, agent, stack, "goal", json_, lambda core: core.goal(text, **more))
+
+
+@app.command(name="note")
+def note_(
+    ctx: typer.Context,
+    content: Annotated[str, typer.Argument(help="What to write down; - reads it from stdin.")],
+    type_: Annotated[
+        str, typer.Option("--type", help="What sort of note it is.", autocompletion=words_of("NOTE_TYPES"))
+    ] = "note",
+    speaker: Annotated[str, typer.Option(help="Who said it.")] = "",
+    reason: Annotated[str, typer.Option(help="Why it was so, of a decision.")] = "",
+    protect: Annotated[bool, typer.Option("--protect", help="It is never forgotten.")] = False,
+    tags: Tags = None,
+    context: Context = "",
+    source: Source = DIRECT,
+    derived: From = None,
+    agent: Whose = OPERATOR,
+    stack: OfCore = "",
+    json_: AsJson = False,
+) -> None:
+    """Keep something worth writing down, word for word."""
+    text = typed(content, "note")
+    more: dict[str, Any] = {"type": type_, "speaker": speaker or None, "reason": reason or None}
+    more |= {"protect": protect, "tags": tags} | _origin(source, derived, context)
+    _keep(ctx, agent, stack, "note", json_, lambda core: core.note(text, **more))
+
+
+@app.command()
+def drive(
+    ctx: typer.Context,
+    drive_type: Annotated[
+        str,
+        typer.Argument(
+            metavar="TYPE",
+            help="Such as curiosity or growth; there is one of each.",
+            autocompletion=words_of("DRIVE_TYPES"),
+        ),
+    ],
+    intensity: Annotated[
+        float | None, typer.Option(help="How strong it is, from 0 to 1; 0.5 for a new one.")
+    ] = None,
+    focus: Annotated[
+        list[str] | None, typer.Option("--focus", help="What it is for; may be repeated.")
+    ] = None,
+    context: Context = "",
+    source: Source = DIRECT,
+    derived: From = None,
+    agent: Whose = OPERATOR,
+    stack: OfCore = "",
+    json_: AsJson = False,
+) -> None:
+    """Keep what pushes, or change the drive of that type."""
+    more: dict[str, Any] = {"intensity": intensity, "focus_areas": focus}
+    more |= _origin(source, derived, context)
+    _keep(ctx, agent, stack, "drive", json_, lambda core: core.drive(drive_type, **more))
+
+
+@app.command()
+def relationship(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Who or what it is with; there is one of each name.")],
+    trust: Annotated[float | None, typer.Option(help="How far they are trusted, from 0 to 1.")] = None,
+    notes: Annotated[str, typer.Option(help="What there is to say of it.")] = "",
+    interaction: Annotated[str, typer.Option(help="What sort of interaction it was.")] = "",
+    type_: Annotated[
+        str, typer.Option("--type", help="What they are, such as person, agent or service.")
+    ] = "",
+    context: Context = "",
+    source: Source = DIRECT,
+    derived: From = None,
+    agent: Whose = OPERATOR,
+    stack: OfCore = "",
+    json_: AsJson = False,
+) -> None:
+    """Keep how it stands with somebody or something; each time counts as an interaction."""
+    who = typed(name, "name")
+    more: dict[str, Any] = {"trust_level": trust, "notes": notes or None, "entity_type": type_ or None}
+    more |= {"interaction_type": interaction or None} | _origin(source, derived, context)
+    _keep(ctx, agent, stack, "relationship", json_, lambda core: core.relationship(who, **more))
+
+
+@app.command()
+def raw(
+    ctx: typer.Context,
+    blob: Annotated[str, typer.Argument(help="Something as it came; - reads it from stdin.")],
+    agent: Whose = OPERATOR,
+    stack: OfCore = "",
+    json_: AsJson = False,
+) -> None:
+    """Keep something as it came, for later."""
+    text = typed(blob, "text")
+    _keep(ctx, agent, stack, "raw", json_, lambda core: core.raw(text))
+
+
+app.add_typer(reading_app)

@@ -1,0 +1,72 @@
+"""`sb entity search|load|status`: what does an agent's core know, and what is it composed of?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import AsJson, typed
+from sb.commands.stacks import Context, Kinds, Limit, OfCore, Whose, opened_core, show_loaded, show_results
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+OPERATOR = "operator"
+
+
+@app.command()
+def search(
+    ctx: typer.Context,
+    query: Annotated[str, typer.Argument(help="A question, or a few words; - reads it from stdin.")],
+    limit: Limit = 10,
+    kind: Kinds = None,
+    context: Context = "",
+    agent: Whose = OPERATOR,
+    stack: OfCore = "",
+    json_: AsJson = False,
+) -> None:
+    """Find what answers a question best in the active stack."""
+    query = typed(query, "question")
+    with opened_core(ctx, agent, stack) as core:
+        show_results(
+            query, core.search(query, limit=limit, record_types=kind, context=context or None), json_
+        )
+
+
+@app.command()
+def load(
+    ctx: typer.Context,
+    tokens: Annotated[int, typer.Option(min=100, max=50_000, help="The most it may take.")] = 8000,
+    context: Annotated[
+        str, typer.Option(help="What the work is about: what belongs to it comes first.")
+    ] = "",
+    agent: Whose = OPERATOR,
+    stack: OfCore = "",
+    json_: AsJson = False,
+) -> None:
+    """Print what the core should have in mind: the most important memories within a budget of tokens."""
+    with opened_core(ctx, agent, stack) as core:
+        show_loaded(core.load(token_budget=tokens, context=context or None), json_)
+
+
+@app.command()
+def status(ctx: typer.Context, agent: Whose = OPERATOR, stack: OfCore = "", json_: AsJson = False) -> None:
+    """Say what the core is composed of: stacks, model and plugins."""
+    with opened_core(ctx, agent, stack) as core:
+        said = core.status()
+    if json_:
+        output.emit_json(said)
+        return
+    output.line(f"core: {said['core_id']}", one_line=True)
+    output.line(f"model: {said['model'] or 'none'}", one_line=True)
+    for stack_id, one in said["stacks"].items():
+        known_as = f" ({one['alias']})" if one["alias"] else ""
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in one["stats"].items() if count) or "empty"
+        active = ", active" if one["active"] else ""
+        output.line(f"stack: {stack_id}{known_as}{active}: {counts}", one_line=True)
+    for name, one in said["plugins"].items():
+        health = one["health"]
+        standing = "healthy" if health["healthy"] else f"NOT healthy: {health['message']}"
+        output.line(f"plugin: {name} {one['version']}, {standing}", one_line=True)
+    if not said["stacks"]:
+        note("no stack could be attached: --stack STACK, or sb checkpoint restore")

@@ -1,0 +1,190 @@
+"""How do the commands about stacks open one, and show what is in it?"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.session import configuration
+
+from sb.cli import Options
+from sb.errors import SBError, UsageError
+from sb.sources import iso
+
+if TYPE_CHECKING:
+    from sb.config import Config
+    from sb.entity import Entity
+    from sb.stack import SQLiteStack
+    from sb.store.database import Database
+    from sb.types import SearchResult
+
+DEFAULT = "default"
+WIDEST = 600  # characters of a memory in a list
+
+
+def stack_ids(incomplete: str) -> list[str]:
+    """The stacks that there are, for the shell to complete."""
+    try:
+        from sb.config import current_config
+        from sb.stack.catalogue import stack_names
+        from sb.store.database import open_database
+
+        known = stack_names(open_database(current_config().database, create=False))
+    except SBError:
+        return []
+    return [name for name in known if name.startswith(incomplete)]
+
+
+Stack = Annotated[str, typer.Option(help="Which stack.", metavar="STACK", autocompletion=stack_ids)]
+StackName = Annotated[str, typer.Argument(metavar="STACK", help="Which stack.", autocompletion=stack_ids)]
+Core = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        help="Also what is private to this agent, whose core has the same name.",
+    ),
+]
+Whose = Annotated[str, typer.Option("--agent", metavar="NAME", help="Which agent's core it is.")]
+OfCore = Annotated[
+    str,
+    typer.Option(
+        "--stack",
+        metavar="STACK",
+        help="This stack alone; by default what the core's newest checkpoint says, or the stack default.",
+        autocompletion=stack_ids,
+    ),
+]
+Limit = Annotated[int, typer.Option("--limit", "-k", min=1, max=1000, help="At most so many.")]
+
+Kinds = Annotated[
+    list[str] | None, typer.Option("--kind", help="Only this kind, such as belief; may be repeated.")
+]
+Context = Annotated[str, typer.Option(help="Only what belongs to this context.")]
+
+
+@contextmanager
+def stack_database(ctx: typer.Context, *, create: bool = False) -> Iterator[tuple[Database, Config]]:
+    """The configured database, for what a stack or an entity does in it.
+
+    Args:
+        create: whether a missing one is made.
+
+    Raises:
+        UsageError: a value is refused by what is done with it.
+    """
+    from sb.store.database import open_database
+
+    config = configuration(ctx)
+    database = open_database(config.database, create=create)
+    try:
+        yield database, config
+    except SBError:
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    finally:
+        database.close()
+
+
+def open_stack(database: Database, config: Config, stack_id: str, agent: str = "") -> SQLiteStack:
+    """A stack that is there, attached to an agent's core if one is named.
+
+    Raises:
+        NotFoundError: there is none of that name.
+    """
+    from sb.stack import SQLiteStack
+    from sb.stack.catalogue import require_stack
+
+    require_stack(database, stack_id)
+    stack = SQLiteStack(stack_id, database=database, config=config)
+    if agent:
+        stack.on_attach(agent)
+    return stack
+
+
+@contextmanager
+def opened_core(
+    ctx: typer.Context, agent: str, stack_id: str = "", *, create: bool = False
+) -> Iterator[Entity]:
+    """An agent's core as its newest checkpoint has it, or with one stack of the database alone.
+
+    Args:
+        stack_id: that stack; "" for what the checkpoint says, unless --db names a database.
+        create: whether a missing database is made.
+
+    Raises:
+        UsageError: a value is refused by what is done with it.
+    """
+    from sb.entity.present import Present
+
+    if not stack_id and (ctx.find_object(Options) or Options()).db:
+        stack_id = DEFAULT
+    with (
+        stack_database(ctx, create=create) as (database, config),
+        Present(database, config).entity(agent, (stack_id,) if stack_id else ()) as core,
+    ):
+        yield core
+
+
+def as_json(value: Any) -> Any:
+    """A record as commands print it: every field, times in UTC."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): as_json(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(one) for one in value]
+    return iso(value.timestamp()) if isinstance(value, datetime) else value
+
+
+def moment(value: datetime | None) -> str:
+    """A time in a table."""
+    return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def show_results(query: str, found: list[SearchResult], json_: bool) -> None:
+    """What a search found, the best first."""
+    from sb.memory.highlights import excerpt, spans
+
+    if json_:
+        output.emit_json({"items": [as_json(one) for one in found]})
+        return
+    for one in found:
+        output.line(f"{one.memory_id}  {one.memory_type}  {one.score:.2f}", one_line=True)
+        text = excerpt(query, one.content, WIDEST)
+        output.passage(text, "    ", lambda line: spans(query, line))
+    if not found:
+        note("nothing found: try other words")
+
+
+def show_loaded(loaded: Mapping[str, Any], json_: bool) -> None:
+    """What was loaded as working memory, kind by kind."""
+    if json_:
+        output.emit_json(as_json(loaded))
+        return
+    shown = 0
+    for kind, items in loaded.items():
+        if not isinstance(items, list) or not items:
+            continue
+        output.line(kind.replace("_", " "))
+        shown += len(items)
+        for item in items:
+            output.passage(_said(item), "    ")
+    said = loaded["_meta"]
+    note(
+        f"{shown:,} memories, {said['budget_used']:,} of {said['budget_total']:,} tokens;"
+        f" {said['excluded_count']:,} did not fit"
+    )
+
+
+def _said(item: Mapping[str, Any]) -> str:
+    """One loaded memory: what it says, without its id."""
+    texts = [value for name, value in item.items() if name != "id" and isinstance(value, str) and value]
+    return " · ".join(texts)

@@ -1,0 +1,168 @@
+"""What were cores composed of, and which of that do they go back to?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from sb.screens.actions import LISTS, RECORDS, bindings
+from sb.screens.deciding import Deciding
+from sb.screens.document_view import DocumentView
+from sb.screens.row_list import RowList
+from sb.screens.state.checkpoints import (
+    CHECKPOINT_COLUMNS,
+    Listed,
+    checkpoint_document,
+    checkpoint_row,
+    listed,
+    question,
+    restore,
+)
+from textual import on
+from textual.containers import Container
+from textual.widget import Widget
+
+from sb.entity import Checkpoint
+from sb.kernel.authority.signing import Decider
+from sb.state import Subject
+
+if TYPE_CHECKING:
+    from sb.screens.state.document import Document
+    from sb.screens.state.kills import Pointed
+
+    from sb.entity.present import Difference
+
+EMPTY = "No checkpoint yet. What a core is composed of appears here.\n\nsb checkpoint save --agent NAME keeps one."
+
+
+class CheckpointsScreen(Deciding):
+    """Every checkpoint, the newest first, and the one under the cursor in full."""
+
+    name_ = "checkpoints"
+    parts = ("checkpoints", LISTS, RECORDS)
+    heading = "Checkpoints"
+    failure = "not restored"
+    BINDINGS = bindings("checkpoints")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[int, Listed] = {}
+        self._numbers: dict[
+            str, int
+        ] = {}  # of checkpoints that were seen, so that the cursor stays on its own
+        self._version = 0
+        self._wanted = ""  # for the cursor, once it is in the list
+
+    def body(self) -> Iterable[Widget]:
+        detail = DocumentView(id="checkpoint")
+        detail.add_class("second")
+        yield Container(RowList(CHECKPOINT_COLUMNS, id="checkpoints"), detail, classes="stack")
+
+    @property
+    def rows(self) -> RowList:
+        return self.query_one(RowList)
+
+    @property
+    def current(self) -> Listed | None:
+        """The checkpoint under the cursor."""
+        return self.known.get(self.rows.listing.current or 0)
+
+    def refresh_records(self) -> None:
+        def work() -> tuple[int, list[Listed]]:
+            present = self.records.present("rows")
+            return present.version(), listed(present)  # what is written in between is found by the next look
+
+        self.read("checkpoints", work, self._show)
+
+    def _show(self, found: tuple[int, list[Listed]]) -> None:
+        self._version, checkpoints = found
+        for one in reversed(checkpoints):
+            self._numbers.setdefault(one.checkpoint_id, len(self._numbers) + 1)
+        self.known = {self._numbers[one.checkpoint_id]: one for one in checkpoints}
+        self.rows.put({number: checkpoint_row(one) for number, one in self.known.items()})
+        self.rows.show(list(self.known), EMPTY)
+        if self._wanted:
+            self._go_to(self._wanted)
+        self._read_chosen()
+        self.show_status()
+
+    def tick(self) -> None:
+        """Look whether another process has kept a checkpoint: these are files, not in the database."""
+        self.read("look", lambda: self.records.present("rows").version(), self._looked)
+
+    def _looked(self, version: int) -> None:
+        if version != self._version:
+            self.refresh_records()
+
+    @on(RowList.Highlighted)
+    def _highlighted(self, message: RowList.Highlighted) -> None:
+        self._read_chosen()
+
+    def _read_chosen(self) -> None:
+        chosen = self.current
+
+        def work() -> Document:
+            return () if chosen is None else checkpoint_document(self.records.present("detail"), chosen)
+
+        def done(document: Document) -> None:
+            if chosen == self.current:
+                self.query_one(DocumentView).show(document)
+
+        self.read("detail", work, done)
+
+    @on(RowList.Opened)
+    def _opened(self, message: RowList.Opened) -> None:
+        self.query_one(DocumentView).focus()
+
+    def find(self, reference: str) -> None:
+        """Put the cursor on a checkpoint."""
+        self._wanted = reference
+        self.refresh_records()
+
+    def _go_to(self, checkpoint_id: str) -> None:
+        self._wanted = ""
+        number = self._numbers.get(checkpoint_id)
+        if number in self.known:
+            self.rows.select(number)
+        else:
+            self.console_app.say("there is no such checkpoint")
+
+    def start_over(self) -> None:
+        self.known = {}
+        self.rows.start_over()
+
+    def pointed_at(self) -> Pointed:
+        found = self.current.found if self.current else ""
+        return Subject(agent=found.binding.core_id) if isinstance(found, Checkpoint) else None
+
+    def summary(self) -> str:
+        cores = sum(one.is_present for one in self.known.values())
+        return f"· {len(self.known):,} of {cores:,} cores"
+
+    def leave_part(self) -> bool:
+        if self.query_one(DocumentView).has_focus:
+            self.rows.focus()
+            return True
+        return False
+
+    def action_restore(self) -> None:
+        found = self.current.found if self.current else ""
+        if not isinstance(found, Checkpoint):
+            self.console_app.say("nothing to restore here")
+        elif not found.intact:
+            self.console_app.say("it was changed after it was written, so it cannot be restored")
+        else:
+            self.read("changes", lambda: self._changes(found), self._ask)
+
+    def _changes(self, found: Checkpoint) -> tuple[Checkpoint, tuple[Difference, ...]]:
+        return found, self.records.present("detail").changes(found)
+
+    def _ask(self, told: tuple[Checkpoint, tuple[Difference, ...]]) -> None:
+        found, changes = told
+        if changes:
+            self.ask(question(found, changes), [found.checkpoint_id], self._restore)
+        else:
+            self.console_app.say("nothing changes: its core is composed so at present")
+
+    def _restore(self, checkpoint_id: str, by: Decider, reason: str) -> str:
+        return restore(self.records, checkpoint_id, by.name, reason)

@@ -1,0 +1,123 @@
+"""How do checkpoints read in a list and in full, and what is asked before one is restored?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sb.screens.state.approvals import Question
+from sb.screens.state.document import Change, Document, Field
+from sb.screens.state.listing import Column, Row
+from sb.screens.state.records import Records
+
+from sb.entity import Checkpoint
+from sb.entity.present import Difference, Present, parts
+from sb.errors import SBError
+from sb.text import revealed, shorten
+
+CHECKPOINT_COLUMNS = (
+    Column("at", 16),
+    Column("core", 12),
+    Column("standing", 10),
+    Column("stacks", 20, wide_only=True),
+    Column("kept for"),
+)
+MOST_CHANGES = 8  # in a question
+_TONES = {"present": "ok", "edited": "warn", "unreadable": "error"}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One checkpoint in the list.
+
+    Args:
+        found: what is in it, or why that cannot be read.
+        is_present: whether its core is composed so now.
+    """
+
+    checkpoint_id: str
+    found: Checkpoint | str
+    is_present: bool
+
+    @property
+    def standing(self) -> str:
+        """One word, or ""."""
+        if isinstance(self.found, str):
+            return "unreadable"
+        if not self.found.intact:
+            return "edited"
+        return "present" if self.is_present else ""
+
+
+def listed(present: Present) -> list[Listed]:
+    """Every checkpoint, the newest first."""
+    seen = set[str]()
+    found = []
+    for checkpoint_id, one in present.readable():
+        core = checkpoint_id.rsplit("_", 4)[0]  # before date, time, microseconds and what is random
+        found.append(Listed(checkpoint_id, one, core not in seen))
+        seen.add(core)
+    return found
+
+
+def checkpoint_row(one: Listed) -> Row:
+    """One line about a checkpoint."""
+    if isinstance(one.found, str):
+        return Row(("-", "-", one.standing, "-", f"{one.checkpoint_id}: {one.found}"), _TONES[one.standing])
+    binding = one.found.binding
+    stacks = ", ".join(binding.stacks) or "none"
+    cells = (_time(one.found.created_at), binding.core_id, one.standing, stacks, one.found.message)
+    return Row(cells, _TONES.get(one.standing, ""))
+
+
+def checkpoint_document(present: Present, one: Listed) -> Document:
+    """A checkpoint in full, and what restoring it would change."""
+    if isinstance(one.found, str):
+        return [Field(f"unreadable: {one.checkpoint_id}"), Field("why", one.found)]
+    found = one.found
+    fields: list[Field | Change] = [Field(f"{one.standing or 'checkpoint'}: {one.checkpoint_id}")]
+    fields += [Field("at", _time(found.created_at)), Field("kept for", found.message or "nothing was said")]
+    fields += [Field(name, text) for name, text in parts(found.binding).items()]
+    if not found.intact:
+        fields.append(Field("edited", "its file was changed after it was written: it cannot be restored"))
+    return [*fields, *_changes(present, found)]
+
+
+def _changes(present: Present, found: Checkpoint) -> Iterator[Field | Change]:
+    try:
+        changes = present.changes(found)
+    except SBError as error:
+        yield Field("what the core is composed of at present cannot be told")
+        yield Field("why", error.message)
+        return
+    yield Field("restoring it would change" if changes else "its core is composed so at present")
+    yield from (Change(one.part, one.before, one.after) for one in changes)
+
+
+def question(found: Checkpoint, changes: tuple[Difference, ...]) -> Question:
+    """What to ask before a checkpoint is restored."""
+    lines = [
+        revealed(shorten(f"{one.part}: {one.before or 'not there'} → {one.after or 'not there'}", 300))
+        for one in changes[:MOST_CHANGES]
+    ]
+    if len(changes) > MOST_CHANGES:
+        lines.append(f"and {len(changes) - MOST_CHANGES:,} more")
+    core = revealed(shorten(found.binding.core_id, 100))
+    way_back = "What it is now is kept as a checkpoint too: restoring that one goes back."
+    return Question(f"Compose core {core} as {found.checkpoint_id} says?", (*lines, "", way_back), False)
+
+
+def restore(records: Records, checkpoint_id: str, actor: str, reason: str) -> str:
+    """Do it; returns what to say.
+
+    Raises:
+        NotFoundError, CheckFailed: it is not there any more, or not as it was written.
+    """
+    present = records.present("write")
+    done = present.restore(records.log("write"), present.find(checkpoint_id), actor=actor, reason=reason)
+    return f"{done.core_id} is composed so; {done.before_id} goes back"
+
+
+def _time(moment: datetime | None) -> str:
+    return "-" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
