@@ -32,7 +32,7 @@ class Trust:
         """
         for domain, said in assessment.dimensions.items():
             score = said.get("score")
-            if type(score) not in (int, float) or not 0 <= score <= 1:
+            if not isinstance(score, int | float) or isinstance(score, bool) or not 0 <= score <= 1:
                 raise ValueError(f"the score of {domain!r} is {score!r}, must be a number from 0 to 1")
         return self._saver.save("trust_assessment", [assessment])[0]
 

@@ -68,6 +68,7 @@ class Copy:
         """Change a note."""
         self.clock.time += 1
         note = self.stack.get_memory("note", uid)
+        assert note is not None
         for name, value in changes.items():
             setattr(note, name, value)
         self.stack.save_note(note)
