@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 import tests.audit.saboteurs_memory  # noqa: F401 - registers its saboteurs
 import tests.audit.saboteurs_reversible  # noqa: F401 - alike
 import tests.audit.saboteurs_subtle  # noqa: F401 - alike
-from sb.audit.probes import PROBES
+from sb.audit.probes import PROBES, network
 from sb.audit.running import audit
-from sb.kernel.harness_audit import ControlStatus, Grade, load_catalogue
+from sb.kernel.harness_audit import Check, ControlStatus, Grade, load_catalogue
 from tests.audit.saboteurs import SABOTEURS, Saboteur
 
 WORTH = {ControlStatus.FAIL: 0, ControlStatus.PARTIAL: 1, ControlStatus.PASS: 2}
@@ -72,9 +74,14 @@ def together(saboteurs: list[Saboteur]) -> list[list[Saboteur]]:
 
 def spoiled(saboteurs: list[Saboteur], unbroken: dict[str, Grade], controls: set[str]) -> set[str]:
     """Which of these controls another status have when all that is broken at once."""
+    before = dict(os.environ)
     with pytest.MonkeyPatch.context() as patch:
         for saboteur in saboteurs:
             saboteur(patch)
+        if (
+            dict(os.environ) == before
+        ):  # a process of its own is reached by nothing else, and a quarter of the time
+            patch.setattr(network, "_importing", lambda h: Check("importing", True, ""))
         found = graded(controls)
     return {one for one in found if found[one].status is not unbroken[one].status}
 
