@@ -116,7 +116,10 @@ def memory(
     if project or scope:
         more["scope"] = scope or f"project:{project}"
     try:
-        yield Brain(agent, **more) if agent else Overseer(**more)
+        brain = Brain(agent, **more) if agent else Overseer(**more)
+        yield brain
+        if create:
+            brain.close()  # a little housekeeping, if it is due
     except SBError:
         raise
     except ValueError as error:

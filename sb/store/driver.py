@@ -48,7 +48,11 @@ _ADVICE: dict[int, tuple[type[StoreError], str, str]] = {
     _IOERR: (StoreError, "could not be read or written (I/O error)", "check the disk"),
     _CORRUPT: (StoreCorrupt, "is damaged", "restore a backup, or see docs/store.md on recovering rows"),
     _FULL: (StoreFull, "could not grow: the disk is full", "free some space; nothing was half-written"),
-    _CANTOPEN: (StoreError, "cannot be opened", "check that the folder exists and that you may enter it"),
+    _CANTOPEN: (
+        StoreError,
+        "cannot be opened",
+        "check that the folder exists and that you may enter it and write in it",
+    ),
     _NOTADB: (StoreCorrupt, "is not a SQLite database", "point --db or SB_DB at another file"),
 }
 

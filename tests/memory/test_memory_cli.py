@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from sb.memory import Brain
+from sb.memory.housekeeping import is_due
 from sb.store.database import open_database
 from tests.conftest import CommandLine
 
@@ -163,6 +165,20 @@ def test_tidying_makes_the_vectors_that_are_missing(sb: CommandLine, home: Path)
     assert sb("memory", "stats", "--json").json["to_embed"] == 0
     assert sb("memory", "tidy", "--rebuild", "--json").json["embedded"] == 0
     assert found(sb, "limit") == ["the limit is 100"]
+
+
+def test_who_only_ever_writes_from_a_shell_has_housekeeping_done_too(sb: CommandLine, home: Path) -> None:
+    kept(sb, "remember", "the first fact")
+    database = open_database(home / "brain.db")
+    brain = Brain("operator", database=database)
+    for number in range(60):
+        brain.remember(f"fact {number} of the shop")
+    assert is_due(brain.space)
+    assert len(found(sb, "fact")) == 10
+    assert is_due(brain.space), "who only asks waits for nothing"
+    kept(sb, "remember", "the last fact")
+    assert not is_due(brain.space)
+    database.close()
 
 
 def test_what_is_forgotten_is_not_found_until_it_is_recovered(sb: CommandLine) -> None:
