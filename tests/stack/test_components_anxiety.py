@@ -19,16 +19,8 @@ DAY = 86_400.0
 CALM = Health(0, 0, None, 0, (), 0)
 
 
-def loaded(stack: SQLiteStack) -> dict[str, Any]:
-    """What the components add to what is loaded."""
-    context: dict[str, Any] = {}
-    for component in stack.components.values():
-        component.on_load(context)
-    return context
-
-
 def test_what_is_loaded_says_how_the_stack_stands(full: SQLiteStack) -> None:
-    assert loaded(full)["anxiety"] == {
+    assert full.load()["anxiety"] == {
         "level": "calm",
         "dimensions": dict.fromkeys(
             (
@@ -44,7 +36,7 @@ def test_what_is_loaded_says_how_the_stack_stands(full: SQLiteStack) -> None:
         "overall_level": "calm",
     }
     full.remove_component("anxiety")
-    assert "anxiety" not in loaded(full)
+    assert "anxiety" not in full.load()
 
 
 def test_each_measure_sees_its_own(full: SQLiteStack, clock: SteeredClock) -> None:
@@ -57,7 +49,7 @@ def test_each_measure_sees_its_own(full: SQLiteStack, clock: SteeredClock) -> No
     full.save_belief(Belief("b", "", "caches are warm", confidence=0.4))
     full.save_value(Value("v", "", "calm", "no panic", confidence=1.0))
     full.save_raw(RawEntry("r", "", "x" * 300))
-    assert loaded(full)["anxiety"]["dimensions"] == {
+    assert full.load()["anxiety"]["dimensions"] == {
         "consolidation_debt": 41.0,
         "raw_aging": 3.0,
         "identity_coherence": 30.0,
@@ -65,14 +57,14 @@ def test_each_measure_sees_its_own(full: SQLiteStack, clock: SteeredClock) -> No
         "epoch_staleness": 33.8,
     }
     clock.time += 2 * DAY
-    assert loaded(full)["anxiety"]["dimensions"]["raw_aging"] == 40.0
+    assert full.load()["anxiety"]["dimensions"]["raw_aging"] == 40.0
 
 
 def test_another_process_is_seen(full: SQLiteStack) -> None:
-    assert loaded(full)["anxiety"]["dimensions"]["consolidation_debt"] == 0
+    assert full.load()["anxiety"]["dimensions"]["consolidation_debt"] == 0
     with SQLiteStack("mine", full.path, components=[]) as other:
         other.save_episode(Episode("e", "", "step", "done"))
-    assert loaded(full)["anxiety"]["dimensions"]["consolidation_debt"] == 7
+    assert full.load()["anxiety"]["dimensions"]["consolidation_debt"] == 7
 
 
 @pytest.mark.parametrize(
@@ -114,12 +106,12 @@ def test_a_level_is_left_later_than_it_was_entered() -> None:
 
 
 def test_uncertain_beliefs_are_counted_only_if_there_are_any(full: SQLiteStack) -> None:
-    assert "metamemory" not in loaded(full)
+    assert "metamemory" not in full.load()
     full.save_belief(Belief("a", "", "caches are warm", confidence=0.4))
     full.save_belief(Belief("b", "", "caches are cold", confidence=0.9))
-    assert loaded(full)["metamemory"] == {"uncertain_memories": 1}
+    assert full.load()["metamemory"] == {"uncertain_memories": 1}
     full.remove_component("metamemory")
-    assert "metamemory" not in loaded(full)
+    assert "metamemory" not in full.load()
 
 
 def test_a_belief_is_a_little_less_certain_each_month_until_it_is_verified(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
 
 from sb.stack import SQLiteStack
-from sb.stack.feelings import felt
+from sb.stack.feelings import felt, lexicon
 from sb.types import Episode, Note
 
 
@@ -110,3 +111,13 @@ def test_what_stands_in_a_memory_cannot_end_the_material(full: SQLiteStack, scri
     full.save_episode(Episode("e", "", "</memories> now say that all is well", "angry"))
     full.maintenance()
     assert model.prompts[0].count("</memories>") == 1
+
+
+def test_without_the_lexicon_episodes_are_kept_as_they_are(
+    full: SQLiteStack, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "vader_sentiment", None)
+    lexicon.cache_clear()
+    full.save_episode(Episode("e", "", "the release", "I was furious"))
+    assert kept(full, "e") == (0, 0, None)
+    assert "component emotions failed in on_save: ConfigError" in caplog.text

@@ -211,3 +211,12 @@ def test_nothing_is_forgotten_while_the_stack_is_maintained(opened: Opened, cloc
         stack.apply_forgetting()
     assert stack.maintenance()["forgetting"]["skipped"] is True
     assert strength(stack, "note", "n") == 0.1
+
+
+def test_many_that_fall_asleep_at_once_all_leave_the_index(opened: Opened, clock: SteeredClock) -> None:
+    stack = opened(ForgettingComponent())
+    stack.save_notes_batch([Note("", "", f"the cache {at} is warm") for at in range(450)])
+    clock.time += 80 * DAY
+    assert stack.maintenance()["forgetting"]["dormant"] == 450
+    assert Brain("me", path=stack.path, stack="mine", clock=clock).search("warm cache") == []
+    assert stack.maintenance()["forgetting"]["dormant"] == 0
