@@ -9,14 +9,10 @@ import pytest
 
 from sb.stack import SQLiteStack
 from sb.stack.components.suggestions import proposed
-from sb.types import MemorySuggestion, RawEntry
+from sb.types import RawEntry
 
 DEPLOYED = "Deployed the billing service today. It failed at first, then it worked."
 BELIEVED = "I think that caches should always be warm because that is faster."
-
-
-def suggested(stack: SQLiteStack) -> list[MemorySuggestion]:
-    return stack._storage.select("suggestion")
 
 
 def test_raw_entries_become_suggestions(full: SQLiteStack) -> None:
@@ -32,7 +28,7 @@ def test_raw_entries_become_suggestions(full: SQLiteStack) -> None:
         "deduplicated_suggestions": 0,
         "inference_available": False,
     }
-    found = {tuple(one.source_raw_ids): one for one in suggested(full)}
+    found = {tuple(one.source_raw_ids): one for one in full.get_suggestions()}
     episode, belief, note = found["r1",], found["r2",], found["r3",]
     assert (episode.memory_type, episode.status) == ("episode", "pending")
     assert episode.content == {
@@ -51,19 +47,29 @@ def test_without_the_component_nothing_is_suggested(full: SQLiteStack) -> None:
     full.save_raw(RawEntry("r1", "", DEPLOYED))
     full.remove_component("suggestions")
     full.maintenance()
-    assert suggested(full) == []
+    assert full.get_suggestions() == []
 
 
 def test_nothing_is_suggested_twice_even_if_a_pass_was_interrupted(full: SQLiteStack) -> None:
     full.save_raw(RawEntry("r1", "", DEPLOYED))
     full.maintenance()
-    (first,) = suggested(full)
-    first.status = "dismissed"
-    full._storage.save("suggestion", [first])
-    full._storage.amend("raw", "r1", {"processed": False}, component="suggestions")
+    (first,) = full.get_suggestions()
+    assert full.dismiss_suggestion(first.id, "known") is True
+    full.save_raw(RawEntry("r1", "", DEPLOYED))  # as it was before the pass marked it
     done = full.maintenance()["suggestions"]
     assert (done["suggestions_extracted"], done["deduplicated_suggestions"]) == (0, 1)
-    assert [one.status for one in suggested(full)] == ["dismissed"]
+    assert [one.status for one in full.get_suggestions()] == ["dismissed"]
+
+
+def test_what_was_suggested_can_be_accepted(full: SQLiteStack) -> None:
+    full.save_raw(RawEntry("r1", "", DEPLOYED))
+    full.on_attach("me")
+    full.maintenance()
+    (suggestion,) = full.get_suggestions(status="pending", source_raw_id="r1")
+    accepted = full.accept_suggestion(suggestion.id)
+    assert accepted is not None
+    (episode,) = full.get_episodes()
+    assert (episode.id, episode.outcome_type, episode.derived_from) == (accepted, "partial", ["raw:r1"])
 
 
 def test_a_model_is_asked_about_what_words_say_nothing_of(full: SQLiteStack, scripted: Any) -> None:
@@ -77,7 +83,7 @@ def test_a_model_is_asked_about_what_words_say_nothing_of(full: SQLiteStack, scr
     ]  # fmt: skip
     full.on_model_changed(scripted(json.dumps(said)))
     assert full.maintenance()["suggestions"]["suggestions_extracted"] == 2
-    (found,) = (one for one in suggested(full) if one.source_raw_ids == ["r2"])
+    (found,) = (one for one in full.get_suggestions() if one.source_raw_ids == ["r2"])
     assert (found.memory_type, found.content, found.confidence) == (
         "belief",
         {"statement": "Damp doors stick."},
