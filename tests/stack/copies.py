@@ -108,8 +108,12 @@ class Copy:
         self.database.close()
 
 
-def home(folder: Path) -> Config:
-    """The configuration of another home."""
-    folder.mkdir(mode=0o700, parents=True)
-    (folder / "config.yaml").write_text("memory:\n  embedder: none\n")
+def home(folder: Path, scopes: str = "['*']") -> Config:
+    """The configuration of another home.
+
+    Args:
+        scopes: the setting `memory.sync_scopes`.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / "config.yaml").write_text(f"memory:\n  embedder: none\n  sync_scopes: {scopes}\n")
     return load_config(env={"SB_HOME": str(folder), "HOME": str(folder)}, cwd=folder, flags={})

@@ -96,13 +96,19 @@ class Exchange:
         self.part()
 
     def part(self) -> None:
-        """Note how far each side has counted, so that an older copy of it is known for one."""
+        """Note how far each side has counted, so that an older copy of it is known for one, and there what was taken."""
         for one, other in ((self._local, self._remote), (self._remote, self._local)):
             with one.space.database.write() as execute:
                 execute(
                     "UPDATE sync_peers SET known = max(known, ?), at = ? WHERE (stack, peer) = (?, ?)",
                     (other.head, one.space.clock.now(), one.stack, other.replica),
                 )
+        pulled = _position(self._local, self._remote.replica, "pulled")
+        with self._remote.space.database.write() as execute:
+            execute(
+                "UPDATE sync_peers SET pushed = max(pushed, ?) WHERE (stack, peer) = (?, ?) AND reach IN ('', ?)",
+                (pulled, self._local.stack, self._local.replica, self._reach.digest),
+            )
 
     # Taking
 

@@ -1,0 +1,294 @@
+"""A stack in two databases: what is new in one comes to be in the other, as it was, once, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from sb.errors import MaintenanceModeError, StoreReadOnly, UsageError
+from sb.memory import Brain
+from sb.protocols import SyncResult
+from sb.stack import SQLiteStack
+from sb.types import Belief, Episode, Note, Relationship
+from tests.stack.copies import Copy
+from tests.stack.copies import home as configured
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[Copy, Copy]]:
+    """Two copies of one home whose clocks are a day apart."""
+    one, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db", ahead_s=-86_400)
+    yield one, other
+    one.close()
+    other.close()
+
+
+def test_without_a_remote_nothing_happens_and_what_would_go_is_counted(stack: SQLiteStack) -> None:
+    stack.save_note(Note("", "mine", "alone"))
+    assert stack.sync() == SyncResult()
+    assert stack.pull_changes() == SyncResult()
+    assert stack.get_pending_sync_count() == 1
+    assert not stack.is_online()
+
+
+def test_a_remote_that_is_not_there_is_offline_and_nothing_is_lost(tmp_path: Path) -> None:
+    missing = tmp_path / "stick" / "mine.db"
+    with SQLiteStack("mine", tmp_path / "mine.db", remote=missing, components=[]) as stack:
+        stack.save_note(Note("", "mine", "for later"))
+        result = stack.sync()
+        assert not stack.is_online()
+        assert result.errors[0].startswith("Offline: no database at")
+        assert stack.get_pending_sync_count() == 1
+    assert not missing.parent.exists()
+
+
+def test_what_is_new_on_either_side_comes_to_be_on_both(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    here = one.note("said here", tags=["a"], reason="because")
+    there = other.note("said there")
+    stack = one.with_remote(other)
+    assert (stack.get_pending_sync_count(), stack.is_online()) == (1, True)
+    result = stack.sync()
+    assert (result.pushed, result.pulled, result.conflicts, result.errors) == (1, 1, 0, [])
+    assert one.state() == other.state()
+    assert (other.read(here).content, other.read(here).created_at) == ("said here", one.read(here).created_at)
+    assert one.read(there).content == "said there"
+    assert stack.get_pending_sync_count() == 0
+
+
+def test_what_came_counts_as_no_change_and_a_second_time_does_nothing(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    uid = other.note("said there")
+    stack = one.with_remote(other)
+    stack.sync()
+    versions = [copy.read(uid).version for copy in pair]
+    for back in (other.with_remote(one), stack, stack):
+        assert back.get_pending_sync_count() == 0 or back is not stack
+        assert back.sync() == SyncResult()
+        assert back.get_pending_sync_count() == 0
+    assert [copy.read(uid).version for copy in pair] == versions
+    assert one.database.query("SELECT operation FROM record_history") == [("sync",)]
+
+
+def test_every_kind_goes_over_whole_with_its_relations(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    brain = Brain("coder", database=one.database, config=one.config, stack="mine", session="ses_1")
+    told = brain.remember("100 requests in 15 s", tags=["ä"], speaker="Bob\tX")
+    brain.decide("use Retry-After", "the server knows best", derived_from=[told], confidence=0.9)
+    brain.entity("RateLimitAPI", "service", observations=["100/15s"], properties={"n": {"a": [1, 2.5]}})
+    brain.relate(told, "about", "RateLimitAPI", weight=0.5)
+    first = one.stack.save_episode(Episode("", "mine", "a", "b\0c", lessons=["d"], emotional_valence=-0.5))
+    belief = Belief("", "mine", "e", derived_from=[f"episode:{first}"], confidence=0.3, is_active=False)
+    one.stack.save_belief(belief)
+    long_ago = datetime(1066, 10, 14, 12, 0, 0, 5, tzinfo=UTC)
+    one.stack.save_relationship(Relationship("", "mine", "Ann", "person", "friend", created_at=long_ago))
+    one.with_remote(other).sync()
+    assert one.state() == other.state()
+    assert one.edges() == other.edges() != set()
+    assert other.stack.get_relationship("Ann").created_at == long_ago  # type: ignore[union-attr]
+    session = "SELECT name, agent, scope, started_at FROM memory_sessions"
+    assert one.database.query(session) == other.database.query(session) != []
+    found = Brain("coder", database=other.database, config=other.config, stack="mine").search("requests")
+    assert found[0].id == told
+
+
+def test_a_relation_to_what_comes_later_is_not_lost(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    first = one.note("first")
+    for number in range(250):  # more than goes in one transaction
+        one.note(f"note {number}")
+    one.edit(first, derived_from=[])
+    last = one.note("last")
+    brain = Brain("coder", database=one.database, config=one.config, stack="mine")
+    brain.relate(first, "leads to", last)
+    assert one.with_remote(other).sync().pushed == 252
+    assert (first, "leads to", last) in other.edges()
+    brain.relate(last, "comes from", first)
+    assert one.with_remote(other).get_pending_sync_count() == 1
+    other.with_remote(one).sync()
+    assert other.edges() == one.edges()
+
+
+def test_an_edit_goes_over_and_only_what_it_says(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    uid = one.note("as it was", tags=["kept"])
+    stack = one.with_remote(other)
+    stack.sync()
+    other.edit(uid, content="as it is")
+    assert stack.sync().pulled == 1
+    assert (one.read(uid).content, one.read(uid).tags) == ("as it is", ["kept"])
+
+
+def test_an_edit_that_was_taken_back_goes_over_too(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    uid = one.note("a")
+    stack = one.with_remote(other)
+    for text in ("b", "a"):
+        stack.sync()
+        one.edit(uid, content=text)
+    stack.sync()
+    assert (one.read(uid).content, other.read(uid).content) == ("a", "a")
+
+
+def test_what_fades_is_no_change_but_what_a_person_does_with_it_is(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    uid = one.note("fades")
+    stack = one.with_remote(other)
+    stack.sync()
+    row = one.space.records.find(uid)
+    assert row is not None
+    with one.database.write() as execute:
+        one.space.records.strengthen(execute, row["id"], 0.6, "active")
+    assert stack.get_pending_sync_count() == 0
+    one.edit(uid, tags=["x"])
+    stack.sync()
+    assert (one.read(uid).strength, other.read(uid).strength) == (0.6, 1.0)
+    one.stack.forget_memory("note", uid, "noise")
+    stack.sync()
+    assert other.read(uid).strength == 0.0
+    other.stack.recover_memory("note", uid)
+    stack.sync()
+    assert one.read(uid).strength == 0.2
+
+
+@pytest.mark.parametrize("eraser", [0, 1])
+def test_what_is_erased_is_erased_in_the_other_file_too(pair: tuple[Copy, Copy], eraser: int) -> None:
+    one, other = pair
+    uid = one.note("the password is xyzzy-quux")
+    stack = one.with_remote(other)
+    stack.sync()
+    pair[eraser].erase(uid)
+    result = stack.sync()
+    assert result.pushed + result.pulled == 1
+    for copy in pair:
+        assert copy.read(uid) is None
+        assert b"xyzzy" not in copy.path.read_bytes()
+        assert copy.stack.get_pending_sync_count() == 0
+    events = other.database.query("SELECT payload FROM events WHERE kind = 'memory.erased'")
+    assert "grace" in str(events)
+    assert stack.sync() == SyncResult()
+
+
+def test_erasing_wins_over_an_edit_elsewhere(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    uid = one.note("to be gone")
+    stack = one.with_remote(other)
+    stack.sync()
+    one.erase(uid)
+    other.edit(uid, content="to be gone, edited")
+    stack.sync()
+    assert (one.read(uid), other.read(uid)) == (None, None)
+    assert b"to be gone" not in other.path.read_bytes()
+
+
+def test_what_is_kept_for_oneself_goes_only_with_ones_own_core(tmp_path: Path) -> None:
+    one, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db")
+    brain = Brain("coder", database=one.database, config=one.config, stack="mine")
+    uid = brain.remember("of coder alone", private=True)
+    assert one.with_remote(other).get_pending_sync_count() == 0
+    assert one.with_remote(other).sync() == SyncResult()
+    one.cores = ("tester",)
+    assert one.with_remote(other).sync() == SyncResult()
+    one.cores = ("coder",)
+    assert one.with_remote(other).sync().pushed == 1
+    assert other.state().keys() == {uid}
+    one.close()
+    other.close()
+
+
+def test_only_the_scopes_that_are_set_go_and_others_follow_once_they_are(
+    pair: tuple[Copy, Copy], home: Path
+) -> None:
+    one, other = pair
+    brain = Brain("coder", database=one.database, config=one.config, stack="mine")
+    everywhere = brain.remember("global", scope="global")
+    shop = brain.remember("of the shop", scope="project:shop")
+    one.config = configured(home, "[global]")
+    stack = one.with_remote(other)
+    assert stack.get_pending_sync_count() == 1
+    assert stack.sync().pushed == 1
+    assert other.state().keys() == {everywhere}
+    there = Brain("coder", database=other.database, config=other.config, stack="mine")
+    there.remember("of the shop, there", scope="project:shop")
+    assert stack.sync().pulled == 0
+    one.config = configured(home, '[global, "project:*"]')
+    result = one.with_remote(other).sync()
+    assert (result.pushed, result.pulled) == (1, 1)
+    assert shop in other.state()
+
+
+def test_pull_changes_only_takes_and_may_look_again_at_what_was_there(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    one.note("here")
+    other.note("there")
+    stack = one.with_remote(other)
+    assert stack.pull_changes() == SyncResult(pulled=1)
+    assert len(other.state()) == 1
+    assert stack.get_pending_sync_count() == 1
+    assert stack.pull_changes(since=datetime(2020, 1, 1, tzinfo=UTC)) == SyncResult()
+
+
+def test_another_stack_in_the_same_file_is_not_touched(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    with SQLiteStack("else", database=one.database, components=[]) as neighbour:
+        neighbour.save_note(Note("", "else", "not yours"))
+    one.note("mine")
+    one.with_remote(other).sync()
+    assert len(other.state()) == 1
+
+
+def test_a_copy_of_the_file_is_refused_and_an_older_copy_of_one_side_loses_nothing(
+    pair: tuple[Copy, Copy], tmp_path: Path
+) -> None:
+    one, other = pair
+    uid = one.note("first")
+    stack = one.with_remote(other)
+    stack.sync()
+    other.database.rewrite()
+    shutil.copy(other.path, tmp_path / "old.db")
+    with pytest.raises(UsageError, match="a copy of this database"):
+        other.opened(tmp_path / "old.db").sync()
+    other.edit(uid, content="second")
+    newest = other.note("came later")
+    stack.sync()
+    old = Copy(tmp_path / "old.db")
+    old.edit(uid, tags=["meanwhile"])
+    result = one.with_remote(old).sync()
+    assert result.conflicts == 0
+    assert one.state() == old.state()
+    assert (old.read(uid).content, old.read(uid).tags) == ("second", ["meanwhile"])
+    assert old.read(newest).content == "came later"
+    old.close()
+
+
+def test_a_file_cannot_be_its_own_remote(pair: tuple[Copy, Copy]) -> None:
+    with pytest.raises(ValueError, match="own file"):
+        pair[0].opened(pair[0].path).sync()
+
+
+def test_nothing_comes_while_a_stack_is_maintained_or_only_read(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    other.note("there")
+    stack = one.with_remote(other)
+    stack.enter_maintenance()
+    with pytest.raises(MaintenanceModeError):
+        stack.sync()
+    with SQLiteStack("mine", one.path, remote=other.path, components=[], read_only=True) as reader:
+        assert reader.get_pending_sync_count() == 0
+        with pytest.raises(StoreReadOnly):
+            reader.sync()
+    assert one.state() == {}
+
+
+def test_who_synchronised_what_is_on_record(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    one.note("said here")
+    one.with_remote(other).sync()
+    one.with_remote(other).sync()
+    events = one.database.query("SELECT payload FROM events WHERE kind = 'memory.synced'")
+    assert len(events) == 1
+    assert '"pushed":1' in events[0][0]
