@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
@@ -13,6 +14,7 @@ from sb.config.setting import Setting
 from sb.text import human_bytes
 
 _WIDTH = 100
+_PLAIN = re.compile(r"[A-Za-z0-9/_.]")  # what a list item begins with that YAML takes as it is
 
 
 class Shown(NamedTuple):
@@ -69,7 +71,8 @@ def _yaml(value: Any) -> str:
     if isinstance(plain, bool):
         return str(plain).lower()
     if isinstance(plain, list):
-        return f"[{', '.join(plain)}]"
+        quoted = (one if _PLAIN.match(one) else f'"{one}"' for one in plain)
+        return f"[{', '.join(quoted)}]"
     return str(plain)
 
 

@@ -140,11 +140,11 @@ def test_between_homes_with_operators_only_what_an_operator_of_both_signed_is_ta
         with pytest.raises(DeniedError, match="nobody signed: 1"):
             copy.with_remote(stick).sync()
         assert copy.state() == {}
-    laptop.with_remote(stick).sync(by=ada)
+    laptop.with_remote(stick).synchroniser.sync(by=ada)
     assert desk.with_remote(stick).sync() == SyncResult(pulled=1)
     with pytest.raises(DeniedError, match="a stranger signed: 1"):
         stranger.with_remote(stick).sync()
-    assert stranger.with_remote(stick).sync(from_anybody=True).pulled == 1
+    assert stranger.with_remote(stick).synchroniser.sync(from_anybody=True).pulled == 1
     edit(stick, "UPDATE sync_changes SET document = replace(document, 'laptop', 'enemy')")
     assert desk.read(uid).content == "from the laptop"
     edit(desk, "UPDATE sync_peers SET pulled = 0")
