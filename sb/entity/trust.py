@@ -29,15 +29,17 @@ class Trust(Routing):
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
             raise ValueError(f"score is {score!r}, must be a number from 0 to 1")
         now = self._now()
-        known = next(iter(stack.get_trust_assessments(entity_id=entity)), None)
-        if known is None:
-            known = TrustAssessment(self._new_id(), stack.stack_id, entity, {}, created_at=now)
-        said = known.dimensions.get(domain, {})
-        known.dimensions = {**known.dimensions, domain: {**said, "score": score}}
-        if evidence is not None:
-            known.evidence_episode_ids = list(dict.fromkeys([*(known.evidence_episode_ids or ()), evidence]))
-        known.last_updated = now
-        return stack.save_trust_assessment(known)
+        return stack.save_trust_assessment(
+            TrustAssessment(
+                self._new_id(),
+                stack.stack_id,
+                entity,
+                {domain: {"score": score}},
+                evidence_episode_ids=None if evidence is None else [evidence],
+                last_updated=now,
+                created_at=now,
+            )
+        )
 
     def trust_get(self, entity: str, *, domain: str | None = None) -> list[TrustAssessment]:
         """What is said of somebody, if need be only where this domain is part of it."""

@@ -266,7 +266,9 @@ class StackProtocol(Protocol):
 
     def protect_memory(self, memory_type: str, memory_id: str, protected: bool = True) -> bool: ...
 
-    def save_trust_assessment(self, assessment: TrustAssessment) -> str: ...
+    def save_trust_assessment(self, assessment: TrustAssessment) -> str:
+        """Add its domains and evidence to what is kept of that entity, in one step, or keep it as the first; its id."""
+        ...
 
     def get_trust_assessments(
         self, *, entity_id: str | None = None, domain: str | None = None

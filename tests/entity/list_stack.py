@@ -312,6 +312,15 @@ class ListStack:
         return self._change(memory_type, memory_id, is_protected=protected)
 
     def save_trust_assessment(self, assessment: TrustAssessment) -> str:
+        known = self._one("trust_assessment", entity=assessment.entity)
+        if known is not None:
+            evidence = [*(known.evidence_episode_ids or ()), *(assessment.evidence_episode_ids or ())]
+            assessment = replace(
+                known,
+                dimensions={**known.dimensions, **assessment.dimensions},
+                evidence_episode_ids=list(dict.fromkeys(evidence)) or None,
+                last_updated=assessment.last_updated,
+            )
         return self._keep("trust_assessment", assessment)
 
     def get_trust_assessments(

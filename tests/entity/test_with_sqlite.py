@@ -89,6 +89,19 @@ def test_a_plugin_is_trusted_by_the_stack_while_it_is_loaded(runtime: Runtime) -
         entity.belief("it rains in Ulm", source="plugin:weather")
 
 
+def test_trust_is_added_to_in_one_step(runtime: Runtime) -> None:
+    entity = runtime.entity("me")
+    uid = entity.trust_set("Ada", "code", 0.9, evidence="e1")
+    (before,) = entity.trust_get("Ada")
+    assert entity.trust_set("Ada", "cooking", 0.2, evidence="e2") == uid
+    assert entity.trust_set("Ada", "code", 0.8) == uid
+    (ada,) = entity.trust_get("Ada")
+    assert ada.dimensions == {"code": {"score": 0.8}, "cooking": {"score": 0.2}}
+    assert (ada.evidence_episode_ids, ada.created_at, ada.version) == (["e1", "e2"], before.created_at, 3)
+    assert entity.active_stack is not None
+    assert entity.active_stack.compute_trust("Ada", "cooking")["score"] == 0.2
+
+
 def test_a_memory_is_weakened_and_verified_in_the_name_of_the_core(runtime: Runtime) -> None:
     entity = runtime.entity("me")
     stack = runtime.stack()
@@ -109,8 +122,8 @@ def test_a_memory_is_weakened_and_verified_in_the_name_of_the_core(runtime: Runt
 def test_what_was_made_from_a_memory_is_known_and_what_lost_its_sources_is_found(runtime: Runtime) -> None:
     entity, brain = runtime.entity("me"), runtime.brain("me")
     told, tried = entity.note("they said so"), entity.episode("deploy", "it worked")
-    both = entity.belief("it is so", derived_from=[f"note:{told}", f"episode:{tried}", "context:work"])
-    one = entity.belief("they know", derived_from=[f"note:{told}"])
+    both = entity.belief("it is so indeed", derived_from=[f"note:{told}", f"episode:{tried}", "context:work"])
+    one = entity.belief("they know it well", derived_from=[f"note:{told}"])
     value = entity.value("care", "be careful", derived_from=[f"belief:{one}"])
     fact = brain.remember("the API is versioned", derived_from=[f"note:{told}"])
     runtime.brain("somebody").remember("between us", private=True, derived_from=[f"note:{told}"])
