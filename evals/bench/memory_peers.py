@@ -1,7 +1,7 @@
 """How long do other memories for agents take for the same texts and questions? Only those that are installed are asked.
 
-Each works as it comes: `kernle` with the hashed vectors that it makes without a server, `brainctl` with its words alone.
-A memory that fails is quoted with what it says.
+Each works as it comes: of `kernle` its storage is asked, with the hashed vectors that it makes without a server; `brainctl` is
+asked through its `Brain`, without extras. A memory that fails is quoted with what it says.
 """
 
 from __future__ import annotations
