@@ -70,8 +70,8 @@ class Container:
         said = orjson.dumps(value).decode()
         execute(
             "INSERT INTO stacks (name, state, settings) VALUES (?1, ?2, json_object(?3, json(?4)))"
-            " ON CONFLICT (name) DO UPDATE SET settings = json_set(settings, '$.' || ?3, json(?4))",
-            (self.stack_id, self.state.value, name, said),
+            " ON CONFLICT (name) DO UPDATE SET settings = json_set(settings, ?5, json(?4))",
+            (self.stack_id, self.state.value, name, said, f'$."{name}"'),
         )
 
     def fresh(self, execute: Execute, name: str) -> Any:

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sb.errors import VersionConflictError
+from sb.errors import StoreError, VersionConflictError
 from sb.memory.fading import state_of
 from sb.memory.keeping import Keeper, count_words
 from sb.stack.container import SYSTEM, Container
@@ -73,8 +73,7 @@ class Saver:
                 also(execute, [row["uid"] for row, _ in pairs])
         for row, record in pairs:
             self._write_back(record, row)
-            if row["kind"] == kind:
-                self._offer(kind, record)
+        self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
         return [row["uid"] if row["kind"] == kind else f"{row['kind']}:{row['uid']}" for row, _ in pairs]
 
     def update(self, kind: str, record: Any, expected_version: int | None) -> bool:
@@ -99,7 +98,7 @@ class Saver:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
             record.version = _StackKeeper(container).replace(execute, former, record)["version"]
             container.space.embed(execute, [former["id"]])
-        self._offer(kind, record)
+        self._offer(kind, [record])
         return True
 
     def amend(self, kind: str, uid: str, changes: dict[str, Any], *, actor: str = "", operation: str) -> int:
@@ -108,16 +107,20 @@ class Saver:
         Raises:
             ValueError: it cannot have such a value.
         """
-        container = self._container
-        row = container.find(uid, kinds_shown_as(kind))
+        with self._container.space.database.write() as execute:
+            return self._amend_in(execute, kind, uid, changes, actor=actor, operation=operation)
+
+    def _amend_in(
+        self, execute: Execute, kind: str, uid: str, changes: dict[str, Any], *, actor: str, operation: str
+    ) -> int:
+        row = self._container.find(uid, kinds_shown_as(kind))
         if row is None:
             return 0
-        former = shown(container.space.record(row))
+        former = shown(self._container.space.record(row))
         for name in changes.keys() - vars(former).keys():
             raise ValueError(f"a {kind} has no {name}")
         record = dataclasses.replace(former, **changes)
-        with container.space.database.write() as execute:
-            return int(self.change(execute, row, record, actor=actor, operation=operation)["version"])
+        return int(self.change(execute, row, record, actor=actor, operation=operation)["version"])
 
     def change(self, execute: Execute, row: Row, record: Any, *, actor: str, operation: str) -> Row:
         """Let a record that is there say what this one says, within a transaction; returns its row.
@@ -140,22 +143,36 @@ class Saver:
         if getattr(record, "created_at", row) is None:
             record.created_at = to_moment(row["happened_at"])
 
-    def _offer(self, kind: str, record: Any) -> None:
-        """Show a record to the components, and keep what they say of it."""
+    def _offer(self, kind: str, records: Sequence[Any]) -> None:
+        """Show records to the components, and keep what they say of them in one transaction."""
         attributes = set(DESCRIPTORS[kind].attributes) - _FIXED
-        for name, said in self._components.on_save(kind, record.id, record):
-            known = {key: value for key, value in said.items() if key in attributes}
-            if not known:
-                continue
-            try:
-                version = self.amend(kind, record.id, known, actor=f"{SYSTEM}{name}", operation="component")
-            except ValueError as error:
+        said = [
+            (record, name, known)
+            for record in records
+            for name, answer in self._components.on_save(kind, record.id, record)
+            if (known := {key: value for key, value in answer.items() if key in attributes})
+        ]
+        if not said:
+            return
+        try:
+            with self._container.space.database.write() as execute:
+                for record, name, known in said:
+                    self._keep_said(execute, kind, record, name, known)
+        except StoreError as error:  # the records are kept; it is what components say of them that is not
+            for name in dict.fromkeys(name for _, name, _ in said):
                 self._components.failed(name, "on_save", error)
-                continue
-            for key, value in known.items():
-                setattr(record, key, value)
-            if hasattr(record, "version"):
-                record.version = version
+
+    def _keep_said(self, execute: Execute, kind: str, record: Any, name: str, known: dict[str, Any]) -> None:
+        actor = f"{SYSTEM}{name}"
+        try:
+            version = self._amend_in(execute, kind, record.id, known, actor=actor, operation="component")
+        except ValueError as error:
+            self._components.failed(name, "on_save", error)
+            return
+        for key, value in known.items():
+            setattr(record, key, value)
+        if hasattr(record, "version"):
+            record.version = version
 
 
 class _StackKeeper(Keeper):

@@ -106,3 +106,29 @@ def test_what_a_component_says_of_a_record_leaves_its_version_known(full: SQLite
     kept = full.get_memory("episode", "e")
     assert kept is not None
     assert (episode.version, episode.emotional_tags) == (kept.version, kept.emotional_tags) == (2, ["anger"])
+
+
+class Numbering(Component):
+    """Tags notes with how many it has seen, under a setting with a name of its own; refuses what it does not like."""
+
+    name = "numbering"
+
+    def on_save(self, memory_type: str, memory_id: str, memory: Any) -> dict[str, Any] | None:
+        assert self._storage is not None
+        seen = (self._storage.setting("seen-so.far") or 0) + 1
+        self._storage.keep_setting("seen-so.far", seen)
+        if memory.content == "bad":
+            return {"confidence": 7.0}
+        return {"tags": [*(memory.tags or ()), str(seen)], "id": "mine", "no such field": 1}
+
+
+def test_what_components_say_of_a_batch_is_kept_and_a_wrong_answer_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "stack.db"
+    with SQLiteStack("mine", path, components=[Numbering()]) as stack:
+        stack.save_notes_batch(
+            [Note("a", "", "one"), Note("b", "", "bad"), Note("c", "", "three", tags=["t"])]
+        )
+    with SQLiteStack("mine", path, components=[Numbering()]) as stack:
+        stack.save_note(Note("d", "", "four"))
+        found = {one.id: (one.tags, one.confidence) for one in stack.get_notes()}
+    assert found == {"a": (["1"], 0.8), "b": (None, 0.8), "c": (["t", "3"], 0.8), "d": (["4"], 0.8)}
