@@ -10,7 +10,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import AsJson, Reason, confirmed, required
 from sb.commands.session import configuration, decider, event_log
-from sb.commands.stacks import Whose, as_json, moment, stack_database, stack_ids
+from sb.commands.stacks import OPERATOR, Whose, as_json, moment, stack_database, stack_ids
 
 from sb.errors import SBError
 from sb.text import shorten
@@ -25,7 +25,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-OPERATOR = "operator"
 WIDEST = 60  # characters of a message in a table
 
 

@@ -10,7 +10,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.entity_reading import app as reading_app
 from sb.commands.memories import AsJson, typed
-from sb.commands.stacks import OfCore, Whose, opened_core
+from sb.commands.stacks import OPERATOR, OfCore, Whose, opened_core
 
 from sb.errors import ExitCode
 
@@ -23,7 +23,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-OPERATOR = "operator"
 _SUGGESTED = "suggestion:"
 
 

@@ -8,10 +8,19 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import AsJson, typed
-from sb.commands.stacks import Context, Kinds, Limit, OfCore, Whose, opened_core, show_loaded, show_results
+from sb.commands.stacks import (
+    OPERATOR,
+    Context,
+    Kinds,
+    Limit,
+    OfCore,
+    Whose,
+    opened_core,
+    show_loaded,
+    show_results,
+)
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-OPERATOR = "operator"
 
 
 @app.command()

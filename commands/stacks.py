@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sb.types import SearchResult
 
 DEFAULT = "default"
+OPERATOR = "operator"  # who acts where no agent is named
 WIDEST = 600  # characters of a memory in a list
 
 
@@ -93,8 +95,13 @@ def stack_database(ctx: typer.Context, *, create: bool = False) -> Iterator[tupl
         database.close()
 
 
-def open_stack(database: Database, config: Config, stack_id: str, agent: str = "") -> SQLiteStack:
+def open_stack(
+    database: Database, config: Config, stack_id: str, agent: str = "", *, remote: Path | None = None
+) -> SQLiteStack:
     """A stack that is there, attached to an agent's core if one is named.
+
+    Args:
+        remote: the other database that keeps it.
 
     Raises:
         NotFoundError: there is none of that name.
@@ -103,7 +110,7 @@ def open_stack(database: Database, config: Config, stack_id: str, agent: str = "
     from sb.stack.catalogue import require_stack
 
     require_stack(database, stack_id)
-    stack = SQLiteStack(stack_id, database=database, config=config)
+    stack = SQLiteStack(stack_id, database=database, config=config, remote=remote)
     if agent:
         stack.on_attach(agent)
     return stack

@@ -43,6 +43,9 @@ COMMANDS = {
     "operator": "Say who may decide, and keep their keys.",
     "recovery": "See what lost its reason or is in doubt, and settle it.",
     "runtime-guard": "See which tools have approved contracts, and approve them.",
+    "stack": "Look after stacks, which contain memories.",
+    "suggestions": "See which memories are suggested, and accept or dismiss them.",
+    "trust": "Say how far others are trusted.",
     "undo": "Take back what an agent's call did.",
     "uninstall": "Take sb out of a coding agent's host again.",
 }

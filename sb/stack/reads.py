@@ -36,7 +36,7 @@ class Reads:
     """The reading half of a stack."""
 
     _reader: Reader
-    _suggestions: Suggestions
+    suggestions: Suggestions
     _trust: Trust
 
     def get_episodes(
@@ -176,7 +176,7 @@ class Reads:
 
     def get_suggestion(self, suggestion_id: str) -> MemorySuggestion | None:
         """The suggestion of an id, whatever became of it."""
-        return self._suggestions.get(suggestion_id)
+        return self.suggestions.get(suggestion_id)
 
     def get_suggestions(
         self,
@@ -198,7 +198,7 @@ class Reads:
         Raises:
             ValueError: a value that cannot be.
         """
-        return self._suggestions.find(
+        return self.suggestions.find(
             status=status, memory_type=memory_type, limit=limit, min_confidence=min_confidence,
             max_age_hours=max_age_hours, source_raw_id=source_raw_id,
         )  # fmt: skip

@@ -87,7 +87,7 @@ class SQLiteStack(Writes, Reads):
         self._components = Components(stack_id, storage)
         self._saver = Saver(self._container, self._components, enforce=self.enforce_provenance)
         storage.saver = self._saver
-        self._suggestions = Suggestions(self._container, self._reader, self._saver)
+        self.suggestions = Suggestions(self._container, self._reader, self._saver)
         self._trust = Trust(self._container, self._reader, self._saver)
         self._inference: InferenceService | None = None
         self._config, self._remote = config, remote

@@ -81,8 +81,14 @@ class Suggestions:
             )
         return self._reader.read(query, limit=limit)
 
-    def accept(self, uid: str, modifications: Mapping[str, Any] | None) -> str | None:
-        """Make the memory that is suggested; see `SQLiteStack.accept_suggestion`."""
+    def accept(
+        self, uid: str, modifications: Mapping[str, Any] | None = None, *, actor: str = "", reason: str = ""
+    ) -> str | None:
+        """Make the memory that is suggested; see `SQLiteStack.accept_suggestion`.
+
+        Args:
+            actor: who accepts it, by default the core that is attached. reason: why.
+        """
         check_writable(self._container)
         suggestion = self.get(uid)
         if suggestion is None or suggestion.status != PENDING:
@@ -94,20 +100,25 @@ class Suggestions:
 
         def settle(execute: Execute, ids: Sequence[str]) -> None:
             self._mark_sources(execute, memory.derived_from, f"{kind}:{ids[0]}")
-            changed = f"with other {', '.join(sorted(modifications))}" if modifications else None
-            self._settle(execute, uid, "promoted", changed, promoted_to=f"{kind}:{ids[0]}")
+            changed = f"with other {', '.join(sorted(modifications))}" if modifications else ""
+            why = "; ".join(filter(None, (reason, changed))) or None
+            self._settle(execute, uid, "promoted", why, actor, promoted_to=f"{kind}:{ids[0]}")
 
         try:
             return self._saver.save(kind, [memory], also=settle)[0]
         except _Settled:
             return None
 
-    def dismiss(self, uid: str, reason: str | None) -> bool:
-        """Settle a suggestion without making the memory; False unless it was pending."""
+    def dismiss(self, uid: str, reason: str | None, *, actor: str = "") -> bool:
+        """Settle a suggestion without making the memory; False unless it was pending.
+
+        Args:
+            actor: who dismisses it, by default the core that is attached.
+        """
         check_writable(self._container)
         try:
             with self._container.space.database.write() as execute:
-                self._settle(execute, uid, "dismissed", reason)
+                self._settle(execute, uid, "dismissed", reason, actor)
         except _Settled:
             return False
         return True
@@ -168,7 +179,13 @@ class Suggestions:
                 self._saver.change(execute, row, changed, actor=PROMOTED, operation="processed")
 
     def _settle(
-        self, execute: Execute, uid: str, status: str, reason: str | None, promoted_to: str | None = None
+        self,
+        execute: Execute,
+        uid: str,
+        status: str,
+        reason: str | None,
+        actor: str = "",
+        promoted_to: str | None = None,
     ) -> None:
         row = self._container.find(uid, _KIND)
         if row is None or row["category"] != PENDING:
@@ -180,7 +197,7 @@ class Suggestions:
             promoted_to=promoted_to,
             resolved_at=to_moment(self._container.space.clock.now()),
         )
-        self._saver.change(execute, row, changed, actor=self._container.reader, operation=status)
+        self._saver.change(execute, row, changed, actor=actor or self._container.reader, operation=status)
 
 
 def _reference(source: str) -> str:

@@ -37,7 +37,7 @@ class Writes:
     """
 
     _saver: Saver
-    _suggestions: Suggestions
+    suggestions: Suggestions  # which can also be told who accepts or dismisses one, and why
     _trust: Trust
 
     def save_episode(self, episode: Episode) -> str:
@@ -119,15 +119,15 @@ class Writes:
         Raises:
             ValueError: no such memory can be made; the suggestion stays pending.
         """
-        return self._suggestions.accept(suggestion_id, modifications)
+        return self.suggestions.accept(suggestion_id, modifications)
 
     def dismiss_suggestion(self, suggestion_id: str, reason: str | None = None) -> bool:
         """Settle a suggestion without making the memory; False unless it was pending."""
-        return self._suggestions.dismiss(suggestion_id, reason)
+        return self.suggestions.dismiss(suggestion_id, reason)
 
     def expire_suggestions(self, max_age_hours: float = 168) -> list[str]:
         """Settle the suggestions that have been pending for longer; returns their ids."""
-        return self._suggestions.expire(max_age_hours)
+        return self.suggestions.expire(max_age_hours)
 
     def save_trust_assessment(self, assessment: TrustAssessment) -> str:
         """Keep an assessment, or add its domains to the one of that entity; returns its id.

@@ -52,8 +52,10 @@ class Conflicts:
         if not reason.strip():
             raise ValueError("a resolution needs a reason")
         with self._space.database.write() as execute:
+            row = self._found(
+                execute, conflict
+            )  # a stack that was never synchronised has nothing to stamp either
             self._feed.stamp_rest(execute)
-            row = self._found(execute, conflict)
             kept, remote = self._feed.kept(row[1]), parse(row[3].encode())
             local = self._space.records.row(row[1])
             assert kept is not None

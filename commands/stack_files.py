@@ -1,0 +1,174 @@
+"""`sb stack export|import|sync|conflicts|resolve`: carry a stack from one database to another, and keep it in both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note
+from sb.commands.memories import AsJson, Reason, required
+from sb.commands.session import decider, event_log
+from sb.commands.stacks import Core, StackName, as_json, open_stack, stack_database
+
+from sb.errors import ExitCode, UsageError
+from sb.text import human_bytes, nearest
+
+if TYPE_CHECKING:
+    from sb.stack.syncing.conflicts import Keep
+    from sb.types import SyncConflict
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+DATABASE = "database"
+FORMATS = (DATABASE, "json", "markdown")
+
+
+def formats(incomplete: str) -> list[str]:
+    """What a stack can be exported as, for the shell to complete."""
+    return [one for one in FORMATS if one.startswith(incomplete)]
+
+
+@app.command(name="export")
+def export_stack(
+    ctx: typer.Context,
+    stack: StackName,
+    file: Annotated[Path, typer.Argument(help="A new file.")],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="database, which opens by itself; json, which can be imported; or markdown.",
+            autocompletion=formats,
+        ),
+    ] = DATABASE,
+    agent: Core = "",
+    json_: AsJson = False,
+) -> None:
+    """Write a stack, and nothing else of its database, into a file of its own."""
+    if format_ not in FORMATS:
+        raise UsageError(f"no format {format_!r}{nearest(format_, FORMATS)}", f"one of {', '.join(FORMATS)}")
+    if file.exists():
+        raise UsageError(f"{file} is there already", "name a new file")
+    with stack_database(ctx) as (database, config):
+        opened = open_stack(database, config, stack, agent)
+        if format_ == DATABASE:
+            opened.export_stack(file)
+        else:
+            opened.export(file, format=format_)
+    size = file.stat().st_size
+    if json_:
+        output.emit_json({"stack_id": stack, "file": str(file), "format": format_, "bytes": size})
+        return
+    output.line(f"{stack} in {file}, {human_bytes(size)}", one_line=True)
+    note("what agents keep to themselves is not in it" + (f", except of {agent}" if agent else ""))
+    if format_ == DATABASE:
+        note(f"sb --db {file} stack show {stack} looks into it")
+
+
+@app.command(name="import")
+def import_stack(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="What sb stack export wrote, as a database or JSON.")],
+    stack: Annotated[
+        str,
+        typer.Option(
+            metavar="STACK", help="Its name here, or which of several in a database; else the file's own."
+        ),
+    ] = "",
+    json_: AsJson = False,
+) -> None:
+    """Take in a stack from a file; exit 1 if some of it was changed here too."""
+    from sb.stack.importing import take_in
+
+    with stack_database(ctx, create=True) as (database, config):
+        found = take_in(database, config, file, stack)
+    if json_:
+        output.emit_json(found.as_json())
+    else:
+        output.line(f"{found.memories:,} memories came into stack {found.stack_id}", one_line=True)
+    _conflicting(found.stack_id, found.conflicts)
+
+
+def _conflicting(stack: str, conflicts: int) -> None:
+    if conflicts:
+        note(f"{conflicts:,} were changed on both sides: sb stack conflicts {stack}")
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@app.command()
+def sync(
+    ctx: typer.Context,
+    stack: StackName,
+    remote: Annotated[Path, typer.Argument(metavar="FILE", help="The other database that keeps this stack.")],
+    from_anybody: Annotated[
+        bool, typer.Option("--from-anybody", help="Also take what no operator of this home signed.")
+    ] = False,
+    who: Annotated[
+        str,
+        typer.Option(
+            "--as", help="The operator who signs what leaves, where the other database is another home's."
+        ),
+    ] = "",
+    agent: Core = "",
+    json_: AsJson = False,
+) -> None:
+    """Take what is new in another database, and give it what is new here; exit 1 if something is left to do."""
+    from sb.runtime import open_authority
+
+    log = event_log(ctx)
+    with stack_database(ctx) as (database, config):
+        opened = open_stack(database, config, stack, agent, remote=remote)
+        by = decider(ctx, open_authority(config, log), who) if who else None
+        done = opened.synchroniser.sync(by=by, from_anybody=from_anybody)
+        waiting = len(opened.conflicts())
+    if json_:
+        output.emit_json(as_json(done) | {"open_conflicts": waiting})
+    else:
+        output.line(f"{done.pulled:,} changes came in, {done.pushed:,} went out", one_line=True)
+    for error in done.errors:
+        note(f"warning: {error}")
+    _conflicting(stack, waiting)
+    if done.errors:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@app.command()
+def conflicts(ctx: typer.Context, stack: StackName, json_: AsJson = False) -> None:
+    """List what was changed here and elsewhere at once; both versions are kept until somebody chooses."""
+    with stack_database(ctx) as (database, config):
+        found = open_stack(database, config, stack).conflicts()
+    if json_:
+        output.emit_json({"items": [as_json(one) for one in found]})
+        return
+    for one in found:
+        output.line(f"{one.id}  {one.table} {one.record_id}: {', '.join(one.differing)}", one_line=True)
+        for side, said in (("here", one.local_summary), ("there", one.cloud_summary)):
+            output.line(f"    {side}: {said or 'erased'}", one_line=True)
+    note(_choice(found, stack) if found else "nothing was changed on both sides")
+
+
+def _choice(found: list[SyncConflict], stack: str) -> str:
+    return f"sb stack resolve {stack} {found[0].id} --keep local|remote|both --reason TEXT"
+
+
+@app.command()
+def resolve(
+    ctx: typer.Context,
+    stack: StackName,
+    conflict: Annotated[str, typer.Argument(help="Its id.")],
+    keep: Annotated[
+        str, typer.Option(help="local, remote, or both: then the other version becomes a memory of its own.")
+    ],
+    reason: Reason = "",
+    json_: AsJson = False,
+) -> None:
+    """Choose which version of a memory holds, here and from the next sync on everywhere."""
+    required(reason)
+    with stack_database(ctx) as (database, config):
+        opened = open_stack(database, config, stack)
+        settled: Any = opened.resolve_conflict(conflict, cast("Keep", keep), reason)
+    if json_:
+        output.emit_json(as_json(settled))
+    else:
+        output.line(f"{settled.record_id}: {keep} holds", one_line=True)
