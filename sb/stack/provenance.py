@@ -21,6 +21,7 @@ ANNOTATIONS = frozenset({"context", "sb", "kernle"})  # references that say some
 _MIGRATED = tuple(f"{system}pre-v0.9" for system in SYSTEMS)
 _FIRST_HAND = frozenset({SourceType.DIRECT_EXPERIENCE, SourceType.OBSERVATION, SourceType.EXTERNAL})
 _FIRST_KINDS = frozenset({"episode", "note"})
+_OR_CORE = ", or write it through the core that is attached"
 _DEEPEST = 10  # steps back that are looked at for a cycle
 
 
@@ -74,7 +75,7 @@ def _check_sources(container: Container, record: Any, references: Sequence[str])
     if not sources and container.find(record.id, VIEWS) is None:  # what a Brain keeps has its own provenance
         raise ProvenanceError(
             f"this {kind} says nothing of where it came from",
-            f"name {' or '.join(allowed)} in derived_from, or write it through the core that is attached",
+            f"name {' or '.join(allowed)} that it was made from" + (_OR_CORE if kind in _FIRST_KINDS else ""),
         )
 
 
