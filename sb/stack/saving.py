@@ -116,19 +116,27 @@ class Saver:
         row = self._container.find(uid, kinds_shown_as(kind))
         if row is None:
             return 0
-        former = shown(self._container.space.record(row))
+        before = self._container.space.record(row)
+        former = shown(before)
         for name in changes.keys() - vars(former).keys():
             raise ValueError(f"a {kind} has no {name}")
         record = dataclasses.replace(former, **changes)
-        return int(self.change(execute, row, record, actor=actor, operation=operation)["version"])
+        new = self.change(execute, row, record, actor=actor, operation=operation, before=before)
+        return int(new["version"])
 
-    def change(self, execute: Execute, row: Row, record: Any, *, actor: str, operation: str) -> Row:
+    def change(
+        self, execute: Execute, row: Row, record: Any, *, actor: str, operation: str, before: Any = None
+    ) -> Row:
         """Let a record that is there say what this one says, within a transaction; returns its row.
+
+        Args:
+            before: the record that the row holds, if it was read already.
 
         Raises:
             ValueError: it cannot be changed so.
         """
-        new = _StackKeeper(self._container).replace(execute, row, record, actor=actor, operation=operation)
+        keeper = _StackKeeper(self._container)
+        new = keeper.replace(execute, row, record, actor=actor, operation=operation, before=before)
         if (new["text"], new["state"]) != (row["text"], row["state"]):
             self._container.space.embed(execute, [row["id"]])
         return new
@@ -200,14 +208,21 @@ class _StackKeeper(Keeper):
         row["version"] = self.replace(execute, former, record, actor=row["agent"])["version"]
 
     def replace(
-        self, execute: Execute, former: Row, record: Any, *, actor: str = "", operation: str = "update"
+        self,
+        execute: Execute,
+        former: Row,
+        record: Any,
+        *,
+        actor: str = "",
+        operation: str = "update",
+        before: Any = None,
     ) -> Row:
         """Let a record say what this one says; returns what it is now. Whoever calls it makes its vector anew.
 
         Raises:
             ValueError: it is of another kind, or cannot be changed so.
         """
-        before = self.space.record(former)
+        before = before if before is not None else self.space.record(former)
         if isinstance(before, Remembered) and type(shown(before)) is type(record):
             record = unshown(record, before)
         if KIND_OF[type(record)] != former["kind"]:
