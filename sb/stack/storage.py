@@ -50,14 +50,18 @@ class StackStorage:
         *,
         limit: int | None = None,
         include_weak: bool = True,
+        own: bool = False,
         where: Mapping[str, Any] | None = None,
     ) -> list[Any]:
         """Memories of a kind, the newest first.
 
         Args:
+            own: leave out what Brains keep and the stack only shows as this kind: it has fewer attributes to amend.
             where: attributes without a column of their own, and what they have to be.
         """
         query = self._reader.query(kind, include_weak=include_weak)
+        if own:
+            query.among("r.kind", (kind,))
         for field, value in (where or {}).items():
             query.equal(field, value)
         return self._reader.read(query, limit=limit, order=NEWEST)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sb.memory import Brain
 from sb.stack import SQLiteStack
 from sb.stack.feelings import felt, lexicon
 from sb.types import Episode, Note
@@ -96,6 +97,15 @@ def test_a_model_judges_what_words_said_and_its_numbers_are_kept_in_range(
     assert kept(full, "own")[0] == 0.4
     assert full.maintenance()["emotions"]["judged"] == 0
     assert len(model.prompts) == 1
+
+
+def test_what_brains_log_is_shown_to_no_model(full: SQLiteStack, scripted: Any) -> None:
+    with Brain("me", path=full.path, stack="mine") as brain:
+        brain.log("renamed a variable", "result")
+        brain.log("my own affair", "result", private=True)
+    full.on_attach("me", model := scripted("[]"))
+    assert full.maintenance()["emotions"] == {"judged": 0, "inference_available": True}
+    assert model.prompts == []
 
 
 def test_no_save_waits_for_a_model(full: SQLiteStack, scripted: Any) -> None:

@@ -42,7 +42,7 @@ class EmotionalTaggingComponent(Component):
         since = datetime.fromtimestamp(storage.setting(_JUDGED) or 0, UTC)
         waiting = [
             one
-            for one in storage.select("episode", limit=_AT_ONCE)
+            for one in storage.select("episode", limit=_AT_ONCE, own=True)
             if one.local_updated_at > since and _said_by_words(one)
         ]
         if self._inference is None or not waiting:
