@@ -126,6 +126,8 @@ def sync(
         output.emit_json(as_json(done) | {"open_conflicts": waiting})
     else:
         output.line(f"{done.pulled:,} changes came in, {done.pushed:,} went out", one_line=True)
+    for told in done.notes:
+        note(told)
     for error in done.errors:
         note(f"warning: {error}")
     _conflicting(stack, waiting)

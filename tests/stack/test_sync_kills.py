@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from sb.stack.syncing import exchange, feed
 from sb.store import database as store
 from sb.store.database import database_files
 from tests.stack.copies import Copy
@@ -79,9 +80,9 @@ def die_at(transaction: int, when: str) -> None:
 
 
 def synchronise(folder: Path, transaction: int = 0, when: str = "") -> None:
-    from sb.stack.syncing import exchange, feed
-
-    exchange.AT_ONCE = feed.AT_ONCE = 4
+    monkey = pytest.MonkeyPatch()  # of a process that ends with this
+    for module in (exchange, feed):
+        monkey.setattr(module, "AT_ONCE", 4)
     one, other = Copy(folder / "one.db"), Copy(folder / "other.db")
     stack = one.with_remote(other)
     die_at(transaction, when)
