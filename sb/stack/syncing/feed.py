@@ -29,7 +29,7 @@ from sb.stack.syncing.seals import Sealer
 from sb.store.records.places import Execute
 from sb.store.records.store import ERASED, Row
 
-AT_ONCE = 200  # records in a transaction: others wait for some 20 ms
+AT_ONCE = 50  # records in a transaction: others wait for some 50 ms
 _COLUMNS = "record, seq, peer, at, seen, document, seal"
 _STANDING = "json_each.key IN ('state', 'strength', 'protected')"
 
@@ -354,11 +354,12 @@ class Feed:
         """Let whoever signs now sign what this home told unsigned, and tell it again."""
         if not self.sealer.signs:
             return
-        for former in list(self.after(0)):
+        unsigned = [one.record for one in self.after(0) if one.document and self.sealer.unsigned(one.seal)]
+        for start in range(0, len(unsigned), AT_ONCE):
             with self.space.database.write() as execute:
-                kept = self.kept(former.record)
-                if kept and kept.document and self.sealer.unsigned(kept.seal):
-                    self.again(execute, replace(kept, seal=self.sealer.seal(kept.document)))
+                for kept in self.all_kept(unsigned[start : start + AT_ONCE]).values():
+                    if kept.document and self.sealer.unsigned(kept.seal):
+                        self.again(execute, replace(kept, seal=self.sealer.seal(kept.document)))
 
     def kept(self, record: int) -> Kept | None:
         """What is told of a record."""
