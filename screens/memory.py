@@ -206,7 +206,13 @@ class MemoryScreen(Searching, Deciding):
         self.console_app.say(f"nothing to {verbs[0]} here")
 
     def _act(self, verb: str, record: Record, by: Decider, reason: str) -> str:
-        return change(self.records.memory("write", by.name), verb, record, reason)
+        return change(self.records, verb, record, by.name, reason)
+
+    def action_accept(self) -> None:
+        self._change("accept")
+
+    def action_turn_down(self) -> None:
+        self._change("dismiss")
 
     def action_forget(self) -> None:
         self._change("forget")

@@ -9,26 +9,28 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.config import Config
 from sb.decisions import namespace
 from sb.entity.checkpoints import Checkpoint, Checkpoints, read_checkpoint
-from sb.entity.core import Entity
 from sb.entity.restoring import FILE, KIND
 from sb.errors import CheckFailed, NotFoundError
 from sb.protocols import Binding
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
-from sb.stack import SQLiteStack
 from sb.stack.catalogue import DEFAULT, require_stack
-from sb.stack.provenance import ENFORCED
 from sb.state import EventLog, Subject
 from sb.store.database import Database
 from sb.text import nearest, plain
 
+if TYPE_CHECKING:
+    from sb.entity.core import Entity
+    from sb.stack import SQLiteStack
+
 CHECKPOINT_RESTORED = "checkpoint.restored"
 namespace.register(CHECKPOINT_RESTORED, "A person put a core together again as a checkpoint has it")
 LAST = "last"
+_ENFORCED = "enforce_provenance"  # of a location: an argument of SQLiteStack
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class Present:
             ValueError: the core_id is empty. NotFoundError: there is no such stack.
             CheckFailed: its newest checkpoint cannot be read.
         """
+        from sb.entity.core import Entity
+
         newest = None if stack_ids else self.newest(core_id)
         if newest is not None:
             path = self.checkpoints.path(newest.checkpoint_id)
@@ -95,6 +99,8 @@ class Present:
         return entity
 
     def _stack(self, stack_id: str) -> SQLiteStack:
+        from sb.stack import SQLiteStack
+
         require_stack(self._database, stack_id)
         return SQLiteStack(
             stack_id, database=self._database, config=self._config, clock=self._clock, ids=self._ids
@@ -214,7 +220,7 @@ def _where(location: Mapping[str, Any] | None) -> Iterator[str]:
             continue  # it goes without saying
         if name == FILE:
             yield f"in {value}"
-        elif name == ENFORCED:
+        elif name == _ENFORCED:
             yield "with provenance" if value else "WITHOUT provenance"
         else:
             yield f"{name} {value}"

@@ -38,10 +38,11 @@ class RecordFilter(LogFilter):
 
     FIELDS: ClassVar[dict[str, str]] = {
         "kind": "r.kind",
+        "stack": "(SELECT stack FROM places WHERE id = r.place)",
         "scope": "(SELECT scope FROM places WHERE id = r.place)",
         "agent": "r.agent",
         "strength": _TIERS,
-        "state": "CASE WHEN r.protected THEN r.state || ' protected' ELSE r.state END",
+        "state": "r.state || iif(r.protected, ' protected', '') || iif(r.kind = 'suggestion', ' ' || r.category, '')",
     }
 
     def condition(self) -> Clause:
@@ -69,9 +70,13 @@ class RecordFilter(LogFilter):
 
     def places(self, places: Places) -> tuple[int, ...]:
         """The places in which anything can fit."""
-        scopes = [text.lower() for field, text in self.terms if field == "scope"]
+        asked = [(field, text.lower()) for field, text in self.terms if field in ("scope", "stack")]
         known = places.all().items()
-        return tuple(number for number, one in known if all(text in one.scope.lower() for text in scopes))
+        return tuple(
+            number
+            for number, one in known
+            if all(text in getattr(one, field).lower() for field, text in asked)
+        )
 
 
 @dataclass(frozen=True)

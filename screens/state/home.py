@@ -164,6 +164,14 @@ def _memory(log: EventLog) -> Iterator[HomeLine]:
     for record in records.rows([newest]):
         cells = (f"{newest:,}", record["agent"], f"{record['kind']}: {record['text'][:LONGEST_CELL]}")
         yield HomeLine(Row(cells), Target("memory", record["uid"]), about=Subject(agent=record["agent"]))
+    suggested = records.of_category("suggestion", "pending")
+    if suggested:
+        text = (
+            "suggested memories to accept or dismiss"
+            if suggested > 1
+            else "suggested memory to accept or dismiss"
+        )
+        yield HomeLine(Row((f"{suggested:,}", "suggested", text), "warn"), Target("memory"))
 
 
 def _needs(log: EventLog) -> Iterator[HomeLine]:

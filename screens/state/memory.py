@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,32 +13,44 @@ from sb.screens.state.approvals import MOST_LINES, Question
 from sb.screens.state.listing import LONGEST_CELL, Column, Row
 from sb.screens.state.search import Found, Search
 
-from sb.errors import UsageError
+from sb.errors import NotFoundError, UsageError
 from sb.memory.browsing import Browsed, RecordFilter, browse, fits, place_of
 from sb.sources import iso
 from sb.state import EventLog
 from sb.store.records.places import Place, Places
-from sb.store.records.store import ACTIVE, ERASED, FORGOTTEN, QUARANTINED, RecordStore
+from sb.store.records.store import ACTIVE, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED, RecordStore
 from sb.text import revealed, shorten
 from sb.types.vocabulary import FADING, STRONG, WEAK
 
 if TYPE_CHECKING:
+    from sb.screens.state.records import Records
+
     from sb.memory.overseeing import Overseer
+    from sb.stack import SQLiteStack
 
 MEMORY_COLUMNS = (
     Column("kept", 10),
-    Column("kind", 8),
+    Column("kind", 10),
     Column("state", 9),
     Column("scope", 14),
     Column("agent", 12, wide_only=True),
     Column("memory"),
 )
-FILTER_HINT = "words, kind:… scope:… agent:… strength:… state:…"
+FILTER_HINT = "words, kind:… stack:… scope:… agent:… strength:… state:…"
+PENDING = "pending"  # of a suggestion: somebody has to accept or dismiss it
 BEST, NEAREST = 20, 10  # memories that ranking names: with every word, and without
 LOOKED_AT = 100_000  # characters of a memory in which the words of a filter are looked for to show them
 FAR, BEFORE = 24, 12  # characters of a memory that stand before what was asked for
 BEST_HEADING, REST_HEADING, NEAREST_HEADING = -1, -2, -3
-_TONES = {FORGOTTEN: "muted", ERASED: "muted", QUARANTINED: "warn", "superseded": "muted", "protected": "ok"}
+_TONES = {
+    FORGOTTEN: "muted",
+    ERASED: "muted",
+    QUARANTINED: "warn",
+    SUPERSEDED: "muted",
+    "protected": "ok",
+    PENDING: "warn",
+}
+_SETTLED = (ACTIVE, SUPERSEDED)  # states of a suggestion, of which its own word says more
 Record = dict[str, Any]
 
 
@@ -47,8 +60,18 @@ def tier(strength: float) -> str:
     return next((name for least, name in named if strength >= least), "dormant")
 
 
+def is_suggestion(record: Record) -> bool:
+    """Whether it is a memory that was only suggested, and not what became of one."""
+    return bool(record["kind"] == "suggestion" and record["state"] in _SETTLED)
+
+
 def standing(record: Record) -> str:
-    """One word: its state, or of an active one that it is protected, or else how present it is."""
+    """One word: its state, or of an active one that it is protected, or else how present it is.
+
+    Of a suggestion: what became of it.
+    """
+    if is_suggestion(record):
+        return str(record["category"])
     if record["state"] != ACTIVE:
         return str(record["state"])
     return "protected" if record["protected"] else tier(record["strength"])
@@ -184,23 +207,30 @@ _DONE = {
     "recover": "is found again",
     "protect": "is protected",
     "release": "is not protected any more",
+    "dismiss": "is dismissed",
 }
 _TITLES = {
     "forget": "Forget",
     "recover": "Recover",
     "protect": "Protect",
     "release": "Take the protection from",
+    "accept": "Accept",
+    "dismiss": "Dismiss",
 }
 _CONSEQUENCES = {
     "forget": "No search finds it, and no agent is given it, until it is recovered (u).",
     "recover": "It is found again.",
     "protect": "It cannot be forgotten until that is taken back (P).",
     "release": "It can be forgotten again.",
+    "accept": "It becomes a memory of its stack, which its agents find. sb suggestions accept --with says it differently.",
+    "dismiss": "It becomes no memory, and is not suggested again.",
 }
 
 
 def can(verb: str, record: Record) -> bool:
     """Whether this can be done with a record as it is."""
+    if verb in ("accept", "dismiss"):
+        return is_suggestion(record) and record["category"] == PENDING
     if verb == "recover":
         return bool(record["state"] == FORGOTTEN)
     return bool(record["state"] == ACTIVE and record["protected"] == (verb == "release"))
@@ -209,7 +239,7 @@ def can(verb: str, record: Record) -> bool:
 def question(verb: str, records: Sequence[Record]) -> Question:
     """What to ask before these change."""
     lines = [
-        f"{one['kind']} {one['uid']}: {revealed(shorten(one['text'], 300))}" for one in records[:MOST_LINES]
+        f"{_what(one)} {one['uid']}: {revealed(shorten(one['text'], 300))}" for one in records[:MOST_LINES]
     ]
     if len(records) > MOST_LINES:
         lines.append(f"and {len(records) - MOST_LINES:,} more")
@@ -217,14 +247,24 @@ def question(verb: str, records: Sequence[Record]) -> Question:
     return Question(f"{_TITLES[verb]} {these}?", (*lines, "", _CONSEQUENCES[verb]), False, len(records))
 
 
-def change(overseer: Overseer, verb: str, record: Record, reason: str) -> str:
+def _what(record: Record) -> str:
+    """Its kind, and of a suggestion what it would become."""
+    if not is_suggestion(record):
+        return str(record["kind"])
+    return revealed(shorten(f"suggested {json.loads(record['fields']).get('memory_type')}", 40))
+
+
+def change(records: Records, verb: str, record: Record, by: str, reason: str) -> str:
     """Do it; returns what to say.
 
     Raises:
-        NotFoundError: it is not as it was any more. UsageError: it is protected.
+        NotFoundError: it is not as it was any more. UsageError: it is protected, or can be no memory.
     """
     uid = record["uid"]
     try:
+        if verb in ("accept", "dismiss"):
+            return _settle(records.stack("write", _stack_of(records, record)), verb, uid, by, reason)
+        overseer = records.memory("write", by)
         if verb == "forget":
             overseer.forget(uid, reason)
         elif verb == "recover":
@@ -234,3 +274,24 @@ def change(overseer: Overseer, verb: str, record: Record, reason: str) -> str:
     except ValueError as error:
         raise UsageError(str(error)) from error
     return f"{uid} {_DONE[verb]}"
+
+
+def _stack_of(records: Records, record: Record) -> str:
+    return Places(records.log("write").database).numbered(record["place"]).stack
+
+
+def _settle(stack: SQLiteStack, verb: str, uid: str, by: str, reason: str) -> str:
+    """Accept or dismiss a suggestion."""
+    if verb == "dismiss":
+        done: str | None = uid if stack.suggestions.dismiss(uid, reason, actor=by) else None
+    else:
+        done = stack.suggestions.accept(uid, actor=by, reason=reason)
+    now = stack.get_suggestion(uid)
+    if done is None and now is not None and now.status == PENDING:
+        raise UsageError(
+            f"{uid} makes no {now.memory_type}: what it says is too short, or a fragment",
+            "sb suggestions accept --with says it differently",
+        )
+    if done is None:
+        raise NotFoundError(f"{uid} was {now.status} meanwhile" if now else f"{uid} is not there any more")
+    return f"{uid} {_DONE[verb]}" if verb == "dismiss" else f"kept as {now.promoted_to if now else done}"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sb.entity.present import Present
     from sb.memory.overseeing import Overseer
     from sb.runtime import Runtime
+    from sb.stack import SQLiteStack
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,13 @@ class Records:
                 }
                 self._memories[place] = Overseer(name or OPERATOR, **settings)
             return self._memories[place]
+
+    def stack(self, use: str, stack_id: str) -> SQLiteStack:
+        """One stack, to decide in; it need not be closed."""
+        from sb.stack import SQLiteStack
+
+        database = self.log(use).database
+        return SQLiteStack(stack_id, database=database, config=self.config, clock=self.clock, ids=self.ids)
 
     def present(self, use: str) -> Present:
         """What cores are composed of."""

@@ -373,6 +373,14 @@ class RecordStore:
             )
         ]
 
+    def of_category(self, kind: str, category: str) -> int:
+        """How many active records of a kind are in this category; reads only those of the kind."""
+        sql = (
+            "SELECT count(*) FROM records WHERE place IN (SELECT id FROM places) AND kind = ? AND state = 'active'"
+            " AND category = ?"
+        )
+        return int(self.database.query(sql, (kind, category))[0][0])
+
     def numbers(self, where: str, parameters: tuple[Any, ...], *, above: int, to: int) -> list[int]:
         """The numbers of the records that meet a condition over `r`, newest first; those `above` < number <= `to`."""
         sql = f"SELECT r.id FROM records AS r WHERE r.id > ? AND r.id <= ? AND ({where}) ORDER BY r.id DESC"
