@@ -144,7 +144,8 @@ def conflicts(ctx: typer.Context, stack: StackName, json_: AsJson = False) -> No
         output.emit_json({"items": [as_json(one) for one in found]})
         return
     for one in found:
-        output.line(f"{one.id}  {one.table} {one.record_id}: {', '.join(one.differing)}", one_line=True)
+        what = ", ".join(name.removeprefix("fields.") for name in one.differing)
+        output.line(f"{one.id}  {one.table} {one.record_id}: {what}", one_line=True)
         for side, said in (("here", one.local_summary), ("there", one.cloud_summary)):
             output.line(f"    {side}: {said or 'erased'}", one_line=True)
     note(_choice(found, stack) if found else "nothing was changed on both sides")

@@ -185,13 +185,16 @@ def show_loaded(loaded: Mapping[str, Any], json_: bool) -> None:
         for item in items:
             output.passage(_said(item), "    ")
     said = loaded["_meta"]
+    memories = "1 memory" if shown == 1 else f"{shown:,} memories"
     note(
-        f"{shown:,} memories, {said['budget_used']:,} of {said['budget_total']:,} tokens;"
+        f"{memories}, {said['budget_used']:,} of {said['budget_total']:,} tokens;"
         f" {said['excluded_count']:,} did not fit"
     )
 
 
 def _said(item: Mapping[str, Any]) -> str:
-    """One loaded memory: what it says, without its id."""
-    texts = [value for name, value in item.items() if name != "id" and isinstance(value, str) and value]
-    return " · ".join(texts)
+    """One loaded memory: what it says, without its id and times."""
+    unsaid = ("id", "created_at", "last_interaction")
+    return " · ".join(
+        value for name, value in item.items() if name not in unsaid and isinstance(value, str) and value
+    )

@@ -118,8 +118,8 @@ def test_working_memory_is_loaded_within_its_budget(sb: CommandLine) -> None:
     assert [one["content"] for one in loaded["notes"]] == ["the office is in Bonn"]
     assert loaded["_meta"]["budget_total"] == 100
     shown = sb("entity", "load", "--agent", "ada")
-    assert "notes\n    the office is in Bonn" in shown.out
-    assert "1 memories" in shown.err
+    assert "notes\n    the office is in Bonn · note\n" in shown.out
+    assert "1 memory, " in shown.err
 
 
 def test_the_status_tells_what_a_core_is_composed_of(sb: CommandLine) -> None:

@@ -126,13 +126,16 @@ def test_what_was_exported_comes_into_another_home(
     assert notes(sb) == before
 
 
-def test_a_dump_may_get_another_name(sb: CommandLine, work: str, tmp_path: Path) -> None:
-    file = tmp_path / "work.json"
+def test_a_dump_may_get_another_name_in_another_home(
+    sb: CommandLine, work: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, before = tmp_path / "work.json", notes(sb)
     assert sb("stack", "export", work, str(file), "--format", "json").code == 0
-    assert sb("stack", "import", str(file), "--stack", "copy").code == 0
-    assert notes(sb, "copy") == notes(sb)
     again = sb("stack", "import", str(file))
     assert (again.code, "belongs to a core" in again.err) == (2, True)
+    monkeypatch.setenv("SB_HOME", str(tmp_path / "other"))
+    assert sb("stack", "import", str(file), "--stack", "copy").code == 0
+    assert notes(sb, "copy") == before
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"notes": []}', "# Memory Dump"])
@@ -146,9 +149,7 @@ def test_a_file_that_is_none_takes_nothing_in(sb: CommandLine, tmp_path: Path, c
     assert sb("stack", "import", str(tmp_path / "missing")).code == 2
 
 
-def test_two_databases_are_kept_in_step_and_conflicts_wait_for_a_choice(
-    sb: CommandLine, work: str, tmp_path: Path
-) -> None:
+def test_two_databases_are_kept_in_step(sb: CommandLine, work: str, tmp_path: Path) -> None:
     file = str(tmp_path / "work.db")
     sb("stack", "export", work, file)
     keep(sb, "alarms go to the chat", "--stack", "work")
@@ -161,9 +162,45 @@ def test_two_databases_are_kept_in_step_and_conflicts_wait_for_a_choice(
     assert notes(sb) == notes(sb, "work", "--db", file)
     assert {"the shop closes at six", "alarms go to the chat"} < notes(sb)
     assert sb("stack", "sync", work, file, "--json").json["pulled"] == 0
-    (shop,) = sb("stack", "search", work, "shop closes", "--limit", "1", "--json").json["items"]
-    for database, why in (((), "closed for good"), (("--db", file), "moved away")):
-        assert sb(*database, "memory", "protect", shop["memory_id"], "--reason", why).code == 0
+
+
+def test_what_was_changed_on_both_sides_waits_for_a_choice(
+    sb: CommandLine, work: str, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "work.db")
+    (source,) = sb("stack", "search", work, "caches", "--json").json["items"]
+    belief = sb(
+        "entity", "belief", "caches expire too late", "--from", f"note:{source['memory_id']}", "--stack", "work", "--agent", "ada"
+    ).out.strip()  # fmt: skip
+    drive = (
+        "entity",
+        "drive",
+        "curiosity",
+        "--stack",
+        "work",
+        "--agent",
+        "ada",
+        "--from",
+        f"belief:{belief}",
+    )
+    assert sb(*drive, "--intensity", "0.5").code == 0
+    sb("stack", "export", work, file)
+    assert sb(*drive, "--intensity", "0.9").code == 0
+    assert sb("--db", file, *drive, "--intensity", "0.1").code == 0
+    done = sb("stack", "sync", work, file)
+    assert (done.code, f"sb stack conflicts {work}" in done.err) == (1, True), done.err
+    (conflict,) = sb("stack", "conflicts", work, "--json").json["items"]
+    assert "fields.intensity" in conflict["differing"]
+    listed = sb("stack", "conflicts", work)
+    assert f"{conflict['id']}  drive {conflict['record_id']}: intensity" in listed.out
+    assert f"sb stack resolve work {conflict['id']} --keep" in listed.err
+    assert sb("stack", "resolve", work, conflict["id"], "--keep", "local").code == 2
+    assert sb("stack", "resolve", work, conflict["id"], "--keep", "mine", "--reason", "?").code == 2
+    kept = sb("stack", "resolve", work, conflict["id"], "--keep", "remote", "--reason", "it was late")
+    assert (kept.code, kept.out.endswith("remote holds\n")) == (0, True)
+    assert sb("stack", "sync", work, file).code == 0
+    (drives,) = (json.loads(sb("stack", "dump", work, "--format", "json").out)["drives"],)
+    assert [one["intensity"] for one in drives] == [0.1]
 
 
 def test_a_database_that_is_not_there_is_said_to_be(sb: CommandLine, work: str, tmp_path: Path) -> None:
