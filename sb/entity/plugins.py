@@ -75,7 +75,7 @@ class Plugins:
         except BaseException:
             self._drop(name, stacks)
             raise
-        self._register(loaded, subparsers)
+        self._register(name, loaded, subparsers)
         if loaded.failure and fail_fast:
             self.unload(name, stacks)
             raise PluginError(f"plugin {name} was not loaded: {loaded.failure}")
@@ -127,18 +127,18 @@ class Plugins:
         for name, loaded in list(self._loaded.items()):
             _guarded(name, hook, lambda one=loaded: getattr(one.plugin, hook)(said))  # type: ignore[misc]
 
-    def _register(self, loaded: _Loaded, subparsers: Any) -> None:
+    def _register(self, name: str, loaded: _Loaded, subparsers: Any) -> None:
         plugin = loaded.plugin
 
         def tools() -> None:
             offered = plugin.register_tools()
-            loaded.tools = register_tools(self._registry, plugin.name, plugin.version, offered)
+            loaded.tools = register_tools(self._registry, name, plugin.version, offered)
 
         steps: list[tuple[str, Callable[[], None]]] = [("register_tools", tools)]
         if subparsers is not None:
             steps.append(("register_cli", lambda: plugin.register_cli(subparsers)))
         for hook, step in steps:
-            _, failure = _guarded(plugin.name, hook, step)
+            _, failure = _guarded(name, hook, step)
             loaded.failure = loaded.failure or failure
 
     def _drop(self, name: str, stacks: Iterable[StackProtocol]) -> None:
