@@ -247,7 +247,7 @@ def test_what_cannot_be_restored_is_a_warning_and_the_rest_is_there(
     for what in (
         "stack gone was not restored: FileNotFoundError: there is no file",
         "stack foreign was not restored: ImportError: no-such of sb.stacks is not installed",
-        "stack odd was not restored: TypeError",
+        "stack odd was not restored: ValueError: it was in no file",
         "stack text was not restored: ValueError: the checkpoint does not say what it is",
         "stack none was not restored: ValueError: the checkpoint does not say what it is",
         "stack memory was not restored: ValueError: it was in no file",
