@@ -191,11 +191,15 @@ def test_what_is_kept_for_oneself_goes_only_with_ones_own_core(tmp_path: Path) -
     uid = brain.remember("of coder alone", private=True)
     assert one.with_remote(other).get_pending_sync_count() == 0
     assert one.with_remote(other).sync() == SyncResult()
+    shared = brain.remember("of everybody")
+    brain.relate(shared, "is known from", uid)
+    assert one.with_remote(other).sync().pushed == 1
+    assert other.documents()[shared]["relations"] == []
     one.cores = ("tester",)
     assert one.with_remote(other).sync() == SyncResult()
     one.cores = ("coder",)
     assert one.with_remote(other).sync().pushed == 1
-    assert other.state().keys() == {uid}
+    assert other.state().keys() == {uid, shared}
     one.close()
     other.close()
 
@@ -282,6 +286,17 @@ def test_nothing_comes_while_a_stack_is_maintained_or_only_read(pair: tuple[Copy
         with pytest.raises(StoreReadOnly):
             reader.sync()
     assert one.state() == {}
+
+
+def test_a_stack_that_is_maintained_over_there_is_left_alone(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    one.note("here")
+    other.note("there")
+    other.stack.enter_maintenance()
+    result = one.with_remote(other).sync()
+    assert (result.pulled, result.pushed) == (0, 0)
+    assert "is being maintained" in result.errors[0]
+    assert len(one.state()) == len(other.state()) == 1
 
 
 def test_who_synchronised_what_is_on_record(pair: tuple[Copy, Copy]) -> None:

@@ -24,7 +24,7 @@ from sb.stack.syncing.pending import pending
 from sb.stack.syncing.seals import Sealer
 from sb.state import EventLog
 from sb.store.database import open_database
-from sb.types import SyncConflict
+from sb.types import StackState, SyncConflict
 
 SYNCED = "memory.synced"
 namespace.register(SYNCED, "A stack was synchronised with another database")
@@ -110,6 +110,8 @@ class Synchroniser:
             local = self._feed(by)
             other = Space(database, self._config.memory, clock=space.clock, ids=space.ids)
             remote = Feed(other, local.stack, local.sealer)
+            if Container(other, local.stack, read_only=False).state is StackState.MAINTENANCE:
+                return SyncResult(errors=[f"stack {local.stack} is being maintained in {self._remote}"])
             exchange = Exchange(local, remote, self._remote, self._reach, from_anybody=from_anybody)
             exchange.greet()
             action(exchange)
