@@ -33,7 +33,7 @@ def markdown(space: Space, *, stack: str, scopes: Sequence[str] = (), agent: str
         NotFoundError: nothing is kept there.
     """
     places = chosen(space, stack, scopes, agent)
-    yield f"# Memory of {_escaped(stack)}\n\nAs of {iso(space.clock.now())}.\n"
+    yield f"# Memory of {escaped(stack)}\n\nAs of {iso(space.clock.now())}.\n"
     for number, place in sorted(places.items(), key=lambda one: (one[1].scope, one[1].owner)):
         yield from _of_place(space, number, place)
 
@@ -48,8 +48,8 @@ def write(space: Space, path: Path, *, stack: str, scopes: Sequence[str] = (), a
 
 
 def _of_place(space: Space, number: int, place: Place) -> Iterator[str]:
-    owner = f", private to {_escaped(place.owner)}" if place.owner else ""
-    heading = f"\n## {_escaped(place.scope)}{owner}\n"
+    owner = f", private to {escaped(place.owner)}" if place.owner else ""
+    heading = f"\n## {escaped(place.scope)}{owner}\n"
     for kind in DESCRIPTORS:
         where = "r.place = ? AND r.kind = ? AND r.state = 'active'"
         count = space.records.number_of(where, (number, kind))
@@ -71,9 +71,9 @@ def _plural(kind: str) -> str:
 def _item(one: Memory) -> str:
     """A memory as an item of a list: what it says, and below it what is known of it."""
     title = one.title
-    said = _escaped(one.content)
+    said = escaped(one.content)
     if one.content != title and one.content.startswith(title):
-        said = f"**{_escaped(title)}**{_escaped(one.content[len(title) :])}"
+        said = f"**{escaped(title)}**{escaped(one.content[len(title) :])}"
     known = [f"{iso(one.happened_at)[:16].replace('T', ' ')}", one.agent_id]
     known += [one.category] if one.category else []
     known += [f"said by {one.speaker}"] if one.speaker else []
@@ -81,10 +81,10 @@ def _item(one: Memory) -> str:
     known += [f"tags {', '.join(one.tags)}"] if one.tags else []
     origins = one.details.get("derived_from")
     known += [f"from {', '.join(origins)}"] if origins else []
-    return f"- {said}\n  ({_escaped('; '.join(known))}; {one.id})\n"
+    return f"- {said}\n  ({escaped('; '.join(known))}; {one.id})\n"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """A text that is shown as it is, each of its lines within the item that it stands in."""
     lines = [line.strip() for line in plain(text).splitlines()]
     shown = _INLINE.sub(r"\\\g<0>", "\n".join(line for line in lines if line)).replace("<", "&lt;")

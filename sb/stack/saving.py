@@ -76,6 +76,22 @@ class Saver:
         self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
         return [row["uid"] if row["kind"] == kind else f"{row['kind']}:{row['uid']}" for row, _ in pairs]
 
+    def restore(self, records: Sequence[Any]) -> None:
+        """Keep records of any kinds as they were kept elsewhere, all or none: nobody is asked about them again.
+
+        Raises:
+            ValueError: something cannot be kept as it is; nothing was written then.
+        """
+        container = self._container
+        check_writable(container)
+        keeper = _StackKeeper(container)
+        pairs = [(keeper.row(record), record) for record in records]
+        with container.space.database.write() as execute:
+            place = container.space.places.make(execute, container.place)
+            for row, _ in pairs:
+                row["place"] = place
+            keeper.keep(execute, pairs)
+
     def update(self, kind: str, record: Any, expected_version: int | None) -> bool:
         """Change a record unless somebody else did; False if it is gone.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -18,6 +19,7 @@ from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol, SyncResult
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.container import Container
+from sb.stack.dumping import Dumper
 from sb.stack.lineage import made_from, ungrounded
 from sb.stack.loading import Loader
 from sb.stack.provenance import ENFORCED
@@ -88,6 +90,7 @@ class SQLiteStack(Writes, Reads):
         self._saver = Saver(self._container, self._components, enforce=self.enforce_provenance)
         storage.saver = self._saver
         self.suggestions = Suggestions(self._container, self._reader, self._saver)
+        self._dumper = Dumper(self._container, self._saver)
         self._trust = Trust(self._container, self._reader, self._saver)
         self._inference: InferenceService | None = None
         self._config, self._remote = config, remote
@@ -246,6 +249,53 @@ class SQLiteStack(Writes, Reads):
             important first; `_meta` with `budget_used`, `budget_total` and `excluded_count`; what components add. It is fit for JSON.
         """
         return Loader(self._container, self._components).load(token_budget, context)
+
+    # As a whole
+
+    def get_stats(self) -> dict[str, int]:
+        """How many memories of each kind there are, forgotten ones too, and how many suggestions are pending."""
+        return self._dumper.stats()
+
+    def dump(
+        self, *, format: str = "markdown", include_raw: bool = True, include_forgotten: bool = False
+    ) -> str:
+        """All memories in view: as a document for people, or as JSON that `load_dump` takes.
+
+        Args:
+            format: markdown, or json, which holds every kind and attribute.
+            include_raw: also what was captured as it came.
+            include_forgotten: also what is dormant, forgotten, or no longer held to be true.
+
+        Raises:
+            ValueError: there is no such format.
+        """
+        return self._dumper.dump(format, raw=include_raw, forgotten=include_forgotten)
+
+    def export(
+        self,
+        path: str | PathLike[str],
+        *,
+        format: str = "markdown",
+        include_raw: bool = True,
+        include_forgotten: bool = False,
+    ) -> None:
+        """Write `dump` to a file, whole or not at all; its folder is made if need be.
+
+        Raises:
+            ValueError: there is no such format. StoreError: the file cannot be written.
+        """
+        self._dumper.export(path, format, raw=include_raw, forgotten=include_forgotten)
+
+    def load_dump(self, text: str) -> dict[str, int]:
+        """Take in what `dump` wrote as JSON, all of it or nothing, into a stack that belongs to nobody yet.
+
+        Returns:
+            How many memories of each list there were.
+
+        Raises:
+            ValueError: it is no such dump, or this stack belongs to a core.
+        """
+        return self._dumper.take_in(text)
 
     # How present memories are
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from sb.errors import NotFoundError
-from sb.memory.markdown import _escaped, markdown
+from sb.memory.markdown import escaped, markdown
 from tests.memory.desk import Desk, desk
 
 __all__ = ["desk"]
@@ -98,7 +98,7 @@ def test_texts_of_agents_cannot_form_the_document(desk: Desk) -> None:
 @given(st.text(alphabet=st.sampled_from("#>-+*=_~`|1.)[](!<&\\ \t\nab:\"'"), max_size=30))
 def test_no_text_leaves_its_item(text: str) -> None:
     tokens = MarkdownIt("gfm-like", {"linkify": False, "html": True}).parse(
-        f"- {_escaped(text)}\n  (known)\n- y\n"
+        f"- {escaped(text)}\n  (known)\n- y\n"
     )
     blocks = [token.type for token in tokens if token.nesting >= 0]
     assert blocks == ["bullet_list_open", *["list_item_open", "paragraph_open", "inline"] * 2]
