@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +93,6 @@ class Dumper:
             lines = [line(record) for record in self._records(kind, forgotten)] if kind in kinds else []
             parts += [f"\n## {title}\n\n", *lines] if lines else []
         return "".join(parts)
-
-    def export(self, path: str | PathLike[str], form: str, *, raw: bool, forgotten: bool) -> None:
-        """See `SQLiteStack.export`."""
-        write_whole(Path(path), self.dump(form, raw=raw, forgotten=forgotten))
 
     def take_in(self, text: str) -> dict[str, int]:
         """See `SQLiteStack.load_dump`."""

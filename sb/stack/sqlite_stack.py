@@ -19,7 +19,7 @@ from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol, SyncResult
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.container import Container
-from sb.stack.dumping import Dumper
+from sb.stack.dumping import Dumper, write_whole
 from sb.stack.lineage import made_from, ungrounded
 from sb.stack.loading import Loader
 from sb.stack.provenance import ENFORCED
@@ -271,20 +271,13 @@ class SQLiteStack(Writes, Reads):
         """
         return self._dumper.dump(format, raw=include_raw, forgotten=include_forgotten)
 
-    def export(
-        self,
-        path: str | PathLike[str],
-        *,
-        format: str = "markdown",
-        include_raw: bool = True,
-        include_forgotten: bool = False,
-    ) -> None:
-        """Write `dump` to a file, whole or not at all; its folder is made if need be.
+    def export(self, path: str | PathLike[str], *, format: str = "markdown") -> None:
+        """Write what `dump` gives to a file, whole or not at all; its folder is made if need be.
 
         Raises:
             ValueError: there is no such format. StoreError: the file cannot be written.
         """
-        self._dumper.export(path, format, raw=include_raw, forgotten=include_forgotten)
+        write_whole(Path(path), self.dump(format=format))
 
     def load_dump(self, text: str) -> dict[str, int]:
         """Take in what `dump` wrote as JSON, all of it or nothing, into a stack that belongs to nobody yet.

@@ -129,7 +129,9 @@ def test_what_was_taken_is_put_together_again(
         assert restored.model.model_id == "local"
         stack = restored.active_stack
         assert isinstance(stack, SQLiteStack)
-        assert stack.get_memory("note", uid).content == "blue-green deploys"
+        kept = stack.get_memory("note", uid)
+        assert kept is not None
+        assert kept.content == "blue-green deploys"
         assert stack.enforce_provenance
         assert restored.get_binding().stack_locations["other"] == {"kind": "list", "color": "blue"}
         assert restored.registry.list_ids() == ["plugin.weather.forecast"]

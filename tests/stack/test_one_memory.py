@@ -102,7 +102,7 @@ def test_what_a_stack_says_of_an_entity_is_kept_with_it(both: tuple[Brain, SQLit
     brain, stack = both
     uid = brain.entity("Ada", "person", observations=["likes tea"])
     core = Entity("me")
-    core.attach_stack(stack)  # type: ignore[arg-type]
+    core.attach_stack(stack)
     assert core.relationship("ada", trust_level=0.9, notes="likes coffee") == uid
     core.relationship("Ada", context="work")
     (known,) = stack.get_relationships(min_trust=0.9)
