@@ -241,7 +241,7 @@ class ConsoleApp(App[None]):
 
     def open_reference(self, reference: str) -> None:
         """Show what a person named by its id."""
-        from sb.screens.palette import CHECKPOINT
+        from sb.screens.palette import CHECKPOINT, MEMORY
 
         if reference.isdecimal():
             self.open_record(int(reference))
@@ -251,7 +251,7 @@ class ConsoleApp(App[None]):
             self.find_on("approvals", reference)
         elif reference.startswith(("esc_", "mut_")):
             self.find_on("recovery", reference)
-        elif reference.startswith("mem_"):
+        elif re.fullmatch(MEMORY, reference):
             self.find_on("memory", reference)
         elif re.fullmatch(CHECKPOINT, reference):
             self.find_on("checkpoints", reference)

@@ -11,7 +11,8 @@ from sb.screens.section import Section
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 CHECKPOINT = r"\S+_\d{8}_\d{6}_\d{6}_[0-9a-f]{8}"
-_RECORD = re.compile(rf"(call|run|apr|esc|mut|mem)_[0-9a-z_]{{4,}}|\d{{1,12}}|{CHECKPOINT}")
+MEMORY = r"(?:mem|sug)_[0-9a-z_]{4,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # those of cores are UUIDs
+_RECORD = re.compile(rf"(?:call|run|apr|esc|mut)_[0-9a-z_]{{4,}}|\d{{1,12}}|{MEMORY}|{CHECKPOINT}")
 
 
 class ConsoleCommands(Provider):

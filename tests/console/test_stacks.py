@@ -99,6 +99,23 @@ def test_the_detail_tells_strength_and_where_it_comes_from(
     console(script, (120, 40))
 
 
+def test_the_palette_opens_what_a_core_kept_and_what_is_suggested(
+    ada: Entity, stack: SQLiteStack, console: Console
+) -> None:
+    note, suggested = ada.note("the cellar is in Trier"), suggest(stack, "sug_6640fae3034f1a0b48eb532d")
+
+    async def script(pilot: Pilot[None]) -> None:
+        for uid in (note, suggested):
+            await console.press(pilot, "colon")
+            console.app.screen.query_one(Input).value = uid
+            await console.until(pilot, lambda: f"open {uid}" in console.text())  # noqa: B023
+            await console.press(pilot, "enter")
+            await console.until(pilot, lambda: isinstance(console.app.screen, MemoryScreen))
+            await console.shows(pilot, f" {uid}")
+
+    console(script, (120, 40))
+
+
 def test_a_filter_names_a_stack_and_what_became_of_suggestions(
     agents: Agents, ada: Entity, stack: SQLiteStack, console: Console
 ) -> None:

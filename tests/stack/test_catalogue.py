@@ -8,6 +8,7 @@ import pytest
 
 from sb.errors import NotFoundError, UsageError
 from sb.memory import Brain
+from sb.runtime import open_runtime
 from sb.stack import SQLiteStack
 from sb.stack.catalogue import all_stacks, make_stack, one_stack, require_stack
 from sb.store.database import Database, open_database
@@ -75,3 +76,11 @@ def test_a_stack_is_made_once(database: Database) -> None:
     make_stack(database, "work")
     with pytest.raises(UsageError, match="already"):
         make_stack(database, "work")
+
+
+def test_a_runtime_opens_the_stacks_of_its_database(home: Path) -> None:
+    with open_runtime() as runtime:
+        brain = runtime.brain("ada")
+        fact = brain.remember("the API is versioned")
+        assert [one.id for one in runtime.stack().get_beliefs()] == [fact]
+        assert runtime.stack("work", components=[]).get_beliefs() == []
