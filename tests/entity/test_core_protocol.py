@@ -15,8 +15,6 @@ from sb.stack import SQLiteStack
 from sb.types import Episode
 from tests.entity.weather_plugin import Weather
 
-READS = pytest.mark.skipif(not hasattr(SQLiteStack, "get_stats"), reason="the stack cannot count yet")
-
 
 @pytest.fixture(autouse=True)
 def of_the_user(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -129,7 +127,6 @@ def test_checkpoint_save_and_restore(of_the_user: Path) -> None:
     assert (binding.core_id, binding.active_stack_id) == ("my-entity", "primary")
 
 
-@READS
 def test_properties_and_management() -> None:
     entity = Entity("my-entity")
     assert (entity.core_id, entity.model, entity.active_stack) == ("my-entity", None, None)
@@ -145,7 +142,6 @@ def test_properties_and_management() -> None:
     assert entity.plugins == {}
 
 
-@READS
 def test_routed_operations_search_load_status_and_trust() -> None:
     entity = Entity("my-entity")
     entity.attach_stack(SQLiteStack("primary"))
