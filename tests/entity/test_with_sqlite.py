@@ -8,11 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sb.entity import Entity
 from sb.errors import ProvenanceError
+from sb.inference import LLMModel
 from sb.memory.erasing import erase
 from sb.memory.space import Space
 from sb.protocols import VersionConflictError
@@ -20,6 +22,7 @@ from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
 from sb.store.records.store import RecordStore
 from tests.conftest import approve_tools
+from tests.entity.chat_server import ChatServer
 from tests.entity.weather_plugin import Weather
 
 
@@ -102,6 +105,34 @@ def test_trust_is_added_to_in_one_step(runtime: Runtime) -> None:
     assert entity.active_stack.compute_trust("Ada", "cooking")["score"] == 0.2
 
 
+def test_the_components_of_a_stack_ask_the_model_of_the_core_and_do_without(
+    runtime: Runtime, chat: ChatServer
+) -> None:
+    entity = runtime.entity("me")
+    stack = entity.active_stack
+    assert stack is not None
+    entity.episode("sail home", "what a wonderful, happy day")
+
+    def maintained() -> tuple[Any, list[str] | None]:
+        judged = stack.maintenance()["emotions"].get("judged")
+        (episode,) = stack.get_episodes()
+        return judged, episode.emotional_tags
+
+    judged, by_words = maintained()
+    assert (judged, chat.asked) == (0, [])
+    entity.set_model(LLMModel("local"))
+    chat.status = 400
+    assert maintained() == (0, by_words)
+    chat.status = 200
+    chat.answer = '[{"number": 0, "valence": -0.4, "arousal": 0.8, "emotions": ["irony"]}]'
+    assert maintained() == (1, ["irony"])
+    asked = len(chat.asked)
+    entity.set_model(None)
+    entity.episode("sail again", "a happy day again")
+    stack.maintenance()
+    assert len(chat.asked) == asked > 1
+
+
 def test_a_memory_is_weakened_and_verified_in_the_name_of_the_core(runtime: Runtime) -> None:
     entity = runtime.entity("me")
     stack = runtime.stack()
@@ -142,6 +173,7 @@ def test_what_was_made_from_a_memory_is_known_and_what_lost_its_sources_is_found
 WRITER = """
 import json, sys, time
 from sb.entity import Entity
+from sb.inference import LLMModel
 from sb.memory.erasing import erase
 from sb.memory.space import Space
 from sb.protocols import VersionConflictError
