@@ -205,6 +205,11 @@ class _StackKeeper(Keeper):
     def __init__(self, container: Container) -> None:
         super().__init__(container.space, container.reader)
         self._container = container
+        self._there: set[str] = set()  # ids that are taken, as far as this one was told to keep them
+
+    def keep(self, execute: Execute, pairs: Sequence[tuple[Row, Any]]) -> None:
+        self._there.update(self.space.records.known([row["uid"] for row, _ in pairs]))
+        super().keep(execute, pairs)
 
     def row(self, record: Any) -> Row:
         row = super().row(record)
@@ -213,7 +218,10 @@ class _StackKeeper(Keeper):
         return row
 
     def former(self, row: Row) -> Row | None:
-        found = super().former(row) or self.space.records.find(row["uid"])
+        found = super().former(row)
+        if found is None and row["uid"] in self._there:
+            found = self.space.records.find(row["uid"])
+        self._there.add(row["uid"])
         if found is not None and (found["state"] == ERASED or found["place"] not in self._container.places()):
             raise ValueError(f"{row['uid']} is the id of another record: leave it empty for a new one")
         return found
