@@ -209,19 +209,21 @@ def parts(binding: Binding) -> dict[str, str]:
     parts["model"] = model or "none"
     for stack_id, alias in binding.stacks.items():
         said = [f"known as {alias}"] if alias else []
-        parts[f"stack {stack_id}"] = ", ".join([*said, *_where(binding.stack_locations.get(stack_id))])
+        parts[f"stack {stack_id}"] = "; ".join([*said, *_where(binding.stack_locations.get(stack_id))])
     return parts | {f"plugin {name}": "loaded" for name in binding.plugins}
 
 
 def _where(location: Mapping[str, Any] | None) -> Iterator[str]:
     """What opens a stack again, in words."""
-    for name, value in sorted((location or {}).items()):
+    for name, value in sorted((location or {}).items(), key=lambda one: isinstance(one[1], list)):
         if (name, value) == (KIND, "sqlite"):
             continue  # it goes without saying
         if name == FILE:
             yield f"in {value}"
         elif name == _ENFORCED:
             yield "with provenance" if value else "WITHOUT provenance"
+        elif isinstance(value, list):
+            yield f"{name}: {', '.join(map(str, value)) or 'none'}"
         else:
             yield f"{name} {value}"
     if not location:

@@ -152,13 +152,15 @@ def test_every_part_that_differs_is_named() -> None:
         {"provider": "openai", "model_id": "small"},
         {"work": "w", "home": None},
         None,
-        stack_locations={"work": {"db_path": "a.db", "enforce_provenance": False}},
+        stack_locations={
+            "work": {"components": ["embedding", "mine"], "db_path": "a.db", "enforce_provenance": False}
+        },
     )
     assert differences(one, one) == ()
     assert [(each.part, each.before, each.after) for each in differences(one, other)] == [
         ("active stack", "work", "none"),
         ("model", "none", "openai small"),
-        ("stack work", "in a.db", "known as w, in a.db, WITHOUT provenance"),
+        ("stack work", "in a.db", "known as w; in a.db; WITHOUT provenance; components: embedding, mine"),
         ("plugin notes", "loaded", None),
         ("stack home", None, "nothing is known of where it is"),
     ]
