@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sb.config import Config
 from sb.decisions import namespace
 from sb.entity.checkpoints import Checkpoint, Checkpoints, read_checkpoint
-from sb.entity.restoring import FILE, KIND
+from sb.entity.restoring import FILE, KIND, location_of
 from sb.errors import CheckFailed, NotFoundError
 from sb.protocols import Binding
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
@@ -107,12 +107,21 @@ class Present:
         )
 
     def binding(self, core_id: str, stack_ids: tuple[str, ...] = ()) -> Binding:
-        """What a core is composed of at present; raises what `entity` does."""
+        """What a core is composed of at present; raises what `entity` does. Nothing is attached for it."""
+        if not core_id.strip():
+            raise ValueError("core_id must not be empty")
         newest = None if stack_ids else self.newest(core_id)
         if newest is not None:
             return newest.binding
-        with self.entity(core_id, stack_ids) as entity:
-            return entity.get_binding()
+        stacks = [self._stack(stack_id) for stack_id in dict.fromkeys(stack_ids or (DEFAULT,))]
+        folder = self._config.home.folder
+        return Binding(
+            core_id,
+            {},
+            {stack.stack_id: None for stack in stacks},
+            stacks[0].stack_id,
+            stack_locations={stack.stack_id: location_of(stack, folder) for stack in stacks},
+        )
 
     def save(self, core_id: str, message: str, stack_ids: tuple[str, ...] = ()) -> str:
         """Keep what a core is composed of; returns the checkpoint's id.

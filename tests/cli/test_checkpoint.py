@@ -156,5 +156,6 @@ def test_nothing_is_there_yet(sb: CommandLine) -> None:
     empty = sb("checkpoint", "list")
     assert (empty.code, empty.out, "sb checkpoint save" in empty.err) == (0, "", True)
     assert sb("checkpoint", "list", "--json").json == {"items": []}
+    assert sb("checkpoint", "save", "--agent", " ").code == 2
     missing = sb("checkpoint", "show", "nothing", "--json")
     assert (missing.code, missing.json["error"]["kind"]) == (1, "not_found")

@@ -12,7 +12,7 @@ from sb.errors import CheckFailed, NotFoundError, StoreError
 from sb.protocols import Binding
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
-from sb.stack.catalogue import make_stack
+from sb.stack.catalogue import all_stacks, make_stack
 
 
 @pytest.fixture
@@ -45,6 +45,16 @@ def test_a_core_is_what_its_newest_checkpoint_says(present: Present, clock: Stee
     clock.time += 1
     present.save("ada", "one", ("default",))
     assert attached(present) == (["default"], "default")
+
+
+def test_looking_attaches_nothing(present: Present, runtime: Runtime) -> None:
+    runtime.brain("ada").remember("the office is in Bonn")
+    present.binding("ada")
+    present.save("ada", "", ("default", "work"))
+    assert {entry.state for entry in all_stacks(runtime.database)} == {"initializing"}
+    with present.entity("ada") as core, present.entity("bob") as other:
+        assert present.binding("ada").stack_locations == core.get_binding().stack_locations
+        assert present.binding("bob").stack_locations == other.get_binding().stack_locations
 
 
 def test_a_named_stack_stands_in_for_what_the_checkpoint_says(present: Present) -> None:
