@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from sb.audit.harness import Harness
 from sb.audit.probes import (
+    composition,
     context_aware,
     deciding,
     fallback,
@@ -44,8 +45,10 @@ PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
         "HA-29": recovery.rollback_and_compensation,
         "HA-30": deciding.human_approval,
         "HA-31": measurable.cost_and_latency,
+        "HA-32": composition.model_routing,
         "HA-33": fallback.fallback_behaviour,
         "HA-35": fallback.escalation_path,
         "HA-36": improving.incident_response,
+        "HA-37": improving.continuous_improvement,
     }
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sb.audit.harness import Harness, saw
 from sb.audit.probes.failures import refusal
 from sb.audit.probes.operators import enrolled
+from sb.audit.probes.stacks import suggested
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
 from sb.kernel.harness_audit import Check
@@ -120,3 +121,9 @@ def _lifting(plant: _Plant) -> Check:
     refused = (reasonless, nobody) == ("UsageError", "Unauthorised") and not still.success
     seen = f"without a reason {reasonless}, by nobody {nobody}, {saw(still)}; by an operator {by_ada}, {saw(lifted)}"
     return Check("lifting", refused and lifted.success, f"KillSwitch.lift: {seen}")
+
+
+def continuous_improvement(h: Harness) -> Iterator[Check]:
+    """HA-37."""
+    with h.open() as runtime:
+        yield suggested(runtime)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sb.audit.harness import Harness
 from sb.audit.probes.failures import refusal
 from sb.audit.probes.reach import EVERY_WAY, plant, said, ways
+from sb.audit.probes.stacks import loaded, sourced, tiers
 from sb.kernel.harness_audit import Check
 from sb.kernel.memory import MemoryBundle
 from sb.runtime import Runtime
@@ -50,6 +51,7 @@ def budget(h: Harness) -> Iterator[Check]:
         refused = refusal(lambda: brain.orient(token_budget=0))
         held = refused == "ValueError" and _broadcasts(runtime) == before
         yield Check("zero", held, f"Brain.orient: {refused}; {_broadcasts(runtime) - before} shown")
+        yield loaded(runtime)
 
 
 def _pairs(taken: dict[int, int]) -> str:
@@ -68,6 +70,7 @@ def read_policy(h: Harness) -> Iterator[Check]:
         others = ways(runtime.brain("carol", scope="project:a"), planted)
         seen = f"its agent by {said(own)}; another one in the same scope by {said(others)}"
         yield Check("private", own == EVERY_WAY and not others, f"Brain: {seen}")
+        yield tiers(runtime)
 
 
 def write_policy(h: Harness) -> Iterator[Check]:
@@ -114,3 +117,4 @@ def grounding(h: Harness) -> Iterator[Check]:
             told.append(told[-1].origins[0])
         texts = [one.memory.content for one in told if one.memory is not None]
         yield Check("why", len(told) == 3 and texts[-1] == text, f"Brain.why: {' because '.join(texts)}")
+        yield sourced(runtime)

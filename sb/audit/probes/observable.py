@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 from sb.audit.harness import Harness, saw
+from sb.audit.probes.composition import checkpoints
 from sb.audit.probes.spans import Spans
 from sb.config import Config
 from sb.kernel.approvals.approval import Approval, ApprovalState
@@ -208,6 +209,7 @@ def state_machine(h: Harness) -> Iterator[Check]:
         state, decided = approvals.get(late.id).at(approvals.now()).state, _decides(runtime, late.id)
         held = state is ApprovalState.EXPIRED and not decided
         yield Check("expired", held, f"Approval.at: {state}; Approvals.approve: {_verdict(decided)}")
+        yield checkpoints(h, runtime)
 
 
 def _ask(runtime: Runtime, ctx: RunContext, what: str) -> Approval:

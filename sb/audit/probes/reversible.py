@@ -8,6 +8,7 @@ from itertools import count
 
 from sb.audit.harness import Counted, Harness, saw
 from sb.audit.probes.failures import dispatched, refusal
+from sb.audit.probes.stacks import upserted
 from sb.kernel.compensation import CompensationKind, CompensationOutcome
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
 from sb.kernel.durable_execution import Workflow
@@ -34,6 +35,7 @@ def idempotency(h: Harness) -> Iterator[Check]:
         held = (result.error_code, outcome.kind) == (ToolErrorCode.TIMEOUT, CompensationKind.ESCALATED)
         seen = f"{saw(result, tool)}; CompensationDispatcher.dispatch: {outcome.kind}"
         yield Check("timeout", held and tool.called == 1, seen)
+        yield upserted(runtime)
 
 
 def _asked_twice(h: Harness, runtime: Runtime) -> Iterator[Check]:
