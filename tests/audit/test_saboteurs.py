@@ -8,6 +8,7 @@ import pytest
 
 import tests.audit.saboteurs_memory  # noqa: F401 - registers its saboteurs
 import tests.audit.saboteurs_reversible  # noqa: F401 - alike
+import tests.audit.saboteurs_stack  # noqa: F401 - alike
 import tests.audit.saboteurs_subtle  # noqa: F401 - alike
 from sb.audit.probes import PROBES, network
 from sb.audit.running import audit
