@@ -104,12 +104,11 @@ def upserted(runtime: Runtime) -> Check:
     stack = entity.active_stack
     assert stack is not None
     source = [f"episode:{entity.episode('deploy', 'It broke.')}"]
-    same = {
-        entity.drive("growth", intensity=0.2, derived_from=source) == entity.drive("growth", intensity=0.9),
-        entity.relationship("Bob", derived_from=source) == entity.relationship("Bob", trust_level=0.75),
-    }
+    drives = [entity.drive("growth", intensity=much, derived_from=source) for much in (0.2, 0.9)]
+    bobs = [entity.relationship("Bob", trust_level=much, derived_from=source) for much in (0.5, 0.75)]
     (drive,), (bob,) = stack.get_drives(), stack.get_relationships()
-    once = same == {True} and (drive.intensity, bob.interaction_count, bob.sentiment) == (0.9, 2, 0.5)
+    same = {*drives, *bobs} == {drive.id, bob.id}
+    once = same and (drive.intensity, bob.interaction_count, bob.sentiment) == (0.9, 2, 0.5)
     mine, others = stack.get_drive("growth"), stack.get_drive("growth")
     assert mine is not None
     assert others is not None
@@ -118,7 +117,7 @@ def upserted(runtime: Runtime) -> Check:
     conflict = _conflict(lambda: stack.update_drive_atomic(others))
     (now,) = stack.get_drives()
     held = once and conflict == (2, 3) and (now.intensity, now.version) == (0.3, 3)
-    seen = f"{bob.interaction_count} interactions in one row, {'the same' if once else 'other'} ids"
+    seen = f"{bob.interaction_count} interactions in one row, {'the same ids' if same else 'other ids'}"
     told = "no conflict" if conflict is None else "version {} expected, {} there".format(*conflict)
     return Check("upsert", held, f"Entity.relationship: {seen}; SQLiteStack.update_drive_atomic: {told}")
 
