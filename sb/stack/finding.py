@@ -12,9 +12,9 @@ from typing import Any
 from sb.memory.ranking.rank import Ranked
 from sb.memory.searching import Searcher
 from sb.memory.views import tokens_of
+from sb.stack.checks import checked_limit, checked_share
 from sb.stack.container import Container
-from sb.stack.reading import Query, checked_limit
-from sb.stack.reads import checked_share
+from sb.stack.reading import Query
 from sb.stack.registry import Components
 from sb.stack.views import kinds_shown_as, shown
 from sb.store.records.descriptors import KIND_OF
@@ -68,7 +68,9 @@ class Finder:
     ) -> Query:
         if types is None:
             types = SEARCHED
-        if not isinstance(types, list | tuple) or not all(one in SEARCHED for one in types):
+        if not isinstance(types, list | tuple) or not all(
+            isinstance(one, str) and one in SEARCHED for one in types
+        ):
             raise ValueError(f"record_types is {types!r}, must be a list of {', '.join(SEARCHED)}")
         condition = Query().among("r.kind", [own for one in types for own in kinds_shown_as(one)])
         if context is not None:

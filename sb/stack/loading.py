@@ -12,6 +12,7 @@ from heapq import merge
 from typing import Any, NamedTuple
 
 from sb.memory.views import tokens_of
+from sb.stack.checks import checked_budget
 from sb.stack.container import Container
 from sb.stack.reading import Query
 from sb.stack.registry import Components
@@ -21,7 +22,7 @@ from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.reads import LOAD
 from sb.store.records.rows import content, from_row
 from sb.store.records.store import Row
-from sb.types.vocabulary import FADING, ITEM_CHARACTERS, LEAST_TOKEN_BUDGET, MOST_TOKEN_BUDGET, STRONG
+from sb.types.vocabulary import FADING, ITEM_CHARACTERS, STRONG
 
 _IN_CONTEXT = (
     0.2  # added to the priority of what belongs to the context: an episode of it comes as early as a drive
@@ -84,7 +85,7 @@ class Loader:
 
     def load(self, token_budget: int, context: str | None) -> dict[str, Any]:
         """The most important memories; see `SQLiteStack.load`."""
-        budget = min(max(token_budget, LEAST_TOKEN_BUDGET), MOST_TOKEN_BUDGET)
+        budget = checked_budget(token_budget)
         taken, used = self._within(budget, context)
         loaded: dict[str, Any] = {name: [] for name, _ in PARTS.values()}
         for one in taken:

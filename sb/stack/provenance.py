@@ -11,6 +11,7 @@ from typing import Any
 
 from sb.errors import StoreReadOnly
 from sb.protocols import MaintenanceModeError, ProvenanceError
+from sb.stack.checks import check_words
 from sb.stack.container import SYSTEMS, Container
 from sb.stack.views import CORE, VIEWS, kinds_shown_as
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
@@ -44,10 +45,11 @@ def check_provenance(container: Container, records: Sequence[Any], *, enforce: b
 
     Raises:
         ProvenanceError: a source is missing, is of a kind that it cannot be of, or is not here.
-        ValueError: a record would be made from itself.
+        ValueError: a record would be made from itself, or names its sources as no list of texts.
     """
     for record in records:
-        references = list(getattr(record, "derived_from", None) or ())
+        references = getattr(record, "derived_from", None) or []
+        check_words("derived_from", references)
         _check_cycles(container, record, references)
         if enforce and container.state is StackState.ACTIVE:
             _check_sources(container, record, references)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sb.stack.checks import check_words, checked_limit
 from sb.stack.container import Container
 from sb.stack.views import kinds_shown_as, shown
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.types.vocabulary import FADING, WEAK
 
 NEWEST = "r.happened_at DESC, r.id DESC"
-_MOST = 1_000_000
 
 
 class Query:
@@ -84,6 +84,7 @@ class Reader:
         if context is not None:
             query.within(context, self._container)
         if tags is not None:
+            check_words("tags", tags)
             marks = ", ".join("?" * len(tags)) or "NULL"
             query.add(f"EXISTS (SELECT 1 FROM json_each(r.tags) WHERE value IN ({marks}))", *tags)
         return query
@@ -112,16 +113,3 @@ class Reader:
         query.among("r.key", sorted(normals)).add("r.state = 'active'")
         found = self.read(query, limit=1, order=f"r.kind = '{kind}' DESC, r.id")
         return found[0] if found else None
-
-
-def checked_limit(limit: int | None) -> int:
-    """How many records to read at most; all for None.
-
-    Raises:
-        ValueError: it is below 0.
-    """
-    if limit is None:
-        return _MOST
-    if limit < 0:
-        raise ValueError(f"limit is {limit}, must be at least 0")
-    return limit

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sb.stack.checks import check_word, checked_share
 from sb.stack.reading import Reader
 from sb.types import (
     Belief,
@@ -217,24 +218,3 @@ class Reads:
             nothing is known of that, `default` (0.5) where nothing is known at all.
         """
         return self._trust.of(entity_id, domain)
-
-
-def check_word(name: str, value: str, words: frozenset[str]) -> None:
-    """Refuse a word that is none of these.
-
-    Raises:
-        ValueError: it is not.
-    """
-    if value not in words:
-        raise ValueError(f"{name} is {value!r}, must be one of {', '.join(sorted(words))}")
-
-
-def checked_share(name: str, value: float) -> float:
-    """A number as given.
-
-    Raises:
-        ValueError: it is not from 0 to 1.
-    """
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} is {value}, must be from 0 to 1")
-    return value

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sb.protocols import InferenceService, StackComponentProtocol
+from sb.types import SearchResult
 
 logger = logging.getLogger("sb.stack")
 
@@ -80,8 +81,10 @@ class Components:
                 "on_search",
                 lambda one=component, so_far=list(results): one.on_search(query, so_far),  # type: ignore[misc]
             )
-            if isinstance(answer, list):
+            if isinstance(answer, list) and all(isinstance(one, SearchResult) for one in answer):
                 results = answer
+            elif answer is not None:
+                self.failed(name, "on_search", TypeError("it answered with no list of results"))
         return results
 
     def on_load(self, context: dict[str, Any]) -> None:
@@ -96,7 +99,9 @@ class Components:
             failures: list[Exception] = []
             said = self._guarded(name, "on_maintenance", component.on_maintenance, failures.append)
             if failures:
-                done[name] = {"error": f"{type(failures[0]).__name__}: {failures[0]}"}
+                done[name] = {"error": _described(failures[0])}
+            elif said and not isinstance(said, dict):
+                done[name] = {"error": f"TypeError: it answered with a {type(said).__name__}"}
             elif said:
                 done[name] = said
         return done
@@ -121,3 +126,11 @@ class Components:
             type(error).__name__,
             extra={"component": name, "hook": hook, "error_type": type(error).__name__},
         )
+
+
+def _described(error: Exception) -> str:
+    """What went wrong, in words, as far as the component's exception has some."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - an exception that cannot say what it is is one more failure of the component
+        return type(error).__name__

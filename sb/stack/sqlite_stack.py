@@ -18,13 +18,14 @@ from sb.config import Config, current_config
 from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol, SyncResult
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.stack.checks import checked_share
 from sb.stack.container import Container
 from sb.stack.dumping import Dumper, write_whole
 from sb.stack.lineage import made_from, ungrounded
 from sb.stack.loading import Loader
 from sb.stack.provenance import ENFORCED
 from sb.stack.reading import Reader
-from sb.stack.reads import Reads, checked_share
+from sb.stack.reads import Reads
 from sb.stack.registry import Components
 from sb.stack.saving import Saver
 from sb.stack.storage import StackStorage

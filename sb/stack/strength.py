@@ -6,16 +6,21 @@ state of a record, so that no search has to look at it: what is below `WEAK` is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sb.memory.fading import FORGET, RECOVER, state_of
 from sb.memory.keeping import Keeper
+from sb.stack.checks import checked_number
 from sb.stack.container import Container
 from sb.stack.views import kinds_shown_as
 from sb.store.records.places import Execute
+from sb.store.records.rows import to_moment, to_row
 from sb.store.records.store import Row
+from sb.types.blocks import Meta
 
+Changes = Mapping[str, Any]
 ACCESSED = "access"  # the operation in the log of reads
 _GAIN, _GAIN_HALVES = 0.02, 10  # of a first access, and after how many it has halved
 _VERIFIED, _VERIFIED_SOURCE = 0.1, 0.02  # what verifying adds to a memory, and to what it was made from
@@ -30,10 +35,10 @@ class Strengths:
 
     def access(self, kind: str, uid: str) -> bool:
         """Keep that a memory was used, which makes it a little stronger; False if there is none."""
-        row = self._row(kind, uid)
-        if row is None:
-            return False
         with self._space.database.write() as execute:
+            row = self._row(kind, uid)
+            if row is None:
+                return False
             times, _ = self._space.reads.stats([row["id"]]).get(row["id"], (0, 0.0))
             self._container.log_reads_in(execute, ACCESSED, "", [(row["id"], 1.0)], 0)
             more = min(1.0, row["strength"] + _GAIN / (1 + times / _GAIN_HALVES))
@@ -43,47 +48,43 @@ class Strengths:
 
     def forget(self, kind: str, uid: str, reason: str, *, actor: str = "") -> bool:
         """Take a memory out of every search; False if there is none, it is protected, or forgotten already."""
-        row = self._row(kind, uid)
-        if row is None or row["protected"] or row["strength"] == 0:
-            return False
-        self._change(row, FORGET, "forget", reason, actor)
-        return True
+
+        def forgotten(row: Row) -> Changes | None:
+            return None if row["protected"] or row["strength"] == 0 else FORGET
+
+        return self._change(kind, uid, forgotten, "forget", reason, actor)
 
     def recover(self, kind: str, uid: str) -> bool:
         """Bring a forgotten memory back, weak as it is; False if there is none, or it is not forgotten."""
-        row = self._row(kind, uid)
-        if row is None or row["strength"] > 0:
-            return False
-        self._change(row, RECOVER, "recover", "")
-        return True
+        return self._change(kind, uid, lambda row: None if row["strength"] > 0 else RECOVER, "recover")
 
     def protect(self, kind: str, uid: str, protected: bool) -> bool:
         """Keep a memory from fading and from being forgotten, or no longer; False if there is none."""
-        row = self._row(kind, uid)
-        if row is None:
-            return False
-        self._change(row, {"protected": int(protected)}, "protect", "")
-        return True
+        return self._change(kind, uid, lambda _: {"protected": int(protected)}, "protect")
 
     def weaken(self, kind: str, uid: str, amount: float, *, reason: str = "", actor: str = "") -> bool:
-        """Take some of its strength from a memory; False if there is none, or it is protected."""
-        row = self._row(kind, uid)
-        if row is None or row["protected"]:
-            return False
-        less = max(0.0, row["strength"] - abs(amount))
-        self._change(row, {"strength": less, "state": state_of(less, row["state"])}, "weaken", reason, actor)
-        return True
+        """Take some of its strength from a memory; False if there is none, or it is protected.
+
+        Raises:
+            ValueError: the amount is no number.
+        """
+        checked_number("amount", amount)
+
+        def weakened(row: Row) -> Changes | None:
+            less = max(0.0, row["strength"] - abs(amount))
+            return None if row["protected"] else {"strength": less, "state": state_of(less, row["state"])}
+
+        return self._change(kind, uid, weakened, "weaken", reason, actor)
 
     def verify(self, kind: str, uid: str, *, reason: str = "", actor: str = "") -> bool:
         """Keep that a memory still holds, which makes it and what it was made from stronger; False if there is none."""
-        row = self._row(kind, uid)
-        if row is None:
-            return False
         with self._space.database.write() as execute:
-            more = min(1.0, row["strength"] + _VERIFIED)
-            self._keeper(actor).change(
-                execute, row, {"strength": more, "state": state_of(more, row["state"])}, "verify", reason
-            )
+            row = self._row(kind, uid)
+            if row is None:
+                return False
+            more = min(1.0, row["strength"] + _VERIFIED) if row["strength"] > 0 else 0.0
+            changes = {"strength": more, "state": state_of(more, row["state"]), **self._verified(row)}
+            self._keeper(actor).change(execute, row, changes, "verify", reason)
             for edge in self._space.edges.lineage(row["id"]):
                 source = self._space.records.row(edge.target) if edge.source == row["id"] else None
                 if source is not None and source["strength"] > 0:
@@ -97,6 +98,15 @@ class Strengths:
         if state != row["state"]:
             self._keeper("").reindex(execute, row["id"])
 
+    def _verified(self, row: Row) -> Changes:
+        """What a record says of having been verified; one that a Brain keeps has no place for that."""
+        record = self._space.record(row)
+        if not isinstance(record, Meta):
+            return {}
+        now = to_moment(self._space.clock.now())
+        record = replace(record, verification_count=record.verification_count + 1, last_verified=now)
+        return {"fields": to_row(record, row)["fields"]}
+
     def _keeper(self, actor: str) -> Keeper:
         return Keeper(self._space, actor or self._container.reader)
 
@@ -104,7 +114,19 @@ class Strengths:
         return self._container.find(uid, kinds_shown_as(kind))
 
     def _change(
-        self, row: Row, changes: Mapping[str, Any], operation: str, reason: str, actor: str = ""
-    ) -> None:
+        self,
+        kind: str,
+        uid: str,
+        changes: Callable[[Row], Changes | None],
+        operation: str,
+        reason: str = "",
+        actor: str = "",
+    ) -> bool:
+        """Change a memory as it is by then, whoever else changes it; False if there is none, or it is to stay."""
         with self._space.database.write() as execute:
-            self._keeper(actor).change(execute, row, changes, operation, reason)
+            row = self._row(kind, uid)
+            wanted = None if row is None else changes(row)
+            if row is None or wanted is None:
+                return False
+            self._keeper(actor).change(execute, row, wanted, operation, reason)
+        return True

@@ -9,11 +9,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sb.stack.checks import check_word, checked_number, checked_share
 from sb.stack.container import SYSTEM, Container
 from sb.stack.linting import objection
 from sb.stack.provenance import check_writable
 from sb.stack.reading import Query, Reader
-from sb.stack.reads import check_word, checked_share
 from sb.stack.saving import Saver
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute
@@ -140,7 +140,7 @@ class Suggestions:
         return query.among("r.state", ("active", "superseded"))
 
     def _before(self, hours: float) -> float:
-        if hours < 0:
+        if checked_number("max_age_hours", hours) < 0:
             raise ValueError(f"max_age_hours is {hours}, must be at least 0")
         return self._container.space.clock.now() - hours * 3600
 

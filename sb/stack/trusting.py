@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sb.stack.checks import checked_share
 from sb.stack.container import Container
 from sb.stack.reading import Query, Reader
 from sb.stack.saving import Saver
@@ -30,10 +31,11 @@ class Trust:
         Raises:
             ValueError: a score is not from 0 to 1. Otherwise as `Saver.save` does.
         """
-        for domain, said in assessment.dimensions.items():
-            score = said.get("score")
-            if not isinstance(score, int | float) or isinstance(score, bool) or not 0 <= score <= 1:
-                raise ValueError(f"the score of {domain!r} is {score!r}, must be a number from 0 to 1")
+        dimensions = assessment.dimensions
+        if not isinstance(dimensions, dict) or not all(isinstance(one, dict) for one in dimensions.values()):
+            raise ValueError(f"dimensions is {dimensions!r}, must be {{domain: {{'score': number}}}}")
+        for domain, said in dimensions.items():
+            checked_share(f"the score of {domain!r}", said.get("score"))
         return self._saver.save("trust_assessment", [assessment])[0]
 
     def find(self, entity: str | None, domain: str | None) -> list[TrustAssessment]:

@@ -132,3 +132,38 @@ def test_what_components_say_of_a_batch_is_kept_and_a_wrong_answer_is_left(tmp_p
         stack.save_note(Note("d", "", "four"))
         found = {one.id: (one.tags, one.confidence) for one in stack.get_notes()}
     assert found == {"a": (["1"], 0.8), "b": (None, 0.8), "c": (["t", "3"], 0.8), "d": (["4"], 0.8)}
+
+
+class _Speechless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("not even that")
+
+
+class _Nonsense(Component):
+    """Answers every hook with something that it cannot be."""
+
+    name = "nonsense"
+
+    def on_search(self, query: str, results: list[Any]) -> list[Any]:
+        return [*results, None]
+
+    def on_maintenance(self) -> Any:
+        return ["done"]
+
+
+def test_nonsense_that_a_component_answers_with_spoils_nothing(stack: SQLiteStack) -> None:
+    stack.add_component(_Nonsense())
+    stack.save_note(Note("n", "", "the cache is warm"))
+    assert [one.memory_id for one in stack.search("cache")] == ["n"]
+    assert stack.maintenance() == {"nonsense": {"error": "TypeError: it answered with a list"}}
+
+
+def test_a_failure_that_cannot_be_described_is_contained_too(
+    stack: SQLiteStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> Any:
+        raise _Speechless
+
+    monkeypatch.setattr(_Nonsense, "on_maintenance", fail)
+    stack.add_component(_Nonsense())
+    assert stack.maintenance() == {"nonsense": {"error": "_Speechless"}}

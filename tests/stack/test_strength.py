@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from pathlib import Path
+
 import pytest
 
+from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import Belief, Episode, Note, Value
 
@@ -70,3 +75,44 @@ def test_metadata_can_be_corrected(stack: SQLiteStack, note: str) -> None:
     assert stack.update_memory_meta("note", "none", tags=[]) is False
     with pytest.raises(ValueError, match="confidence"):
         stack.update_memory_meta("note", note, confidence=1.5)
+
+
+def test_verifying_says_when_and_how_often_but_brings_back_nothing_that_was_forgotten(
+    stack: SQLiteStack, clock: SteeredClock
+) -> None:
+    stack.save_episode(Episode("e", "", "Deploy", "It worked"))
+    assert stack.verify_memory("episode", "e")
+    clock.sleep(60)
+    assert stack.verify_memory("episode", "e")
+    kept = stack.get_memory("episode", "e")
+    assert kept is not None
+    assert kept.verification_count == 2
+    assert kept.last_verified is not None
+    assert kept.last_verified.timestamp() == pytest.approx(clock.now())
+    assert stack.forget_memory("episode", "e", "done with it")
+    assert stack.verify_memory("episode", "e")
+    assert stack.recover_memory("episode", "e") is True
+
+
+def test_what_somebody_else_forgot_meanwhile_stays_forgotten(stack: SQLiteStack, tmp_path: Path) -> None:
+    """Another process forgets it between the moment this one is asked and the moment it may write."""
+    stack.save_episode(Episode("e", "", "Deploy", "It worked", strength=0.9))
+    with SQLiteStack("mine", tmp_path / "stack.db", components=[]) as other:
+        asked = threading.Event()
+
+        def use() -> None:
+            asked.set()
+            other.record_access("episode", "e")
+            other.weaken_memory("episode", "e", 0.01)
+
+        with stack._database.write() as execute:  # holds the file, as another process would
+            user = threading.Thread(target=use)
+            user.start()
+            asked.wait()
+            time.sleep(0.1)  # it has looked by now, and waits for the file
+            execute("UPDATE records SET strength = 0, state = 'forgotten' WHERE uid = 'e'")
+        user.join()
+        assert [one.memory_id for one in other.search("Deploy")] == []
+    kept = stack.get_memory("episode", "e")
+    assert kept is not None
+    assert kept.strength == 0

@@ -1,0 +1,75 @@
+"""What may an argument of a stack be? What it cannot be is a ValueError, before anything is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sb.types.vocabulary import LEAST_TOKEN_BUDGET, MOST_TOKEN_BUDGET
+
+_MOST = 2**63 - 1
+
+
+def check_word(name: str, value: str, words: Collection[str]) -> None:
+    """Refuse a word that is none of these.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(value, str) or value not in words:
+        raise ValueError(f"{name} is {value!r}, must be one of {', '.join(sorted(words))}")
+
+
+def check_words(name: str, values: Sequence[str]) -> None:
+    """Refuse what is no list of words.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(values, list | tuple) or not all(isinstance(one, str) for one in values):
+        raise ValueError(f"{name} is {values!r}, must be a list of texts")
+
+
+def checked_number(name: str, value: Any) -> float:
+    """A number as given.
+
+    Raises:
+        ValueError: it is none, or not finite.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{name} is {value!r}, must be a number")
+    return value
+
+
+def checked_share(name: str, value: Any) -> float:
+    """A number as given.
+
+    Raises:
+        ValueError: it is not from 0 to 1.
+    """
+    if not 0 <= checked_number(name, value) <= 1:
+        raise ValueError(f"{name} is {value}, must be from 0 to 1")
+    return value
+
+
+def checked_limit(limit: int | None) -> int:
+    """How many records to read at most; all for None.
+
+    Raises:
+        ValueError: it is no whole number, or below 0.
+    """
+    if limit is None:
+        return _MOST
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        raise ValueError(f"limit is {limit!r}, must be a whole number of at least 0")
+    return min(limit, _MOST)
+
+
+def checked_budget(tokens: Any) -> int:
+    """How many tokens working memory may take: the nearest to what is given.
+
+    Raises:
+        ValueError: that is no number.
+    """
+    return int(min(max(checked_number("token_budget", tokens), LEAST_TOKEN_BUDGET), MOST_TOKEN_BUDGET))
