@@ -39,7 +39,8 @@ def checked_number(name: str, value: Any) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{name} is {value!r}, must be a number")
-    return value
+    number: float = value
+    return number
 
 
 def checked_share(name: str, value: Any) -> float:
@@ -48,9 +49,10 @@ def checked_share(name: str, value: Any) -> float:
     Raises:
         ValueError: it is not from 0 to 1.
     """
-    if not 0 <= checked_number(name, value) <= 1:
+    share = checked_number(name, value)
+    if not 0 <= share <= 1:
         raise ValueError(f"{name} is {value}, must be from 0 to 1")
-    return value
+    return share
 
 
 def checked_limit(limit: int | None) -> int:
