@@ -6,7 +6,7 @@ which. What an attached core experienced, observed or was told by others needs n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sb.errors import StoreReadOnly
@@ -47,10 +47,14 @@ def check_provenance(container: Container, records: Sequence[Any], *, enforce: b
         ProvenanceError: a source is missing, is of a kind that it cannot be of, or is not here.
         ValueError: a record would be made from itself, or names its sources as no list of texts.
     """
+    said: dict[str, Sequence[str]] = {}  # what will be there once they are kept
     for record in records:
         references = getattr(record, "derived_from", None) or []
         check_words("derived_from", references)
-        _check_cycles(container, record, references)
+        said[record.id] = references
+    for record in records:
+        references = getattr(record, "derived_from", None) or []
+        _check_cycles(container, record, references, said)
         if enforce and container.state is StackState.ACTIVE:
             _check_sources(container, record, references)
 
@@ -96,8 +100,14 @@ def _stands_by_itself(container: Container, kind: str, record: Any, references: 
     )
 
 
-def _check_cycles(container: Container, record: Any, references: Sequence[str]) -> None:
-    """References lead from record to record; none of them may come back to this one."""
+def _check_cycles(
+    container: Container, record: Any, references: Sequence[str], said: Mapping[str, Sequence[str]]
+) -> None:
+    """References lead from record to record; none of them may come back to this one.
+
+    Args:
+        said: the references of those that are about to be kept, by their ids.
+    """
     if not references or not record.id:
         return
     seen, ahead = set[str](), [one.rpartition(":")[2] for one in references]
@@ -105,15 +115,11 @@ def _check_cycles(container: Container, record: Any, references: Sequence[str]) 
         if record.id in ahead:
             raise ValueError(f"{record.id} would be derived from itself")
         seen.update(ahead)
-        rows = container.space.records.known(ahead)
-        found = container.space.all_records([row for row in rows.values() if row["state"] != "erased"])
-        ahead = list(
-            dict.fromkeys(
-                uid
-                for one in found
-                for reference in getattr(one, "derived_from", None) or ()
-                if (uid := reference.rpartition(":")[2]) not in seen
-            )
-        )
+        rows = container.space.records.known([uid for uid in ahead if uid not in said])
+        kept = container.space.all_records([row for row in rows.values() if row["state"] != "erased"])
+        sources = [getattr(one, "derived_from", None) or () for one in kept]
+        sources += [said[uid] for uid in ahead if uid in said]
+        further = (reference.rpartition(":")[2] for references in sources for reference in references)
+        ahead = list(dict.fromkeys(uid for uid in further if uid not in seen))
         if not ahead:
             return

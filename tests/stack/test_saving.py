@@ -276,3 +276,13 @@ class TestComponents:
         assert seen.inference == [model, model]
         stack.on_detach("two")
         assert seen.inference[-1] is None
+
+
+def test_a_batch_may_lead_in_no_circle_either(stack: SQLiteStack) -> None:
+    circle = [
+        Episode("a", "", "Deploy", "It worked", derived_from=["episode:b"]),
+        Episode("b", "", "Test", "It worked", derived_from=["episode:a"]),
+    ]
+    with pytest.raises(ValueError, match="derived from itself"):
+        stack.save_episodes_batch(circle)
+    assert stack.get_episodes() == []
