@@ -139,7 +139,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
         str(document.get("message") or ""),
         _binding(path, binding, upstream="schema_version" not in document),
         _moment(document.get("created_at")),
-        claimed is None or claimed == _digest({k: v for k, v in document.items() if k != "digest"}),
+        claimed == _digest({k: v for k, v in document.items() if k != "digest"})
+        if claimed is not None
+        else "stack_locations" not in binding,  # files from before there were locations have no digest
     )
 
 

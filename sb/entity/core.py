@@ -61,8 +61,8 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
-        if not core_id.strip():
-            raise ValueError("core_id must not be empty")
+        if not isinstance(core_id, str) or not core_id.strip():
+            raise ValueError(f"core_id is {core_id!r}, must be a text that says something")
         core_id.encode()  # half of a surrogate pair could be neither stored nor named
         super().__init__(core_id, clock, ids)
         self._config = config if config is not None else current_config()
@@ -285,7 +285,7 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
         entity = cls(
             checkpoint.binding.core_id, data_dir, registry=registry, config=config, clock=clock, ids=ids
         )
-        entity._opened = rehydrate(entity, checkpoint.binding, entity._data_dir)
+        entity._opened = rehydrate(entity, checkpoint, entity._data_dir)
         return entity
 
     def close(self) -> None:

@@ -61,8 +61,9 @@ class Plugins:
     ) -> None:
         """As `Entity.load_plugin` says."""
         name = plugin.name
-        if not name.strip():
-            raise ValueError("a plugin needs a name")
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"a plugin's name is {name!r}, must be a text that says something")
+        name.encode()  # half of a surrogate pair could be neither stored nor named
         if name in self._loaded:
             raise ValueError(f"Plugin {name!r} is loaded already: unload it first")
         _check_version(plugin)
@@ -161,6 +162,9 @@ def _check_version(plugin: PluginProtocol) -> None:
     asked = getattr(plugin, "protocol_version", None)
     if asked is None:
         return
+    whole = isinstance(asked, int) and not isinstance(asked, bool)
+    if not whole:
+        raise ValueError(f"Plugin '{plugin.name}' has protocol version {asked!r}, which is no whole number")
     if asked > PROTOCOL_VERSION:
         raise ValueError(
             f"Plugin '{plugin.name}' requires protocol version {asked}, "

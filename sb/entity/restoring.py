@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sb.discovery import MODELS, PLUGINS, STACK_COMPONENTS, STACKS, discover, find, load_component
-from sb.protocols import Binding, StackComponentProtocol, StackProtocol
+from sb.protocols import StackComponentProtocol, StackProtocol
 from sb.text import plain
 
 if TYPE_CHECKING:
+    from sb.entity.checkpoints import Checkpoint
     from sb.entity.core import Entity
 
 # Of a location: its class and its components by entry points, and the path that is relative to the data folder.
-KIND, FILE, COMPONENTS = "kind", "db_path", "components"
+KIND, FILE, COMPONENTS, ENFORCED = "kind", "db_path", "components", "enforce_provenance"
 _DEFAULT_KIND = "sqlite"
 _ANY_MODEL = "llm"  # the adapter that is asked where no entry point has the provider's name
 logger = logging.getLogger("sb.entity")
@@ -74,8 +75,12 @@ def _components(stack_id: str, names: Iterable[str]) -> list[StackComponentProto
     return found
 
 
-def rehydrate(entity: Entity, binding: Binding, data_dir: Path) -> list[StackProtocol]:
-    """Attach, load and bind what a binding names; returns the stacks that were opened for it."""
+def rehydrate(entity: Entity, checkpoint: Checkpoint, data_dir: Path) -> list[StackProtocol]:
+    """Attach, load and bind what a checkpoint names; returns the stacks that were opened for it.
+
+    A file that was changed after it was written may not turn off that memories have to say what they were made from.
+    """
+    binding = checkpoint.binding
     opened: list[StackProtocol] = []
 
     def attach(stack_id: str, alias: Any) -> None:
@@ -84,7 +89,10 @@ def rehydrate(entity: Entity, binding: Binding, data_dir: Path) -> list[StackPro
             logger.warning("no location of stack %s: opened in the configured database", stack_id)
             stack = load_component(find(STACKS, _DEFAULT_KIND))(stack_id)
         else:
-            stack = open_stack(stack_id, location if isinstance(location, dict) else {}, data_dir)
+            said = dict(location) if isinstance(location, dict) else {}
+            if not checkpoint.intact:
+                said.pop(ENFORCED, None)  # which is the default
+            stack = open_stack(stack_id, said, data_dir)
         opened.append(stack)
         entity.attach_stack(stack, alias=alias if isinstance(alias, str) else None, set_active=False)
 

@@ -141,6 +141,24 @@ def test_a_plugin_cannot_take_the_place_of_a_tool_that_is_there(core: Entity) ->
     assert core.registry.list_ids() == [FORECAST]
 
 
+@pytest.mark.parametrize("version", ["1", 1.0, [], True])
+def test_a_protocol_version_is_a_whole_number(core: Entity, version: Any) -> None:
+    plugin = Weather()
+    plugin.protocol_version = version
+    with pytest.raises(ValueError, match="no whole number"):
+        core.load_plugin(plugin)
+    assert core.plugins == {}
+
+
+@pytest.mark.parametrize("name", [None, 5, " ", "\ud800"])
+def test_a_plugin_has_a_name_that_can_be_stored(core: Entity, name: Any) -> None:
+    plugin = Weather()
+    plugin.name = name
+    with pytest.raises(ValueError, match=r"must be a text|surrogates"):
+        core.load_plugin(plugin)
+    assert core.plugins == {}
+
+
 def test_a_plugin_of_a_newer_protocol_is_refused_before_it_is_activated(
     core: Entity, stack: ListStack
 ) -> None:
@@ -179,7 +197,7 @@ def test_a_name_is_loaded_once(core: Entity) -> None:
     )
     nameless = Weather()
     nameless.name = " "
-    with pytest.raises(ValueError, match="a plugin needs a name"):
+    with pytest.raises(ValueError, match="a plugin's name is"):
         core.load_plugin(nameless)
 
 
