@@ -15,6 +15,7 @@ from sb.commands.stacks import (
     Kinds,
     Limit,
     StackName,
+    one_of,
     open_stack,
     show_loaded,
     show_results,
@@ -142,7 +143,9 @@ def load(
 def dump(
     ctx: typer.Context,
     stack: StackName,
-    format_: Annotated[str, typer.Option("--format", help="markdown or json.")] = "markdown",
+    format_: Annotated[
+        str, typer.Option("--format", help="markdown or json.", autocompletion=one_of("markdown", "json"))
+    ] = "markdown",
     raw: Annotated[bool, typer.Option("--raw/--no-raw", help="Also what was captured as it came.")] = True,
     forgotten: Annotated[bool, typer.Option("--forgotten", help="Also what was forgotten.")] = False,
     agent: Core = "",

@@ -10,7 +10,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import AsJson, Reason, required
 from sb.commands.session import decider, event_log
-from sb.commands.stacks import Core, StackName, as_json, open_stack, stack_database
+from sb.commands.stacks import Core, StackName, as_json, one_of, open_stack, stack_database
 
 from sb.errors import ExitCode, UsageError
 from sb.text import human_bytes, nearest
@@ -24,11 +24,6 @@ DATABASE = "database"
 FORMATS = (DATABASE, "json", "markdown")
 
 
-def formats(incomplete: str) -> list[str]:
-    """What a stack can be exported as, for the shell to complete."""
-    return [one for one in FORMATS if one.startswith(incomplete)]
-
-
 @app.command(name="export")
 def export_stack(
     ctx: typer.Context,
@@ -39,7 +34,7 @@ def export_stack(
         typer.Option(
             "--format",
             help="database, which opens by itself; json, which can be imported; or markdown.",
-            autocompletion=formats,
+            autocompletion=one_of(*FORMATS),
         ),
     ] = DATABASE,
     agent: Core = "",
@@ -161,7 +156,11 @@ def resolve(
     stack: StackName,
     conflict: Annotated[str, typer.Argument(help="Its id.")],
     keep: Annotated[
-        str, typer.Option(help="local, remote, or both: then the other version becomes a memory of its own.")
+        str,
+        typer.Option(
+            help="local, remote, or both: then the other version becomes a memory of its own.",
+            autocompletion=one_of("local", "remote", "both"),
+        ),
     ],
     reason: Reason = "",
     json_: AsJson = False,

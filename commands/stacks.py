@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,6 +43,21 @@ def stack_ids(incomplete: str) -> list[str]:
     return [name for name in known if name.startswith(incomplete)]
 
 
+def kinds(incomplete: str) -> list[str]:
+    """The kinds of memories that can be searched for, for the shell to complete."""
+    from sb.types.vocabulary import (
+        MemoryType,  # and not what searches: that takes far longer than a person types
+    )
+
+    unsearched = {MemoryType.SUGGESTION, MemoryType.TRUST_ASSESSMENT}
+    return sorted(one for one in MemoryType if one.startswith(incomplete) and one not in unsearched)
+
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """Completes one of these words."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+
+
 Stack = Annotated[str, typer.Option(help="Which stack.", metavar="STACK", autocompletion=stack_ids)]
 StackName = Annotated[str, typer.Argument(metavar="STACK", help="Which stack.", autocompletion=stack_ids)]
 Core = Annotated[
@@ -66,7 +81,8 @@ OfCore = Annotated[
 Limit = Annotated[int, typer.Option("--limit", "-k", min=1, max=1000, help="At most so many.")]
 
 Kinds = Annotated[
-    list[str] | None, typer.Option("--kind", help="Only this kind, such as belief; may be repeated.")
+    list[str] | None,
+    typer.Option("--kind", help="Only this kind, such as belief; may be repeated.", autocompletion=kinds),
 ]
 Context = Annotated[str, typer.Option(help="Only what belongs to this context.")]
 

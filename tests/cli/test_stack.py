@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from sb.commands.stacks import kinds
 
+from sb.cli import load
+from sb.stack.finding import SEARCHED
 from tests.conftest import CommandLine
 
 HOSTILE = "\x1b]0;owned\x07[red]\u202eeve\nwork  active  9"
@@ -236,3 +239,19 @@ def test_what_is_in_a_stack_does_nothing_to_a_terminal(sb: CommandLine) -> None:
     ):
         shown = sb("stack", *words)
         assert not set("\x1b\x07\u202e") & set(shown.out + shown.err), words
+
+
+def test_the_shell_completes_stacks_kinds_and_formats(work: str) -> None:
+    commands = load("stack").commands
+    completed = [
+        [one.value for one in parameter.shell_complete(None, begun)]
+        for command, name, begun in (
+            ("show", "stack", "w"),
+            ("search", "kind", "ep"),
+            ("export", "format_", "j"),
+        )
+        for parameter in commands[command].params
+        if parameter.name == name
+    ]
+    assert completed == [["work"], ["episode", "epoch"], ["json"]]
+    assert set(kinds("")) == set(SEARCHED)
