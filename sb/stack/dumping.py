@@ -213,4 +213,7 @@ _SECTIONS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "self_narrative": ("Self-Narratives", lambda one: f"- [{one.narrative_type}] {escaped(one.content)}\n"),
     RAW: ("Raw Entries", _raw),
 }
-_ORDERS = {"value": f"r.fields ->> 'priority' DESC, {NEWEST}", "belief": f"r.confidence DESC, {NEWEST}"}
+_ORDERS = {
+    "value": f"json_extract(r.fields, '$.priority') DESC, {NEWEST}",
+    "belief": f"r.confidence DESC, {NEWEST}",
+}

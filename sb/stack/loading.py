@@ -174,7 +174,9 @@ def _importance(about: Descriptor) -> str:
     """What says, in SQL, which of a kind come first: what `Descriptor.priority_of` depends on; "" if nothing does."""
     if about.bonus:
         name = about.bonus[0]
-        return f"r.{about.column_of[name]}" if name in about.column_of else f"r.fields ->> '{name}'"
+        return (
+            f"r.{about.column_of[name]}" if name in about.column_of else f"json_extract(r.fields, '$.{name}')"
+        )
     cases = " ".join(f"WHEN '{word}' THEN {value}" for word, value in about.priorities.items())
     return f"CASE r.category {cases} ELSE {about.priority} END" if cases else ""
 

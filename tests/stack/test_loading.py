@@ -164,6 +164,17 @@ def test_a_brains_memories_are_loaded_as_the_stacks_kinds(tmp_path: Path) -> Non
     assert [one["id"] for one in loaded["notes"]] == [decision]
 
 
+def test_memories_of_very_many_scopes_are_loaded_in_the_same_order(tmp_path: Path) -> None:
+    path = tmp_path / "one.db"
+    brain = Brain("me", path=path)
+    facts = [
+        brain.remember(f"fact number {number}", confidence=number / 100, project=f"p{number}")
+        for number in range(60)
+    ]
+    loaded = SQLiteStack("default", path, components=[]).load()
+    assert [one["id"] for one in loaded["beliefs"]] == facts[::-1]
+
+
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     budget=st.integers(-5, 600),
