@@ -58,7 +58,7 @@ class SQLiteStack(Writes, Reads):
         read_only: change nothing, not even what was read when; by default so if the file cannot be written.
 
     Raises:
-        ValueError: the name is empty. ConfigError, StoreError: the configuration or the file cannot be used.
+        ValueError: the name is empty, or no text. ConfigError, StoreError: the configuration or the file cannot be used.
     """
 
     def __init__(
@@ -75,8 +75,9 @@ class SQLiteStack(Writes, Reads):
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
-        if not stack_id:
-            raise ValueError("stack_id must not be empty")
+        if not isinstance(stack_id, str) or not stack_id:
+            raise ValueError(f"stack_id is {stack_id!r}, must be a text that says something")
+        stack_id.encode()  # half of a surrogate pair could not be stored
         config = config if config is not None else current_config()
         self._owned = database is None
         path = db_path if db_path is not None else config.database

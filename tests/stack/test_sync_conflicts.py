@@ -10,6 +10,7 @@ import pytest
 
 from sb.errors import NotFoundError
 from sb.protocols import SyncResult
+from sb.stack import SQLiteStack
 from sb.types import Drive
 from tests.stack.copies import Copy
 
@@ -225,3 +226,22 @@ def test_two_memories_of_one_name_are_a_conflict_and_one_of_them_gives_the_name_
         assert copy.state().keys() == {mine, theirs}
     assert one.state() == other.state()
     assert stack.sync() == SyncResult()
+
+
+def test_a_conflict_is_shown_and_settled_only_where_its_memory_is_in_view(
+    pair: tuple[Copy, Copy], torn: str
+) -> None:
+    one, other = pair
+    one.with_remote(other).sync()
+    (conflict,) = one.stack.conflicts()
+    with SQLiteStack("another", database=one.database, components=[]) as another:
+        assert another.conflicts() == []
+        with pytest.raises(NotFoundError):
+            another.resolve_conflict(conflict.id, "remote", "it is newer")
+    with one.database.write() as execute:
+        execute("UPDATE places SET owner = 'somebody' WHERE stack = 'mine'")
+    with SQLiteStack("mine", one.path, components=[]) as nobodys:
+        assert nobodys.conflicts() == []
+    with SQLiteStack("mine", one.path, components=[], read_only=True) as theirs:
+        theirs.on_attach("somebody")
+        assert [found.id for found in theirs.conflicts()] == [conflict.id]

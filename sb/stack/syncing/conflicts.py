@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from sb.errors import NotFoundError
+from sb.memory.space import Space
+from sb.stack.container import Container
 from sb.stack.syncing.changes import KEYED, STANDING, Change, parse, parts_of, row_of, together, united
 from sb.stack.syncing.feed import NEW, Feed, Kept
 from sb.stack.syncing.receiving import ACTOR, Receiver, with_parts
@@ -17,25 +20,20 @@ from sb.types import SyncConflict
 
 Keep = Literal["local", "remote", "both"]
 KEEPS = ("local", "remote", "both")
-_COLUMNS = "id, record, peer, document, seal, resolution, resolved_at"
+
+
+def open_conflicts(container: Container) -> list[SyncConflict]:
+    """Those that nobody has resolved, of what is in view, oldest first."""
+    return [_listed(container.space, *row) for row in _rows(container)]
 
 
 class Conflicts:
-    """The conflicts of one database's copy of a stack."""
+    """Resolves the conflicts of one database's copy of a stack, as far as they are in view."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, container: Container, feed: Feed) -> None:
+        self._container = container
         self._feed = feed
         self._space = feed.space
-
-    def open(self) -> list[SyncConflict]:
-        """Those that nobody has resolved, oldest first."""
-        rows = self._space.database.query(
-            f"SELECT {', '.join('c.' + name for name in _COLUMNS.split(', '))} FROM sync_conflicts AS c"
-            " JOIN records AS r ON r.id = c.record JOIN places AS p ON p.id = r.place"
-            " WHERE p.stack = ? AND c.resolution = '' ORDER BY c.at, c.id",
-            (self._feed.stack,),
-        )
-        return [self._listed(*row) for row in rows]
 
     def resolve(self, conflict: str, keep: Keep, reason: str) -> SyncConflict:
         """Let one version hold, here and, with the next synchronisation, everywhere.
@@ -52,15 +50,13 @@ class Conflicts:
         if not reason.strip():
             raise ValueError("a resolution needs a reason")
         with self._space.database.write() as execute:
-            row = self._found(
-                execute, conflict
-            )  # a stack that was never synchronised has nothing to stamp either
+            row = self._found(conflict)  # a stack that was never synchronised has nothing to stamp either
             self._feed.stamp_rest(execute)
             kept, remote = self._feed.kept(row[1]), parse(row[3].encode())
             local = self._space.records.row(row[1])
             assert kept is not None
             assert local is not None
-            before = self._listed(*row)
+            before = _listed(self._space, *row)
             if remote.uid == local["uid"]:
                 self._choose(execute, keep, local, kept, remote, reason)
             else:
@@ -72,13 +68,11 @@ class Conflicts:
             )
         return dataclasses.replace(before, resolution=keep, resolved_at=to_moment(now))
 
-    def _found(self, execute: Execute, conflict: str) -> tuple[Any, ...]:
-        row = execute(
-            f"SELECT {_COLUMNS} FROM sync_conflicts WHERE id = ? AND resolution = ''", (conflict,)
-        ).fetchone()
+    def _found(self, conflict: str) -> tuple[Any, ...]:
+        row = next((row for row in _rows(self._container) if row[0] == conflict), None)
         if row is None:
             raise NotFoundError(f"no open conflict {conflict!r}", "conflicts() lists them")
-        return tuple(row)
+        return row
 
     def _choose(
         self, execute: Execute, keep: Keep, row: Row, kept: Kept, remote: Change, reason: str
@@ -138,37 +132,51 @@ class Conflicts:
     def _receiver(self, peer: str) -> Receiver:
         return Receiver(self._feed, peer, merge=True)
 
-    def _listed(
-        self,
-        conflict: str,
-        record: int,
-        peer: str,
-        document: str,
-        _seal: str,
-        resolution: str,
-        at: float | None,
-    ) -> SyncConflict:
-        row = self._space.records.row(record)
-        assert row is not None
-        remote = parse(document.encode())
-        said = parts_of(row)
-        place = self._space.places.numbered(row["place"])
-        here, there = shown(self._space.record(row)), shown(from_row(row_of(remote), place))
-        return SyncConflict(
-            id=conflict,
-            table=row["kind"],
-            record_id=row["uid"],
-            local_version=dataclasses.asdict(here),
-            cloud_version=dataclasses.asdict(there),
-            resolution=resolution,
-            resolved_at=to_moment(at),
-            local_summary=content(self._space.record(row)),
-            cloud_summary=content(from_row(row_of(remote), place)),
-            source=peer,
-            differing=sorted(
-                name for name in said.keys() | remote.parts.keys() if said.get(name) != remote.parts.get(name)
-            ),
-        )
+
+def _rows(container: Container) -> Iterator[tuple[Any, ...]]:
+    """The open conflicts whose record is in view: of this stack, and nobody's own who is not attached."""
+    places = container.places()
+    marks = ", ".join("?" * len(places)) or "NULL"
+    rows = container.space.database.query(
+        "SELECT c.id, c.record, c.peer, c.document, c.seal, c.resolution, c.resolved_at FROM sync_conflicts AS c"
+        f" JOIN records AS r ON r.id = c.record WHERE r.place IN ({marks}) AND c.resolution = ''"
+        " ORDER BY c.at, c.id",
+        places,
+    )
+    return (tuple(row) for row in rows)
+
+
+def _listed(
+    space: Space,
+    conflict: str,
+    record: int,
+    peer: str,
+    document: str,
+    _seal: str,
+    resolution: str,
+    at: float | None,
+) -> SyncConflict:
+    row = space.records.row(record)
+    assert row is not None
+    remote = parse(document.encode())
+    said = parts_of(row)
+    place = space.places.numbered(row["place"])
+    here, there = shown(space.record(row)), shown(from_row(row_of(remote), place))
+    return SyncConflict(
+        id=conflict,
+        table=row["kind"],
+        record_id=row["uid"],
+        local_version=dataclasses.asdict(here),
+        cloud_version=dataclasses.asdict(there),
+        resolution=resolution,
+        resolved_at=to_moment(at),
+        local_summary=content(space.record(row)),
+        cloud_summary=content(from_row(row_of(remote), place)),
+        source=peer,
+        differing=sorted(
+            name for name in said.keys() | remote.parts.keys() if said.get(name) != remote.parts.get(name)
+        ),
+    )
 
 
 def _retired(change: Change) -> Change:

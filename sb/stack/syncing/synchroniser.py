@@ -16,7 +16,7 @@ from sb.memory.space import Space
 from sb.protocols import SyncResult
 from sb.stack.container import Container
 from sb.stack.provenance import check_writable
-from sb.stack.syncing.conflicts import Conflicts, Keep
+from sb.stack.syncing.conflicts import Conflicts, Keep, open_conflicts
 from sb.stack.syncing.exchange import Exchange, Reach
 from sb.stack.syncing.exporting import exported
 from sb.stack.syncing.feed import Feed
@@ -82,12 +82,12 @@ class Synchroniser:
 
     def conflicts(self) -> list[SyncConflict]:
         """Those that nobody has resolved."""
-        return Conflicts(self._feed(None)).open()
+        return open_conflicts(self._container)
 
     def resolve(self, conflict: str, keep: Keep, reason: str) -> SyncConflict:
         """Let one version hold; see `SQLiteStack.resolve_conflict`."""
         check_writable(self._container)
-        return Conflicts(self._feed(None)).resolve(conflict, keep, reason)
+        return Conflicts(self._container, self._feed(None)).resolve(conflict, keep, reason)
 
     def export(self, path: Path) -> int:
         """Write the stack into a new file; see `SQLiteStack.export_stack`."""
