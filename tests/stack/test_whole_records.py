@@ -36,8 +36,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteStack]:
 
 
 def mine(record: Any) -> Any:
-    """The record with the stack's name, and an id of its own."""
-    return replace(record, id=f"{record.id}#{next(_numbers)}", stack_id="mine")
+    """The record with the stack's name, an id of its own, and a version that has some after it."""
+    some = {"version": record.version % 1000} if hasattr(record, "version") else {}
+    return replace(record, id=f"{record.id}#{next(_numbers)}", stack_id="mine", **some)
 
 
 def as_given(record: Any) -> dict[str, Any]:
