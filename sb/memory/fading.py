@@ -14,7 +14,6 @@ from sb.store.records.store import ACTIVE, FORGOTTEN, Row
 from sb.types.vocabulary import WEAK
 
 FORGET: Mapping[str, Any] = {"strength": 0.0, "state": FORGOTTEN}
-RECOVER: Mapping[str, Any] = {"strength": WEAK, "state": ACTIVE}  # as weak as can be found
 
 
 def recovered(history: Sequence[Row]) -> Mapping[str, Any]:

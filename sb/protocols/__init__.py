@@ -26,6 +26,7 @@ from sb.protocols.envelopes import (
 from sb.protocols.models import InferenceService, ModelProtocol
 from sb.protocols.plugins import PROTOCOL_VERSION, PluginContext, PluginProtocol
 from sb.protocols.stacks import StackComponentProtocol, StackProtocol
+from sb.types import SearchResult
 
 __all__ = [
     "PROTOCOL_VERSION",
@@ -46,6 +47,7 @@ __all__ = [
     "PluginInfo",
     "PluginProtocol",
     "ProvenanceError",
+    "SearchResult",
     "StackComponentProtocol",
     "StackInfo",
     "StackProtocol",

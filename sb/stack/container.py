@@ -11,7 +11,7 @@ import orjson
 from sb.memory.space import Space
 from sb.stack.views import shown
 from sb.store.records.places import Execute, Place
-from sb.store.records.store import Row
+from sb.store.records.store import ERASED, QUARANTINED, Row
 from sb.types import StackState
 
 SYSTEM = "sb:"  # before what SecondBrain itself writes
@@ -95,9 +95,9 @@ class Container:
         )
 
     def find(self, uid: str, kinds: Iterable[str]) -> Row | None:
-        """The record of an id, if it is in view and of one of these kinds; erased ones are not."""
+        """The record of an id, if it is in view and of one of these kinds; erased and quarantined ones are not."""
         row = self.space.records.find(uid)
-        if row is None or row["state"] == "erased" or row["kind"] not in kinds:
+        if row is None or row["state"] in (ERASED, QUARANTINED) or row["kind"] not in kinds:
             return None
         return row if row["place"] in self.places() else None
 

@@ -284,7 +284,8 @@ def _state(record: Any, row: Row) -> str:
         return SUPERSEDED
     if isinstance(record, MemorySuggestion) and record.status != "pending":
         return SUPERSEDED
-    current = ACTIVE if row["state"] == SUPERSEDED else row["state"]
+    says_so = hasattr(record, "is_active") or isinstance(record, MemorySuggestion)
+    current = ACTIVE if row["state"] == SUPERSEDED and says_so else row["state"]
     strength = getattr(record, "strength", None)
     return state_of(row["strength"] if strength is None else strength, current)
 

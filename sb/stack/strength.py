@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sb.memory.fading import FORGET, RECOVER, state_of
+from sb.memory.fading import state_of
 from sb.memory.keeping import Keeper
 from sb.stack.checks import checked_number
 from sb.stack.container import Container
@@ -19,6 +19,7 @@ from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment, to_row
 from sb.store.records.store import Row
 from sb.types.blocks import Meta
+from sb.types.vocabulary import WEAK
 
 Changes = Mapping[str, Any]
 ACCESSED = "access"  # the operation in the log of reads
@@ -50,13 +51,17 @@ class Strengths:
         """Take a memory out of every search; False if there is none, it is protected, or forgotten already."""
 
         def forgotten(row: Row) -> Changes | None:
-            return None if row["protected"] or row["strength"] == 0 else FORGET
+            return None if row["protected"] or row["strength"] == 0 else _as_strong_as(row, 0.0)
 
         return self._change(kind, uid, forgotten, "forget", reason, actor)
 
     def recover(self, kind: str, uid: str) -> bool:
         """Bring a forgotten memory back, weak as it is; False if there is none, or it is not forgotten."""
-        return self._change(kind, uid, lambda row: None if row["strength"] > 0 else RECOVER, "recover")
+
+        def recovered(row: Row) -> Changes | None:
+            return None if row["strength"] > 0 else _as_strong_as(row, WEAK)
+
+        return self._change(kind, uid, recovered, "recover")
 
     def protect(self, kind: str, uid: str, protected: bool) -> bool:
         """Keep a memory from fading and from being forgotten, or no longer; False if there is none."""
@@ -72,7 +77,7 @@ class Strengths:
 
         def weakened(row: Row) -> Changes | None:
             less = max(0.0, row["strength"] - abs(amount))
-            return None if row["protected"] else {"strength": less, "state": state_of(less, row["state"])}
+            return None if row["protected"] else _as_strong_as(row, less)
 
         return self._change(kind, uid, weakened, "weaken", reason, actor)
 
@@ -83,7 +88,7 @@ class Strengths:
             if row is None:
                 return False
             more = min(1.0, row["strength"] + _VERIFIED) if row["strength"] > 0 else 0.0
-            changes = {"strength": more, "state": state_of(more, row["state"]), **self._verified(row)}
+            changes = {**_as_strong_as(row, more), **self._verified(row)}
             self._keeper(actor).change(execute, row, changes, "verify", reason)
             for edge in self._space.edges.lineage(row["id"]):
                 source = self._space.records.row(edge.target) if edge.source == row["id"] else None
@@ -130,3 +135,8 @@ class Strengths:
                 return False
             self._keeper(actor).change(execute, row, wanted, operation, reason)
         return True
+
+
+def _as_strong_as(row: Row, strength: float) -> Changes:
+    """What makes a memory so strong; one that was superseded stays so."""
+    return {"strength": strength, "state": state_of(strength, row["state"])}

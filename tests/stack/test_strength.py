@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.protocols import ProvenanceError
 from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.types import Belief, Episode, Note, Value
@@ -116,3 +117,26 @@ def test_what_somebody_else_forgot_meanwhile_stays_forgotten(stack: SQLiteStack,
     kept = stack.get_memory("episode", "e")
     assert kept is not None
     assert kept.strength == 0
+
+
+@pytest.mark.parametrize("state", ["quarantined", "superseded"])
+def test_forgetting_and_recovering_lets_nothing_out_that_was_put_aside(
+    stack: SQLiteStack, note: str, state: str
+) -> None:
+    with stack._database.write() as execute:
+        execute("UPDATE records SET state = ? WHERE uid = ?", (state, note))
+    stack.forget_memory("note", note, "to get at it")
+    stack.recover_memory("note", note)
+    stack.verify_memory("note", note)
+    stack.update_memory_meta("note", note, confidence=0.9)
+    assert [one.id for one in stack.get_notes(include_forgotten=True)] == []
+    assert stack.search("cache") == []
+
+
+def test_what_is_quarantined_is_shown_to_nobody_and_is_no_source(owned: SQLiteStack) -> None:
+    owned.save_episode(Episode("e", "", "Deploy", "It worked", source_entity="core:me"))
+    with owned._database.write() as execute:
+        execute("UPDATE records SET state = 'quarantined' WHERE uid = 'e'")
+    assert owned.get_memory("episode", "e") is None
+    with pytest.raises(ProvenanceError):
+        owned.save_belief(Belief("b", "", "Deploys work on Fridays", derived_from=["episode:e"]))
