@@ -159,13 +159,16 @@ class Forgetting:
         kept = [row for row in weak if row["protected"] or (protect_identity and self._is_identity(row))]
         protected = {row["id"] for row in kept}
         candidates = sorted(self._unimportant([row for row in weak if row["id"] not in protected]))
+        chosen = {number for _, number in candidates[:_AT_ONCE]}
         keeper = Keeper(self._space, _ACTOR)
-        rows = {row["id"]: row for row in weak}
         with self._space.database.write() as execute:
-            for _, number in candidates[:_AT_ONCE]:
-                keeper.change(execute, rows[number], FORGET, "forget", "it hardly matters")
+            still = f"{where} AND protected = 0 AND strength > 0 AND strength < ?"  # whatever others did meanwhile
+            rows = self._space.records.select(still, (*values, _LEAST_STRENGTH))
+            forgotten = [row for row in rows if row["id"] in chosen]
+            for row in forgotten:
+                keeper.change(execute, row, FORGET, "forget", "it hardly matters")
         return {
-            "forgotten": len(candidates[:_AT_ONCE]),
+            "forgotten": len(forgotten),
             "candidates": len(candidates),
             "protected": len(protected),
         }

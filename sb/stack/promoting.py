@@ -53,6 +53,11 @@ class Promoter:
         query.add("json_array_length(r.fields, '$.lessons') > 0")
         return self._reader.read(query, limit=_EPISODES)
 
+    def _number(self, context: str | None) -> int:
+        """How many episodes there are to go through, whether they say what they taught or not."""
+        query = self._reader.query("episode", context=context, include_weak=True)
+        return min(_EPISODES, self._container.space.records.number_of(*query.sql()))
+
     def patterns(self, episodes: Sequence[Episode]) -> list[Pattern]:
         """The lessons that at least two of them taught, those of most episodes first."""
         sources: dict[str, dict[str, str]] = {}  # lesson to episodes and their contexts
@@ -75,8 +80,9 @@ class Promoter:
     def promote(self, context: str | None = None) -> dict[str, Any]:
         """Make a belief of each lesson that recurs; see `SQLiteStack.promote`."""
         episodes = self.episodes(context)
+        number = self._number(context)
         report: dict[str, Any] = {
-            "consolidated": len(episodes),
+            "consolidated": number,
             "lessons_found": sum(len(one.lessons or ()) for one in episodes),
             "patterns_found": 0,
             "common_lessons": [],
@@ -84,10 +90,10 @@ class Promoter:
             "beliefs_created": 0,
             "belief_ids": [],
         }
-        if len(episodes) < _FEWEST:
+        if number < _FEWEST:
             return report | {
                 "consolidated": 0,
-                "message": f"at least {_FEWEST} episodes with lessons are needed",
+                "message": f"at least {_FEWEST} episodes are needed",
             }
         found = self.patterns(episodes)
         made = self.keep(found, context)

@@ -75,6 +75,13 @@ def test_fewer_than_three_episodes_say_nothing(stack: SQLiteStack) -> None:
     assert "at least 3" in done["message"]
 
 
+def test_a_third_episode_counts_even_if_it_taught_nothing(stack: SQLiteStack) -> None:
+    learn(stack, "Pin the versions", "Pin the versions")
+    stack.save_episode(Episode("silent", "", "step", "done"))
+    done = stack.promote()
+    assert (done["consolidated"], done["lessons_found"], done["beliefs_created"]) == (3, 2, 1)
+
+
 def test_a_context_keeps_to_its_own_episodes(stack: SQLiteStack) -> None:
     learn(stack, "Pin the versions", "Warm the cache", "Ask early", context="web")
     learn(stack, "Pin the versions", "Warm the cache", "Warm the cache", "Rest", context="api")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -220,3 +222,15 @@ def test_many_that_fall_asleep_at_once_all_leave_the_index(opened: Opened, clock
     assert stack.maintenance()["forgetting"]["dormant"] == 450
     assert Brain("me", path=stack.path, stack="mine", clock=clock).search("warm cache") == []
     assert stack.maintenance()["forgetting"]["dormant"] == 0
+
+
+def test_what_is_protected_while_a_sweep_chooses_stays(opened: Opened) -> None:
+    stack, other = opened(), opened()
+    stack.save_note(Note("n", "", "the cache is warm", strength=0.25))
+    with stack._database.write() as execute:  # holds the file, as another process would
+        sweeping = threading.Thread(target=other.apply_forgetting)
+        sweeping.start()
+        time.sleep(0.1)  # it has chosen by now, and waits for the file
+        execute("UPDATE records SET protected = 1 WHERE uid = 'n'")
+    sweeping.join()
+    assert strength(stack, "note", "n") == 0.25
