@@ -25,7 +25,7 @@ def _erased(h: Harness, runtime: Runtime) -> Check:
     brain = runtime.brain("ada", scope="project:a")
     record = brain.entity(NAME, "person", observations=[f"called from {NUMBER}"])
     brain.entity(NAME, "person", observations=["moved away"])
-    neighbour = brain.remember("They asked for the garden.")
+    neighbour = brain.remember("They want to be called about the garden.")
     asked = [hit.id for hit in brain.search(QUESTION)]
     before = _parts(h), _vectors(runtime)
     erase(brain.space, runtime.log, [record], actor="grace", reason="the person asked for it")
