@@ -31,6 +31,7 @@ from sb.store.records.sessions import Sessions
 from sb.store.records.store import RecordStore, Row
 
 ID_PREFIX = "mem_"
+_AT_ONCE = 2_000  # records: a statement takes no more than some ten thousand parameters
 
 
 class Space:
@@ -95,17 +96,18 @@ class Space:
         embedder = self.usable_embedder
         if embedder is None or not embedder.in_process or not records:
             return
-        sources = self.vectors.sources(records)
         if self._contextual is None or self._contextual.embedder is not embedder:
             self._contextual = ContextEmbedder(embedder)
-        vectors = self._contextual.embed([(one.text, one.previous) for one in sources])
-        self.vectors.put_many(
-            execute,
-            [
-                VectorRow(one.record, one.place, embedder.model, one.digest, vector)
-                for one, vector in zip(sources, vectors, strict=True)
-            ],
-        )
+        for start in range(0, len(records), _AT_ONCE):
+            sources = self.vectors.sources(records[start : start + _AT_ONCE])
+            vectors = self._contextual.embed([(one.text, one.previous) for one in sources])
+            self.vectors.put_many(
+                execute,
+                [
+                    VectorRow(one.record, one.place, embedder.model, one.digest, vector)
+                    for one, vector in zip(sources, vectors, strict=True)
+                ],
+            )
 
     def information(self, text: str) -> float:
         """How specific a text is among all that were kept when the statistics were refreshed."""
@@ -143,7 +145,10 @@ class Space:
 
     def all_records(self, rows: Sequence[Row]) -> list[Any]:
         """The records that these rows hold, as the dataclasses of their kinds."""
-        reads = self.reads.stats([row["id"] for row in rows])
+        numbers = [row["id"] for row in rows]
+        reads: dict[int, tuple[int, float]] = {}
+        for start in range(0, len(numbers), _AT_ONCE):
+            reads |= self.reads.stats(numbers[start : start + _AT_ONCE])
         return [from_row(row, self.places.numbered(row["place"]), reads.get(row["id"])) for row in rows]
 
     def memory(self, row: Row) -> Memory:
