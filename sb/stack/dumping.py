@@ -104,6 +104,9 @@ class Dumper:
             raise ValueError(f"this is no dump in JSON: {error}") from error
         if not isinstance(whole, dict) or "stack_id" not in whole:
             raise ValueError("this is no dump of a stack: it has no stack_id")
+        for name in LISTS.values():
+            if not isinstance(whole.get(name, []), list):
+                raise ValueError(f"{name} of this dump is no list")
         found = {kind: [self._read(kind, one) for one in whole.get(name, ())] for kind, name in LISTS.items()}
         self._saver.restore([record for records in found.values() for record in records])
         return {LISTS[kind]: len(records) for kind, records in found.items() if records}
@@ -112,8 +115,8 @@ class Dumper:
         about = DESCRIPTORS[kind]
         if not isinstance(said, dict) or not said.keys() <= set(about.attributes):
             raise ValueError(f"a {kind} in this dump has attributes that no {kind} has")
-        times = {name: datetime.fromisoformat(said[name]) for name in about.times if said.get(name)}
         try:
+            times = {name: datetime.fromisoformat(said[name]) for name in about.times if said.get(name)}
             return about.type(**{**said, **times, "stack_id": self._container.stack_id})
         except TypeError as error:
             raise ValueError(f"a {kind} in this dump is not whole: {error}") from error

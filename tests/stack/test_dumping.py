@@ -140,6 +140,9 @@ def test_where_it_came_from_comes_back_too(stack: SQLiteStack, tmp_path: Path) -
 @pytest.mark.parametrize(
     "text",
     [
+        '{"stack_id": "x", "notes": 5}',
+        '{"stack_id": "x", "notes": null}',
+        '{"stack_id": "x", "notes": [{"id": "n", "content": "c", "created_at": 5}]}',
         "no JSON",
         "[]",
         '{"notes": []}',
