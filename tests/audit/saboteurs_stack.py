@@ -65,12 +65,13 @@ def what_grows_too_weak_stays_active(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-04")
 def what_is_forgotten_is_found(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(strength, "FORGET", {"strength": WEAK})
+    real = strength._as_strong_as
+    patch.setattr(strength, "_as_strong_as", lambda row, much: real(row, much or WEAK))
 
 
 @breaks("HA-04")
 def what_is_recovered_stays_away(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(strength, "RECOVER", {"strength": WEAK})
+    patch.setattr(strength, "WEAK", WEAK / 2)
 
 
 @breaks("HA-20")
