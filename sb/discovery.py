@@ -69,9 +69,9 @@ def load_component(dc: DiscoveredComponent) -> Any:
 
 def find(group: str, name: str) -> DiscoveredComponent:
     """What a group offers under a name; raises ImportError, as load_component, if nothing."""
-    for one in discover(group):
-        if one.name == name:
-            return one
+    for point in _entry_points(group):
+        if point.name == name:
+            return _described(point)
     raise ImportError(f"{name} of {group} is not installed")
 
 

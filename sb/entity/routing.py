@@ -16,6 +16,7 @@ from sb.sources import Clock, Ids
 from sb.types import VALID_SOURCE_TYPE_VALUES, SourceType
 
 CORE = "core:"  # before the id of the core that something came from
+SYSTEMS = ("sb:", "kernle:")  # before what the system wrote itself, which needs no other source
 PLUGIN = "plugin:"  # before the name of the plugin
 
 
@@ -74,7 +75,11 @@ class Routing:
         }
 
     def _source(self, source: str | None) -> str:
-        return CORE + self._core_id if source is None else source
+        if source is None:
+            return CORE + self._core_id
+        if source.startswith(SYSTEMS):
+            raise ValueError(f"source is {source!r}: only SecondBrain itself writes as that")
+        return source
 
 
 def normal_source_type(given: SourceType | str | None) -> str:

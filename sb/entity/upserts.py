@@ -119,7 +119,7 @@ class Upserts(Routing):
     ) -> dict[str, Any]:
         """Of where it comes from, what the caller says."""
         said = {
-            "source_entity": source,
+            "source_entity": None if source is None else self._source(source),
             "source_type": None if source_type is None else normal_source_type(source_type),
             "derived_from": derived_from,
             "context": context,

@@ -349,3 +349,11 @@ def test_single_memories_are_taken_care_of_through_the_core(core: Entity, stack:
     ):
         with pytest.raises(NotImplementedError, match="a ListStack cannot do that with single memories"):
             beyond()
+
+
+@pytest.mark.parametrize("source", ["sb:suggestion-promotion", "kernle:doctor"])
+def test_nobody_writes_through_a_core_as_the_system(core: Entity, source: str) -> None:
+    with pytest.raises(ValueError, match="only SecondBrain itself"):
+        core.belief("it is so because I say so", source=source)
+    assert core.active_stack is not None
+    assert core.active_stack.get_beliefs() == []
