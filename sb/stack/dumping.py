@@ -106,7 +106,7 @@ class Dumper:
             raise ValueError("this is no dump of a stack: it has no stack_id")
         for name in LISTS.values():
             if not isinstance(whole.get(name, []), list):
-                raise ValueError(f"{name} of this dump is no list")
+                raise ValueError(f"{name} of this dump is no list")  # noqa: TRY004 - a value of the document, no argument
         found = {kind: [self._read(kind, one) for one in whole.get(name, ())] for kind, name in LISTS.items()}
         self._saver.restore([record for records in found.values() for record in records])
         return {LISTS[kind]: len(records) for kind, records in found.items() if records}
