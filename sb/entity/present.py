@@ -1,6 +1,6 @@
 """What is a core composed of at present, what would another checkpoint change of that, and how does one go back?
 
-A core is what its newest checkpoint says; one without any has the stack `default`.
+A core is what the newest of its checkpoints says that nobody edited; one without any has the stack `default`.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class Present:
         self.checkpoints = Checkpoints(config.home.folder, clock, ids)
 
     def newest(self, core_id: str) -> Checkpoint | None:
-        """The checkpoint that says what a core is at present.
+        """The checkpoint that says what a core is at present; one that was edited, or is another core's, says nothing.
 
         Raises:
             CheckFailed: its file cannot be read as one.
         """
-        known = self.checkpoints.ids(core_id)
-        return self._read(self.checkpoints.path(known[0])) if known else None
+        found = (self._read(self.checkpoints.path(name)) for name in self.checkpoints.ids(core_id))
+        return next((one for one in found if one.intact and one.binding.core_id == core_id), None)
 
     def entity(self, core_id: str, stack_ids: tuple[str, ...] = ()) -> Entity:
         """A core as it is at present; close it.

@@ -104,9 +104,9 @@ class Dumper:
             raise ValueError(f"this is no dump in JSON: {error}") from error
         if not isinstance(whole, dict) or "stack_id" not in whole:
             raise ValueError("this is no dump of a stack: it has no stack_id")
-        for name in LISTS.values():
-            if not isinstance(whole.get(name, []), list):
-                raise ValueError(f"{name} of this dump is no list")  # noqa: TRY004 - a value of the document, no argument
+        odd = [name for name in LISTS.values() if not isinstance(whole.get(name, []), list)]
+        if odd:
+            raise ValueError(f"{', '.join(odd)} of this dump is no list")
         found = {kind: [self._read(kind, one) for one in whole.get(name, ())] for kind, name in LISTS.items()}
         self._saver.restore([record for records in found.values() for record in records])
         return {LISTS[kind]: len(records) for kind, records in found.items() if records}

@@ -128,6 +128,22 @@ def test_an_edited_checkpoint_is_not_restored(present: Present, runtime: Runtime
     assert not any(event.kind == "checkpoint.restored" for event in runtime.log.events())
 
 
+def test_an_edited_checkpoint_or_that_of_another_core_says_nothing_of_the_present(
+    present: Present, clock: SteeredClock
+) -> None:
+    present.save("ada", "", ("work",))
+    clock.time += 1
+    edited = present.checkpoints.path(present.save("ada", "with provenance"))
+    edited.write_text(edited.read_text().replace('"enforce_provenance": true', '"enforce_provenance": false'))
+    clock.time += 1
+    of_bob = present.checkpoints.path(present.save("bob", "", ("default",)))
+    of_bob.rename(of_bob.with_name(of_bob.name.replace("bob_", "ada_")))
+    assert attached(present) == (["work"], "work")
+    assert present.newest("bob") is None
+    kept = present.find(present.save("ada", "again"))
+    assert kept.binding.stack_locations["work"]["enforce_provenance"] is True
+
+
 def test_what_cannot_be_written_is_not_on_the_log(present: Present, runtime: Runtime) -> None:
     chosen = present.find(present.save("ada", "", ("work",)))
     for path in present.checkpoints.folder.iterdir():
