@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 import typer
@@ -153,7 +154,11 @@ def dump(
     """Print everything that is in a stack."""
     with stack_database(ctx) as (database, config):
         opened = open_stack(database, config, stack, agent)
-        output.line(opened.dump(format=format_, include_raw=raw, include_forgotten=forgotten).rstrip("\n"))
+        whole = opened.dump(format=format_, include_raw=raw, include_forgotten=forgotten)
+    if format_ == "json":  # to be read by programs: character by character what is kept
+        output.emit_json(json.loads(whole))
+    else:
+        output.line(whole.rstrip("\n"))
 
 
 @app.command()

@@ -86,6 +86,14 @@ def test_a_dump_is_a_document_or_json(sb: CommandLine, work: str) -> None:
     assert sb("stack", "dump", work, "--format", "yaml").code == 2
 
 
+def test_a_dump_in_json_has_every_character_and_a_document_none_that_commands_a_terminal(
+    sb: CommandLine, work: str
+) -> None:
+    sb("entity", "note", "left \u202eto right\u200b", "--stack", work)
+    assert "left \u202eto right\u200b" in notes(sb, work)
+    assert "left to right" in sb("stack", "dump", work).out
+
+
 def test_what_was_forgotten_and_captured_is_dumped_if_asked_for(sb: CommandLine, work: str) -> None:
     sb("entity", "raw", "as it came", "--agent", "ada", "--stack", "work")
     uid = keep(sb, "the key is under the mat", "--stack", "work")
