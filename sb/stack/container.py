@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -30,7 +31,7 @@ class Container:
         self.stack_id = stack_id
         self.read_only = read_only
         self.cores: dict[str, None] = {}  # attached, in order
-        self.plugins: set[str] = set()  # that attached cores have loaded
+        self.plugins: Counter[str] = Counter()  # how many attached cores have loaded each
         self.state, self.settings = self._stored()
 
     def _stored(self) -> tuple[StackState, dict[str, Any]]:

@@ -191,12 +191,13 @@ class SQLiteStack(Writes, Reads):
         self._use(inference)
 
     def register_plugin(self, name: str) -> None:
-        """Let memories come from a plugin that a core has loaded."""
-        self._container.plugins.add(name)
+        """Let memories come from a plugin that a core has loaded; said once by each core."""
+        self._container.plugins[name] += 1
 
     def unregister_plugin(self, name: str) -> None:
-        """Let no more memories come from a plugin."""
-        self._container.plugins.discard(name)
+        """Let no more memories come from a plugin, unless another core has loaded it too."""
+        self._container.plugins[name] -= 1
+        self._container.plugins = +self._container.plugins
 
     def _use(self, inference: InferenceService | None) -> None:
         self._inference = inference

@@ -21,6 +21,7 @@ from sb.protocols import VersionConflictError
 from sb.runtime import Runtime, open_runtime
 from sb.stack import SQLiteStack
 from sb.store.records.store import RecordStore
+from sb.types import Belief
 from tests.conftest import approve_tools
 from tests.entity.chat_server import ChatServer
 from tests.entity.weather_plugin import Weather
@@ -90,6 +91,19 @@ def test_a_plugin_is_trusted_by_the_stack_while_it_is_loaded(runtime: Runtime) -
     entity.unload_plugin("weather")
     with pytest.raises(ProvenanceError):
         entity.belief("it rains in Ulm", source="plugin:weather")
+
+
+def test_a_plugin_that_one_core_unloads_still_writes_for_another_of_the_same_stack(runtime: Runtime) -> None:
+    shared, one, other = runtime.stack("shared"), Entity("one"), Entity("other")
+    plugins = [Weather(), Weather()]
+    for core, plugin in zip((one, other), plugins, strict=True):
+        core.attach_stack(shared)
+        core.load_plugin(plugin)
+    one.unload_plugin("weather")
+    assert shared.save_belief(Belief("", "", "It rains in Ulm", source_entity="plugin:weather"))
+    other.unload_plugin("weather")
+    with pytest.raises(ProvenanceError):
+        shared.save_belief(Belief("", "", "It snows in Ulm", source_entity="plugin:weather"))
 
 
 def test_trust_is_added_to_in_one_step(runtime: Runtime) -> None:
