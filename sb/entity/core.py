@@ -15,6 +15,7 @@ from sb.entity.checkpoints import FOLDER, Checkpoints, read_checkpoint
 from sb.entity.control import Control
 from sb.entity.plugins import Plugins, logger, vouch
 from sb.entity.restoring import location_of, rehydrate
+from sb.entity.routing import text
 from sb.entity.trust import Trust
 from sb.entity.upserts import Upserts
 from sb.entity.writes import RoutedWrites
@@ -252,9 +253,10 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
         """Keep what this core is composed of, in a file of the folder `checkpoints`; returns its id.
 
         Raises:
-            NoActiveStackError: no stack is active. StoreError: the file cannot be written.
+            NoActiveStackError: no stack is active. ValueError: the message is no text. StoreError: the file cannot be written.
         """
         self._required_stack()
+        text("message", message)
         return Checkpoints(self._data_dir, self._clock, self._ids).save(self.get_binding(), message)
 
     @classmethod

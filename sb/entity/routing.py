@@ -77,7 +77,7 @@ class Routing:
     def _source(self, source: str | None) -> str:
         if source is None:
             return CORE + self._core_id
-        if source.startswith(SYSTEMS):
+        if text("source", source).startswith(SYSTEMS):
             raise ValueError(f"source is {source!r}: only SecondBrain itself writes as that")
         return source
 
@@ -111,6 +111,39 @@ def clamped(name: str, given: float) -> float:
     Raises:
         ValueError: it is no number.
     """
-    if isinstance(given, bool) or not isinstance(given, int | float) or math.isnan(given):
+    return float(min(max(number(name, given), 0.0), 1.0))
+
+
+def number(name: str, given: float) -> float:
+    """A number as given.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | float) or not -math.inf <= given <= math.inf:
         raise ValueError(f"{name} is {given!r}, must be a number from 0 to 1")
-    return min(max(float(given), 0.0), 1.0)
+    return given
+
+
+def text(name: str, given: str) -> str:
+    """A text as given.
+
+    Raises:
+        ValueError: it is none, or has half of a surrogate pair, which nothing can keep.
+    """
+    is_text = isinstance(given, str)
+    if not is_text:
+        raise ValueError(f"{name} is {given!r}, must be a text")
+    given.encode()
+    return given
+
+
+def said(name: str, given: str) -> str:
+    """A text that says something, as given.
+
+    Raises:
+        ValueError: it is none, or empty.
+    """
+    if not text(name, given).strip():
+        raise ValueError(f"{name} must not be empty")
+    return given

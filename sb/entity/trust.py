@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from sb.entity.routing import Routing
+from sb.entity.routing import Routing, number, said
 from sb.types import TrustAssessment
 
 
@@ -24,8 +24,8 @@ class Trust(Routing):
             ValueError: a name is empty, or the score is not from 0 to 1.
         """
         stack = self._required_stack()
-        if not entity.strip() or not domain.strip():
-            raise ValueError("entity and domain must not be empty")
+        for name, value in (("entity", entity), ("domain", domain)):
+            said(name, value)
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
             raise ValueError(f"score is {score!r}, must be a number from 0 to 1")
         now = self._now()
@@ -56,10 +56,11 @@ class Trust(Routing):
         found = self._required_stack().get_trust_assessments(domain=domain)
         if min_score is None:
             return found
-        return [one for one in found if _best(one, domain) >= min_score]
+        least = number("min_score", min_score)
+        return [one for one in found if _best(one, domain) >= least]
 
 
 def _best(assessment: TrustAssessment, domain: str | None) -> float:
-    said = assessment.dimensions
-    counted = said.values() if domain is None else [said.get(domain, {})]
+    scores = assessment.dimensions
+    counted = scores.values() if domain is None else [scores.get(domain, {})]
     return max((one.get("score", -math.inf) for one in counted), default=-math.inf)

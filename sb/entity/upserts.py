@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sb.entity.routing import Routing, clamped, normal_source_type, normal_word
+from sb.entity.routing import Routing, clamped, normal_source_type, normal_word, said
 from sb.types import Drive, Relationship, SourceType
 from sb.types.vocabulary import DRIVE_TYPES
 
@@ -83,6 +83,7 @@ class Upserts(Routing):
             trust_level: from 0 to 1, kept as a sentiment from -1 to 1; what is beyond counts as the nearest.
         """
         stack = self._required_stack()
+        said("other_stack_id", other_stack_id)
         changes = self._given(source, source_type, derived_from, context, context_tags)
         if trust_level is not None:
             changes["sentiment"] = 2 * clamped("trust_level", trust_level) - 1
@@ -118,14 +119,14 @@ class Upserts(Routing):
         context_tags: list[str] | None,
     ) -> dict[str, Any]:
         """Of where it comes from, what the caller says."""
-        said = {
+        given = {
             "source_entity": None if source is None else self._source(source),
             "source_type": None if source_type is None else normal_source_type(source_type),
             "derived_from": derived_from,
             "context": context,
             "context_tags": context_tags,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 def _upserted(found: Kept | None, changed: Callable[[Kept], bool], made: Callable[[], str]) -> str:

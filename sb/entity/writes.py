@@ -7,7 +7,7 @@ Source: the core protocol, "Routed memory operations". The drives and relationsh
 from __future__ import annotations
 
 from sb.entity.outcomes import outcome_type
-from sb.entity.routing import Routing, clamped, normal_word
+from sb.entity.routing import Routing, clamped, normal_word, said, text
 from sb.types import Belief, Episode, Goal, Note, RawEntry, SourceType, Value
 from sb.types.vocabulary import BELIEF_TYPES, GOAL_TYPES, NOTE_TYPES
 
@@ -51,7 +51,7 @@ class RoutedWrites(Routing):
             Episode(
                 objective=objective,
                 outcome=outcome,
-                outcome_type=outcome_type(outcome),
+                outcome_type=outcome_type(text("outcome", outcome)),
                 lessons=lessons,
                 repeat=repeat,
                 avoid=avoid,
@@ -112,9 +112,7 @@ class RoutedWrites(Routing):
                 type among its context tags.
         """
         stack = self._required_stack()
-        if not type.strip():
-            raise ValueError("the type of a value must not be empty")
-        core = type == _CORE_VALUE
+        core = said("the type of a value", type) == _CORE_VALUE
         tags = context_tags if core else [*(context_tags or ()), f"value_type:{type}"]
         origin = self._origin(stack, source, source_type, derived_from, context, tags)
         return stack.save_value(

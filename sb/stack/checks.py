@@ -21,6 +21,17 @@ def check_word(name: str, value: str, words: Collection[str]) -> None:
         raise ValueError(f"{name} is {value!r}, must be one of {', '.join(sorted(words))}")
 
 
+def check_text(name: str, value: str) -> None:
+    """Refuse what is no text.
+
+    Raises:
+        ValueError: it is not.
+    """
+    is_text = isinstance(value, str)
+    if not is_text:
+        raise ValueError(f"{name} is {value!r}, must be a text")
+
+
 def check_words(name: str, values: Sequence[str]) -> None:
     """Refuse what is no list of words.
 
@@ -37,8 +48,8 @@ def checked_number(name: str, value: Any) -> float:
     Raises:
         ValueError: it is none, or not finite.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{name} is {value!r}, must be a number")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value < math.inf:
+        raise ValueError(f"{name} is {value!r:.40}, must be a number")
     number: float = value
     return number
 

@@ -12,7 +12,7 @@ from typing import Any
 from sb.memory.ranking.rank import Ranked
 from sb.memory.searching import Searcher
 from sb.memory.views import tokens_of
-from sb.stack.checks import checked_limit, checked_share
+from sb.stack.checks import check_text, checked_limit, checked_share
 from sb.stack.container import Container
 from sb.stack.reading import Query
 from sb.stack.registry import Components
@@ -48,6 +48,7 @@ class Finder:
         min_confidence: float | None,
     ) -> list[SearchResult]:
         """The best hits, the best first; see `SQLiteStack.search`."""
+        check_text("query", query)
         limit = checked_limit(limit)
         condition = self._condition(record_types, context, min_confidence)
         places = self._container.places()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sb.stack.checks import check_words, checked_limit
+from sb.stack.checks import check_text, check_words, checked_limit
 from sb.stack.container import Container
 from sb.stack.views import kinds_shown_as, shown
 from sb.store.records.descriptors import DESCRIPTORS
@@ -40,7 +40,12 @@ class Query:
         return self if value is None else self.add(f"json_extract(r.fields, '$.{field}') = ?", value)
 
     def within(self, context: str, container: Container) -> Query:
-        """Ask that it belongs to a context: says so, or stands in the scope of that name."""
+        """Ask that it belongs to a context: says so, or stands in the scope of that name.
+
+        Raises:
+            ValueError: the context is no text.
+        """
+        check_text("context", context)
         places = container.space.places.of_stack(container.stack_id)
         scopes = [number for number, place in places.items() if place.scope == context]
         marks = ", ".join("?" * len(scopes)) or "NULL"

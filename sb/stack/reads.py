@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sb.stack.checks import check_word, checked_share
+from sb.stack.checks import check_text, check_word, checked_share
 from sb.stack.reading import Reader
 from sb.types import (
     Belief,
@@ -148,6 +148,7 @@ class Reads:
 
     def get_relationship(self, entity_name: str) -> Relationship | None:
         """The relationship with somebody or something of that name."""
+        check_text("entity_name", entity_name)
         return self._reader.keyed("relationship", entity_name)
 
     def get_relationships(

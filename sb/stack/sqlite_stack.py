@@ -18,7 +18,7 @@ from sb.config import Config, current_config
 from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol, SyncResult
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
-from sb.stack.checks import checked_share
+from sb.stack.checks import check_words, checked_share
 from sb.stack.container import Container
 from sb.stack.dumping import Dumper, write_whole
 from sb.stack.lineage import made_from, ungrounded
@@ -316,6 +316,7 @@ class SQLiteStack(Writes, Reads):
         if confidence is not None:
             changes["confidence"] = checked_share("confidence", confidence)
         if tags is not None:
+            check_words("tags", tags)
             changes["tags"] = list(tags)
         return bool(changes) and bool(self._saver.amend(memory_type, memory_id, changes, operation="meta"))
 

@@ -188,6 +188,7 @@ def test_what_makes_somebody_who_they_are_is_protected(core: Entity, stack: List
     "operation",
     [
         lambda core: core.belief("a", type="rumour"),
+        lambda core: core.checkpoint(5),
         lambda core: core.belief("a", confidence=float("nan")),
         lambda core: core.belief("a", confidence="high"),
         lambda core: core.belief("a", confidence=True),
@@ -203,6 +204,14 @@ def test_what_makes_somebody_who_they_are_is_protected(core: Entity, stack: List
         lambda core: core.trust_set("Ada", "code", True),
         lambda core: core.trust_set("Ada", " ", 0.5),
         lambda core: core.trust_set("", "code", 0.5),
+        lambda core: core.trust_set(None, "code", 0.5),
+        lambda core: core.trust_list(min_score="high"),
+        lambda core: core.episode("a", None),
+        lambda core: core.episode("a", "b", source=5),
+        lambda core: core.value("a", "b", type=None),
+        lambda core: core.drive("growth", source=["somebody"]),
+        lambda core: core.relationship(None),
+        lambda core: core.relationship(" "),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
@@ -213,7 +222,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     assert stack.kept == {}
 
 
-@given(st.floats(allow_nan=False))
+@given(st.floats(allow_nan=False) | st.integers(10**400, 10**401))
 def test_numbers_beyond_their_range_count_as_its_end(number: float) -> None:
     core, stack = Entity("me"), ListStack("mine")
     core.attach_stack(stack)

@@ -25,6 +25,11 @@ READS: list[Callable[[SQLiteStack], object]] = [
     lambda stack: stack.get_suggestions(max_age_hours="old"),  # type: ignore[arg-type]
     lambda stack: stack.load(token_budget="all"),  # type: ignore[arg-type]
     lambda stack: stack.load(token_budget=math.nan),  # type: ignore[arg-type]
+    lambda stack: stack.load(context=5),  # type: ignore[arg-type]
+    lambda stack: stack.search(None),  # type: ignore[arg-type]
+    lambda stack: stack.get_episodes(context=["shop"]),  # type: ignore[arg-type]
+    lambda stack: stack.get_relationship(None),  # type: ignore[arg-type]
+    lambda stack: stack.update_memory_meta("episode", "e", tags=5),  # type: ignore[arg-type]
     lambda stack: stack.weaken_memory("episode", "e", math.nan),
 ]
 
