@@ -17,6 +17,7 @@ from sb.types import VALID_SOURCE_TYPE_VALUES, SourceType
 
 CORE = "core:"  # before the id of the core that something came from
 SYSTEMS = ("sb:", "kernle:")  # before what the system wrote itself, which needs no other source
+_MIGRATED = tuple(f"{system}pre-v0.9" for system in SYSTEMS)  # what has no sources since it had none then
 PLUGIN = "plugin:"  # before the name of the plugin
 
 
@@ -69,7 +70,7 @@ class Routing:
             "created_at": self._now(),
             "source_entity": self._source(source),
             "source_type": normal_source_type(source_type),
-            "derived_from": derived_from,
+            "derived_from": checked_sources(derived_from),
             "context": context,
             "context_tags": context_tags,
         }
@@ -80,6 +81,18 @@ class Routing:
         if text("source", source).startswith(SYSTEMS):
             raise ValueError(f"source is {source!r}: only SecondBrain itself writes as that")
         return source
+
+
+def checked_sources(references: list[str] | None) -> list[str] | None:
+    """What something was derived from, as given.
+
+    Raises:
+        ValueError: it claims to be from before there was provenance.
+    """
+    for reference in references or ():
+        if text("derived_from", reference).startswith(_MIGRATED):
+            raise ValueError(f"derived_from is {reference!r}: only what was migrated says that")
+    return references
 
 
 def normal_source_type(given: SourceType | str | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sb.entity.routing import Routing, clamped, normal_source_type, normal_word, said
+from sb.entity.routing import Routing, checked_sources, clamped, normal_source_type, normal_word, said
 from sb.types import Drive, Relationship, SourceType
 from sb.types.vocabulary import DRIVE_TYPES
 
@@ -122,7 +122,7 @@ class Upserts(Routing):
         given = {
             "source_entity": None if source is None else self._source(source),
             "source_type": None if source_type is None else normal_source_type(source_type),
-            "derived_from": derived_from,
+            "derived_from": checked_sources(derived_from),
             "context": context,
             "context_tags": context_tags,
         }

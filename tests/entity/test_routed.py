@@ -212,12 +212,15 @@ def test_what_makes_somebody_who_they_are_is_protected(core: Entity, stack: List
         lambda core: core.drive("growth", source=["somebody"]),
         lambda core: core.relationship(None),
         lambda core: core.relationship(" "),
+        lambda core: core.belief("a", derived_from=["sb:pre-v0.9"]),
+        lambda core: core.relationship("Ada", derived_from=["kernle:pre-v0.9"]),
+        lambda core: core.belief("a", derived_from=[5]),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
     core: Entity, stack: ListStack, operation: Any
 ) -> None:
-    with pytest.raises(ValueError, match=r"must be|must not be empty"):
+    with pytest.raises(ValueError, match=r"must be|must not be empty|only what was migrated"):
         operation(core)
     assert stack.kept == {}
 
