@@ -104,11 +104,16 @@ class Keeper:
             row["id"] = number
             self._derived(execute, number, row, record)
 
+    def sees(self, row: Row, other: Row) -> bool:
+        """Whether who wrote one record sees another: not in another stack, nor what somebody else keeps for itself."""
+        here, there = (self.space.places.numbered(one["place"]) for one in (row, other))
+        return here.stack == there.stack and there.owner in ("", row["agent"])
+
     def _derived(self, execute: Execute, number: int, row: Row, record: Any) -> None:
-        """Edges to what the record was made from, as far as that is here."""
+        """Edges to what the record was made from, as far as that is here and whoever wrote it sees it."""
         for reference in getattr(record, "derived_from", None) or ():
             source = self.space.records.find(reference.rpartition(":")[2])
-            if source is not None and source["id"] != number:
+            if source is not None and source["id"] != number and self.sees(row, source):
                 edge = Edge(number, DERIVED_FROM, source["id"])
                 self.space.edges.add(
                     execute, edge, place=row["place"], agent=row["agent"], at=row["created_at"]

@@ -217,6 +217,9 @@ class _StackKeeper(Keeper):
         row["state"] = _state(record, row)
         return row
 
+    def sees(self, row: Row, other: Row) -> bool:
+        return other["place"] in self._container.places()
+
     def former(self, row: Row) -> Row | None:
         found = super().former(row)
         if found is None and row["uid"] in self._there:

@@ -90,9 +90,10 @@ class Strengths:
             more = min(1.0, row["strength"] + _VERIFIED) if row["strength"] > 0 else 0.0
             changes = {**_as_strong_as(row, more), **self._verified(row)}
             self._keeper(actor).change(execute, row, changes, "verify", reason)
+            places = self._container.places()
             for edge in self._space.edges.lineage(row["id"]):
                 source = self._space.records.row(edge.target) if edge.source == row["id"] else None
-                if source is not None and source["strength"] > 0:
+                if source is not None and source["strength"] > 0 and source["place"] in places:
                     self.set(execute, source, min(1.0, source["strength"] + _VERIFIED_SOURCE))
         return True
 

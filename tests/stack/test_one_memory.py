@@ -109,3 +109,20 @@ def test_what_a_stack_says_of_an_entity_is_kept_with_it(both: tuple[Brain, SQLit
     assert (known.interaction_count, known.notes, known.context) == (2, "likes coffee", "work")
     assert known.last_interaction is not None
     assert brain.get("Ada").details["observations"] == ["likes coffee"]
+
+
+def test_citing_what_one_does_not_see_reaches_nothing_of_it(both: tuple[Brain, SQLiteStack]) -> None:
+    _, stack = both
+    database = stack._database
+    secret = Brain("other", database=database).remember("the vault is in the cellar", private=True)
+    elsewhere = SQLiteStack("work", database=database, components=[])
+    elsewhere.save_episode(Episode("w", "", "met Ada", "she agreed", strength=0.5))
+    with database.write() as execute:
+        execute("UPDATE records SET strength = 0.5 WHERE uid = ?", (secret,))
+    with Entity("me") as core:
+        core.attach_stack(stack)
+        made = core.episode("looked around", "nothing", derived_from=[f"belief:{secret}", "episode:w"])
+        core.verify("episode", made)
+    assert database.query("SELECT count(*) FROM edges") == [(0,)]
+    assert database.query("SELECT strength FROM records WHERE uid IN (?, 'w')", (secret,)) == [(0.5,), (0.5,)]
+    assert Brain("other", database=database).graph(secret).neighbours == ()
