@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from sb.stack.container import Container
 from sb.types.vocabulary import WEAK
 
-_NEWEST = 500  # memories of a kind that are looked at
+_NEWEST = 500  # memories of a kind that are looked at in each place
+_AT_ONCE = 100  # places and kinds in one statement: SQLite takes 500
 _DOUBTED = 0.5  # confidence below which a belief is uncertain
 _DAY = 86_400.0
 _MONTH = 30.44 * _DAY
@@ -58,11 +59,14 @@ _EPOCH = "happened_at, json_extract(fields, '$.ended_at')"
 
 
 def _newest(container: Container, columns: str, *kinds: str) -> list[tuple[Any, ...]]:
-    places = container.places()
+    legs = [(place, kind) for place in container.places() for kind in kinds]
     part = (
         f"SELECT * FROM (SELECT {columns} FROM records WHERE place = ? AND kind = ? AND state = 'active'"
         " AND strength >= ? ORDER BY happened_at DESC LIMIT ?)"
     )
-    parts = [part] * (len(places) * len(kinds))
-    values = [value for place in places for kind in kinds for value in (place, kind, WEAK, _NEWEST)]
-    return container.space.database.query(" UNION ALL ".join(parts), tuple(values)) if parts else []
+    found: list[tuple[Any, ...]] = []
+    for start in range(0, len(legs), _AT_ONCE):
+        some = legs[start : start + _AT_ONCE]
+        values = tuple(value for leg in some for value in (*leg, WEAK, _NEWEST))
+        found += container.space.database.query(" UNION ALL ".join([part] * len(some)), values)
+    return found

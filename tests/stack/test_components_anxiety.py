@@ -12,6 +12,7 @@ from sb.stack import SQLiteStack
 from sb.stack.components import AnxietyComponent, MetaMemoryComponent
 from sb.stack.components.anxiety import level, scores
 from sb.stack.health import Health
+from sb.store.records.places import Place
 from sb.store.records.rows import to_moment
 from sb.types import Belief, Episode, Epoch, RawEntry, Value
 
@@ -147,3 +148,13 @@ def test_the_component_says_what_it_measured_last(full: SQLiteStack) -> None:
     full.maintenance()
     assert component.current_level == "aware"
     assert component.dimension_scores["memory_uncertainty"] == 100
+
+
+def test_a_stack_with_many_projects_is_looked_at_too(full: SQLiteStack) -> None:
+    full.save_belief(Belief("b", "", "caches are warm", confidence=0.4))
+    with full._database.write() as execute:
+        for number in range(600):
+            full._container.space.places.make(execute, Place("mine", f"project:p{number}"))
+    loaded = full.load()
+    assert loaded["anxiety"]["dimensions"]["memory_uncertainty"] == 15
+    assert loaded["metamemory"] == {"uncertain_memories": 1}
