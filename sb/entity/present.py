@@ -190,14 +190,15 @@ class Present:
             except CheckFailed as error:
                 yield checkpoint_id, error.message
 
-    @staticmethod
-    def _read(path: Path) -> Checkpoint:
+    def _read(self, path: Path) -> Checkpoint:
         try:
             return read_checkpoint(path)
         except (OSError, ValueError) as error:
             raise CheckFailed(
                 plain(getattr(error, "strerror", None) or error, one_line=True),
-                f"look at {path}, or remove it",
+                "sb checkpoint list"
+                if path.parent != self.checkpoints.folder
+                else f"look at {path}, or remove it",
             ) from None
 
 
