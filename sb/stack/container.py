@@ -42,8 +42,15 @@ class Container:
             return StackState.INITIALIZING, {}
         return StackState(rows[0][0]), orjson.loads(rows[0][1])
 
+    def look_again(self) -> None:
+        """Be in the state that another process may have put the stack into."""
+        if not self.read_only:  # which keeps a state of its own
+            rows = self.space.database.query("SELECT state FROM stacks WHERE name = ?", (self.stack_id,))
+            self.state = StackState(rows[0][0]) if rows else self.state
+
     def enter(self, state: StackState) -> None:
-        """Be in another state, now and when the stack is opened again."""
+        """Be in another state, now and when the stack is opened again, as for whoever has it open."""
+        self.look_again()
         if state is self.state:
             return
         self.state = state

@@ -34,6 +34,7 @@ def check_writable(container: Container) -> None:
     """
     if container.read_only:
         raise StoreReadOnly(f"stack {container.stack_id} was opened for reading only")
+    container.look_again()
     if container.state is StackState.MAINTENANCE:
         raise MaintenanceModeError(
             f"stack {container.stack_id} is being maintained", "call exit_maintenance() when that is done"

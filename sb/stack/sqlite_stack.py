@@ -124,6 +124,7 @@ class SQLiteStack(Writes, Reads):
 
     @property
     def state(self) -> StackState:
+        self._container.look_again()
         return self._container.state
 
     # Components

@@ -42,6 +42,7 @@ class StackStorage:
     @property
     def writable(self) -> bool:
         """Whether memories may be written now: not while the stack is being maintained, or only read."""
+        self._container.look_again()
         return not self._container.read_only and self._container.state is not StackState.MAINTENANCE
 
     def select(

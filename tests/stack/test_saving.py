@@ -286,3 +286,22 @@ def test_a_batch_may_lead_in_no_circle_either(stack: SQLiteStack) -> None:
     with pytest.raises(ValueError, match="derived from itself"):
         stack.save_episodes_batch(circle)
     assert stack.get_episodes() == []
+
+
+def test_a_stack_that_somebody_else_maintains_or_owns_is_so_for_all(
+    stack: SQLiteStack, tmp_path: Path
+) -> None:
+    with SQLiteStack("mine", tmp_path / "stack.db", components=[]) as other:
+        assert other.state == "initializing"
+        stack.on_attach("me")
+        with pytest.raises(ProvenanceError):
+            other.save_episode(Episode("e", "", "Deploy", "It worked"))
+        stack.enter_maintenance()
+        with pytest.raises(MaintenanceModeError):
+            other.save_raw(RawEntry("r", "", "as it came"))
+        other.on_attach("you")
+        assert stack.state == "maintenance"
+        other.exit_maintenance()
+        assert stack.save_raw(RawEntry("r", "", "as it came")) == "r"
+        stack.enter_maintenance()
+        assert other.state == "maintenance"
