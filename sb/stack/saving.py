@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sb.errors import StoreError, VersionConflictError
-from sb.memory.fading import state_of
+from sb.memory.fading import recovered, state_of
 from sb.memory.keeping import Keeper, count_words
 from sb.stack.container import SYSTEM, Container
 from sb.stack.linting import linted
@@ -21,7 +21,7 @@ from sb.store.records.descriptor import READ
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment, to_row
-from sb.store.records.store import ACTIVE, CONTENT, ERASED, SUPERSEDED, Row
+from sb.store.records.store import ACTIVE, CONTENT, ERASED, FORGOTTEN, SUPERSEDED, Row
 from sb.types import MemorySuggestion, Remembered
 
 Also = Callable[[Execute, Sequence[str]], object]
@@ -232,6 +232,10 @@ class _StackKeeper(Keeper):
     def update(self, execute: Execute, row: Row, former: Row, record: Any) -> None:
         if row["key"] and former["key"] == row["key"]:
             record = DESCRIPTORS[row["kind"]].merged(self.space.record(former), record)
+            if former["state"] == FORGOTTEN:  # what is said again is present again
+                former = {**former, **recovered(self.space.records.history(former["id"]))}
+                if hasattr(record, "strength"):
+                    record.strength = former["strength"]
         row["version"] = self.replace(execute, former, record, actor=row["agent"])["version"]
 
     def replace(

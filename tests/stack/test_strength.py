@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sb.entity import Entity
 from sb.protocols import ProvenanceError
 from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
@@ -140,3 +141,31 @@ def test_what_is_quarantined_is_shown_to_nobody_and_is_no_source(owned: SQLiteSt
     assert owned.get_memory("episode", "e") is None
     with pytest.raises(ProvenanceError):
         owned.save_belief(Belief("b", "", "Deploys work on Fridays", derived_from=["episode:e"]))
+
+
+def test_what_there_is_one_of_is_present_again_once_it_is_said_again(owned: SQLiteStack) -> None:
+    with Entity("me") as core:
+        core.attach_stack(owned)
+        why = [f"episode:{core.episode('asked Ada', 'she agreed')}"]
+
+        def say() -> dict[str, str]:
+            return {
+                "drive": core.drive("curiosity", derived_from=why),
+                "relationship": core.relationship("Ada", derived_from=why),
+                "trust_assessment": core.trust_set("Ada", "code", 0.9),
+            }
+
+        first = say()
+        owned.protect_memory("drive", first["drive"], protected=False)
+        for kind, uid in first.items():
+            assert owned.forget_memory(kind, uid, "no longer")
+        assert owned.search("Ada", record_types=["relationship"]) == []
+        assert say() == first
+        for kind, uid in first.items():
+            assert owned.get_memory(kind, uid) is not None
+        assert owned.get_drive("curiosity") is not None
+        assert owned.get_relationship("Ada") is not None
+        assert [one.memory_id for one in owned.search("Ada", record_types=["relationship"])] == [
+            first["relationship"]
+        ]
+        assert len(core.trust_get("Ada")) == 1
