@@ -8,8 +8,8 @@ FRAMEWORKS := .venv/.frameworks
 demo: $(STAMP)  ## install, and watch an agent work under the kernel
 	$(BIN)/sb demo
 
-test: lint $(FRAMEWORKS)  ## lint, types, tests
-	$(BIN)/python -m pytest -q -n 2
+test: lint $(FRAMEWORKS)  ## lint, types, tests; three processes, since many tests wait for others
+	$(BIN)/python -m pytest -q -n 3
 
 test-kernel: $(STAMP)  ## the kernel's tests alone
 	$(BIN)/python -m pytest -q tests/kernel
