@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from sb.entity.routing import Routing
+from sb.errors import UsageError
 
 
 @runtime_checkable
@@ -24,7 +25,7 @@ class Control(Routing):
     """Care of memories in the active stack.
 
     Raises:
-        NoActiveStackError: no stack is active. NotImplementedError: the active one has no such operation.
+        NoActiveStackError: no stack is active. UsageError: the active one is of a class without that operation.
     """
 
     def forget(self, memory_type: str, memory_id: str, reason: str) -> bool:
@@ -58,5 +59,8 @@ class Control(Routing):
     def _caring_stack(self) -> _Caring:
         stack = self._required_stack()
         if not isinstance(stack, _Caring):
-            raise NotImplementedError(f"a {type(stack).__name__} cannot do that with single memories")
+            raise UsageError(
+                f"a {type(stack).__name__} cannot do that with single memories",
+                "make another stack active: SQLiteStack can",
+            )
         return stack

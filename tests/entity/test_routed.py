@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sb.entity import Entity
 from sb.entity.outcomes import outcome_type
+from sb.errors import UsageError
 from sb.protocols import VersionConflictError
 from sb.sources import CountingIds, SteeredClock
 from sb.types import MemorySuggestion, Note, SourceType
@@ -359,7 +360,7 @@ def test_single_memories_are_taken_care_of_through_the_core(core: Entity, stack:
         lambda: core.get_memories_derived_from("note", uid),
         core.get_ungrounded_memories,
     ):
-        with pytest.raises(NotImplementedError, match="a ListStack cannot do that with single memories"):
+        with pytest.raises(UsageError, match="a ListStack cannot do that with single memories"):
             beyond()
 
 
