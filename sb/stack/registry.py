@@ -34,10 +34,9 @@ class Components:
         if name in self._all:
             raise ValueError(f"component {name!r} is registered already")
         self._all[name] = component
-        self._guarded(name, "attach", lambda: component.attach(self._stack_id, self._inference))
-        set_storage = getattr(component, "set_storage", None)
-        if set_storage is not None:
-            self._guarded(name, "set_storage", lambda: set_storage(self._storage))
+        self._asked(component, "attach", self._stack_id, self._inference)
+        if hasattr(component, "set_storage"):
+            self._asked(component, "set_storage", self._storage)
 
     def remove(self, name: str) -> None:
         """Detach a component and drop it.
@@ -51,7 +50,7 @@ class Components:
         if component.required:
             raise ValueError(f"Cannot remove required component {name!r}")
         del self._all[name]
-        self._guarded(name, "detach", component.detach)
+        self._asked(component, "detach")
 
     def get(self, name: str) -> StackComponentProtocol | None:
         return self._all.get(name)
@@ -63,24 +62,20 @@ class Components:
     def use(self, inference: InferenceService | None) -> None:
         """Let all of them use a model from now on, or none."""
         self._inference = inference
-        for name, component in self._all.items():
-            self._guarded(name, "set_inference", lambda one=component: one.set_inference(inference))  # type: ignore[misc]
+        for component in list(self._all.values()):
+            self._asked(component, "set_inference", inference)
 
     def on_save(self, kind: str, uid: str, record: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         """What each of them says of a record that was kept: attributes to set."""
         for name, component in list(self._all.items()):
-            said = self._guarded(name, "on_save", lambda one=component: one.on_save(kind, uid, record))  # type: ignore[misc]
+            said = self._asked(component, "on_save", kind, uid, record)
             if isinstance(said, dict) and said:
                 yield name, said
 
     def on_search(self, query: str, results: list[Any]) -> list[Any]:
         """The results once each of them was asked, in turn."""
         for name, component in list(self._all.items()):
-            answer = self._guarded(
-                name,
-                "on_search",
-                lambda one=component, so_far=list(results): one.on_search(query, so_far),  # type: ignore[misc]
-            )
+            answer = self._asked(component, "on_search", query, list(results))
             if isinstance(answer, list) and all(isinstance(one, SearchResult) for one in answer):
                 results = answer
             elif answer is not None:
@@ -89,15 +84,15 @@ class Components:
 
     def on_load(self, context: dict[str, Any]) -> None:
         """Let each of them add to what is loaded."""
-        for name, component in list(self._all.items()):
-            self._guarded(name, "on_load", lambda one=component: one.on_load(context))  # type: ignore[misc]
+        for component in list(self._all.values()):
+            self._asked(component, "on_load", context)
 
     def on_maintenance(self) -> dict[str, dict[str, Any]]:
         """What each of them did, by name; `{"error": …}` of one that failed."""
         done: dict[str, dict[str, Any]] = {}
         for name, component in list(self._all.items()):
             failures: list[Exception] = []
-            said = self._guarded(name, "on_maintenance", component.on_maintenance, failures.append)
+            said = self._asked(component, "on_maintenance", also=failures.append)
             if failures:
                 done[name] = {"error": _described(failures[0])}
             elif said and not isinstance(said, dict):
@@ -106,13 +101,18 @@ class Components:
                 done[name] = said
         return done
 
-    def _guarded(
-        self, name: str, hook: str, call: Callable[[], Any], also: Callable[[Exception], object] | None = None
+    def _asked(
+        self,
+        component: StackComponentProtocol,
+        hook: str,
+        *said: Any,
+        also: Callable[[Exception], object] | None = None,
     ) -> Any:
+        """What a hook answers; None if it fails, or if the component has no such hook."""
         try:
-            return call()
+            return getattr(component, hook)(*said)
         except Exception as error:  # noqa: BLE001 - whatever a component raises is its own failure
-            self.failed(name, hook, error)
+            self.failed(component.name, hook, error)
             if also is not None:
                 also(error)
             return None
