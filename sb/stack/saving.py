@@ -61,16 +61,7 @@ class Saver:
                     f"this {kind} belongs to stack {record.stack_id!r}, not {container.stack_id!r}"
                 )
         check_provenance(container, records, enforce=self._enforce)
-        keeper = _StackKeeper(container)
-        kept = [linted(container, record) for record in records]
-        pairs = [(keeper.row(record), record) for record in kept]
-        with container.space.database.write() as execute:
-            place = container.space.places.make(execute, container.place)
-            for row, _ in pairs:
-                row["place"] = place
-            keeper.keep(execute, pairs)
-            if also is not None:
-                also(execute, [row["uid"] for row, _ in pairs])
+        pairs = self._kept([linted(container, record) for record in records], also)
         for row, record in pairs:
             self._write_back(record, row)
         self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
@@ -82,15 +73,21 @@ class Saver:
         Raises:
             ValueError: something cannot be kept as it is; nothing was written then.
         """
-        container = self._container
-        check_writable(container)
-        keeper = _StackKeeper(container)
+        check_writable(self._container)
+        self._kept(records)
+
+    def _kept(self, records: Sequence[Any], also: Also | None = None) -> list[tuple[Row, Any]]:
+        """Records with the rows that they are now, written in one transaction."""
+        space, keeper = self._container.space, _StackKeeper(self._container)
         pairs = [(keeper.row(record), record) for record in records]
-        with container.space.database.write() as execute:
-            place = container.space.places.make(execute, container.place)
+        with space.database.write() as execute:
+            place = space.places.make(execute, self._container.place)
             for row, _ in pairs:
                 row["place"] = place
             keeper.keep(execute, pairs)
+            if also is not None:
+                also(execute, [row["uid"] for row, _ in pairs])
+        return pairs
 
     def update(self, kind: str, record: Any, expected_version: int | None) -> bool:
         """Change a record unless somebody else did; False if it is gone.
