@@ -14,6 +14,7 @@ from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
+from sb.memory.ranking.statistics import common_among
 from sb.memory.ranking.terms import match_expression
 from sb.memory.ranking.weights import Weights
 from sb.memory.ranking.weights import weights as fitted
@@ -177,8 +178,10 @@ class Searcher:
         expression = match_expression(terms, places)
         if not expression:
             return []
+        common = common_among(terms, places, self._space.statistics)
+        rarer = match_expression(terms, places, common=common) if common else ""
         where, parameters = filters.sql()
-        found = self._space.words.best(expression, LEG, where=where, parameters=parameters)
+        found = self._space.words.best(expression, LEG, first=rarer, where=where, parameters=parameters)
         return [number for number, _ in found]
 
     def _candidates(self, legs: Mapping[str, Sequence[int]], similar: Mapping[int, float]) -> list[Candidate]:

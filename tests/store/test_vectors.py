@@ -328,7 +328,8 @@ def test_a_process_that_cannot_load_the_extension_still_writes_and_compares(
     )
     few, many, why = done.stdout.splitlines()
     assert few == "[(2, 1.0), (3, 0.0)]"
-    assert many == "[] {2: 1.0}"
+    listed = "[(3, 0.0)]" if driver.EXTENSIONS else "[]"  # what others listed is read without the extension
+    assert many == f"{listed} {{2: 1.0}}"
     assert "no vector search" in why
     assert ids(index.nearest(MODEL, unit(0, 1), [1], 5)) == [2, 3]
     if driver.EXTENSIONS:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -135,16 +135,28 @@ def stems(text: str) -> list[str]:
     return [_STEMS[word] for word in words(text)]
 
 
-def match_expression(terms: Iterable[str], places: Sequence[int]) -> str:
+def match_expression(terms: Iterable[str], places: Sequence[int], *, common: Collection[str] = ()) -> str:
     """The FTS5 expression for texts in any of the places that hold any of the terms.
 
     Args:
         terms: words as `words` gives them, the most important first: those after the first `MOST_TERMS` are left out.
         places: what may be read, as integers; the index has them as tokens `p<place>` of its column `place`.
+        common: terms that count where they stand beside others, and name nothing by themselves.
 
     Returns:
         An empty string if nothing can match.
     """
-    wanted = " OR ".join(f'"{term}"' for term in islice(dict.fromkeys(terms), MOST_TERMS))
-    allowed = " OR ".join(f'"p{int(place)}"' for place in places)
-    return f"(- place : ({wanted})) AND (place : ({allowed}))" if wanted and allowed else ""
+    wanted = list(islice(dict.fromkeys(terms), MOST_TERMS))
+    naming = [term for term in wanted if term not in common]
+    if not naming or not places:
+        return ""
+    allowed = f"(place : ({_any(f'p{int(place)}' for place in places)}))"
+    expression = f"(- place : ({_any(naming)})) AND {allowed}"
+    if len(naming) == len(wanted):
+        return expression
+    beside = _any(term for term in wanted if term in common)
+    return f"{expression} AND ((- place : ({beside})) OR {allowed})"  # what is allowed is there, with a weight of 0
+
+
+def _any(terms: Iterable[str]) -> str:
+    return " OR ".join(f'"{term}"' for term in terms)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sb.store.database import Database
 from sb.store.embedding.embedder import Embedder
 from sb.store.records.places import Execute
@@ -19,7 +21,7 @@ class TextStatistics:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._known: dict[str, int] = {}
+        self._known: dict[tuple[str, str], int] = {}
         self._at = -1.0
         self.records = 0
         self.mean_length = 0.0
@@ -43,12 +45,19 @@ class TextStatistics:
 
     def document_frequency(self, stem: str) -> int:
         """In how many records a stem occurs."""
-        known = self._known.get(stem)
+        return self._frequency(stem, "body")
+
+    def records_in(self, places: Sequence[int]) -> int:
+        """How many records there are in some places, about: former ones count, as among all records."""
+        return sum(self._frequency(f"p{place}", "place") for place in places)
+
+    def _frequency(self, term: str, column: str) -> int:
+        known = self._known.get((term, column))
         if known is None:
             rows = self._database.query(
-                "SELECT doc FROM record_terms WHERE term = ? AND col = 'body'", (stem,)
+                "SELECT doc FROM record_terms WHERE term = ? AND col = ?", (term, column)
             )
-            known = self._known[stem] = int(rows[0][0]) if rows else 0
+            known = self._known[term, column] = int(rows[0][0]) if rows else 0
         return known
 
 

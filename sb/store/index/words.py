@@ -23,25 +23,31 @@ class WordIndex:
         self._database = database
 
     def best(
-        self, expression: str, k: int, *, where: str = "", parameters: tuple[Any, ...] = ()
+        self, expression: str, k: int, *, first: str = "", where: str = "", parameters: tuple[Any, ...] = ()
     ) -> list[tuple[int, float]]:
         """The k records that match best, with their bm25 (the larger the better).
 
         Args:
             expression: an FTS5 expression, which has to name the places in view.
+            first: one that matches fewer, which is enough if k of them meet the condition.
             where: a further condition over `r`, the table of records.
         """
-        if where:
-            # A condition on each match would cost more than ranking them all: most often enough of the best meet it.
-            best = self._ranked(expression, _SPARE * k)
-            marks = ", ".join("?" * len(best)) or "NULL"
-            sql = f"SELECT r.id FROM records AS r WHERE r.id IN ({marks}) AND ({where})"
-            rows = self._database.query(sql, (*(number for number, _ in best), *parameters))
-            met = {number for (number,) in rows}
-            kept = [one for one in best if one[0] in met][:k]
-            if len(kept) == k or len(best) < _SPARE * k:
+        # A condition on each match would cost more than ranking them all: most often enough of the best meet it.
+        ranked = _SPARE * k if where else k
+        for asked in (first, expression) if first else (expression,):
+            best = self._ranked(asked, ranked)
+            kept = self._meeting(best, where, parameters)[:k] if where else best
+            if len(kept) == k or (asked == expression and len(best) < ranked):
                 return kept
         return self._ranked(expression, k, where=where, parameters=parameters)
+
+    def _meeting(
+        self, best: Sequence[tuple[int, float]], where: str, parameters: tuple[Any, ...]
+    ) -> list[tuple[int, float]]:
+        marks = ", ".join("?" * len(best)) or "NULL"
+        sql = f"SELECT r.id FROM records AS r WHERE r.id IN ({marks}) AND ({where})"
+        met = {number for (number,) in self._database.query(sql, (*(one for one, _ in best), *parameters))}
+        return [one for one in best if one[0] in met]
 
     def _ranked(
         self, expression: str, k: int, *, where: str = "", parameters: tuple[Any, ...] = ()

@@ -1,0 +1,82 @@
+"""Are memories found where thousands share the words of a question?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sb.memory import Brain
+from sb.memory.ranking.statistics import common_among
+from sb.store.records.places import Place
+from sb.types import Event
+from tests.memory.agents import Agents, agents
+
+__all__ = ["agents"]
+
+MANY = 2_400
+
+
+@pytest.fixture
+def crowded(agents: Agents) -> Callable[[str], Brain]:
+    """A database in which thousands of one project say `falcon`, and more say `report`."""
+
+    def brain(scope: str) -> Brain:
+        return agents.brain("ada", scope=scope)
+
+    shop = brain("project:shop")
+    said = [f"the falcon flew over hill {number}" for number in range(MANY)]
+    said += [f"a report about field {number}" for number in range(MANY + 200)]
+    shop.writer.begin("project:shop")
+    shop.writer.keep_all([Event(text) for text in said], Place(shop.stack, "project:shop"))
+    return brain
+
+
+def test_what_has_the_rare_word_and_the_common_one_comes_first(crowded: Callable[[str], Brain]) -> None:
+    shop = crowded("project:shop")
+    both = shop.remember("the falcon wrote a report")
+    assert shop.search("falcon report", k=5)[0].id == both
+
+
+def test_where_the_rare_words_are_elsewhere_the_common_one_names_what_is_here(
+    crowded: Callable[[str], Brain],
+) -> None:
+    attic = crowded("project:attic")
+    kept = attic.remember("somebody left a report here")
+    assert [hit.id for hit in attic.search("falcon report")] == [kept]
+
+
+def test_a_filter_that_few_meet_is_met_by_those_that_have_only_the_common_word(
+    crowded: Callable[[str], Brain],
+) -> None:
+    shop = crowded("project:shop")
+    made = shop.decide("print the report twice", "the first copy is lost")
+    assert [hit.id for hit in shop.search("falcon report", kinds=["decision"])] == [made]
+
+
+class Frequencies:
+    """Statistics of a database with so many records, of which the places hold so many."""
+
+    mean_window = 10.0
+
+    def __init__(self, records: int, inside: int, **frequencies: int) -> None:
+        self.records = records
+        self._inside = inside
+        self._frequencies = frequencies
+
+    def document_frequency(self, stem: str) -> int:
+        return self._frequencies[stem]
+
+    def records_in(self, places: object) -> int:
+        return self._inside
+
+
+@pytest.mark.parametrize(
+    ("records", "inside", "common"),
+    [(50_000, 50_000, ["dog", "cat"]), (50_000, 25_000, ["cat"]), (50_000, 5_000, []), (2_000, 2_000, [])],
+)
+def test_a_word_is_common_once_rarer_ones_name_two_thousand_in_these_places(
+    records: int, inside: int, common: list[str]
+) -> None:
+    known = Frequencies(records, inside, cat=9_000, dog=3_000, fox=1_500, hen=500)
+    assert common_among(["cat", "dog", "fox", "hen"], [1], known) == common
