@@ -55,7 +55,7 @@ class Finder:
         query = storable(query)
         if not limit or not places or not query.strip():
             return []
-        reach = limit * _SPARE if self._components.all() else limit
+        reach = limit * _SPARE if self._components.searching() else limit
         best = self._searcher.first(self._searcher.find(query, places, filters=condition), reach)
         numbers = {row["uid"]: one.id for one, row in best}
         results = self._components.on_search(query, [self._result(one, row) for one, row in best])[:limit]

@@ -59,6 +59,17 @@ class Components:
         """All of them by name, as a copy."""
         return dict(self._all)
 
+    def searching(self) -> dict[str, StackComponentProtocol]:
+        """Those that may change what a search returns: all but those that only inherit to leave it as it is."""
+        from sb.stack.components.component import Component  # its package imports what imports this module
+
+        inherited = Component.on_search
+        return {
+            name: one
+            for name, one in self._all.items()
+            if getattr(type(one), "on_search", None) is not inherited
+        }
+
     def use(self, inference: InferenceService | None) -> None:
         """Let all of them use a model from now on, or none."""
         self._inference = inference
@@ -74,7 +85,7 @@ class Components:
 
     def on_search(self, query: str, results: list[Any]) -> list[Any]:
         """The results once each of them was asked, in turn."""
-        for name, component in list(self._all.items()):
+        for name, component in self.searching().items():
             answer = self._asked(component, "on_search", query, list(results))
             if isinstance(answer, list) and all(isinstance(one, SearchResult) for one in answer):
                 results = answer

@@ -154,24 +154,26 @@ class VectorIndex:
 
         Args:
             model: what made the query's vector: vectors of others are not compared with it.
-            also: records in these places that are compared too, and returned even if others are nearer.
+            also: of these records that are compared too, and returned even if others are nearer.
             where: SQL over `r`, the table of records, that holds no value; parameters: its values.
         """
         found: dict[int, float] = {}
+        large: list[int] = []
+        proposed = set(also)
         for place in places:
             rows = self._few(model, place, where, parameters)
             if rows is None:
-                proposed = self._bits.nearest(model, query, place, proposals(k))
-                rows = self._active(model, proposed, f"r.place = ? AND ({where})", (place, *parameters))
-            found.update(_cosines(rows, query))
-        found |= self.exact(model, query, [number for number in also if number not in found])
+                large.append(place)
+                proposed.update(self._bits.nearest(model, query, place, proposals(k)))
+            else:
+                found.update(_cosines(rows, query))
+        if large:
+            there = f"r.place IN ({', '.join('?' * len(large))}) AND ({where})"
+            named = sorted(proposed.difference(found))
+            found.update(_cosines(self._active(model, named, there, (*large, *parameters)), query))
         ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
         kept = set(also)
         return ordered[:k] + [pair for pair in ordered[k:] if pair[0] in kept]
-
-    def exact(self, model: str, query: Vectors, records: Sequence[int]) -> dict[int, float]:
-        """The cosines of these records, as far as they are active and have a vector of that model."""
-        return dict(_cosines(self._active(model, records), query))
 
     def unavailable(self, model: str) -> str:
         """Why places with more than `FEW` records cannot be searched for vectors of this model; "" if they can."""
