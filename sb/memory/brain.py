@@ -460,8 +460,9 @@ class Brain:
 
     def _entities(self, name: str, places: Sequence[int]) -> list[Row]:
         """The entities of a name, the one of the nearest scope first."""
-        key = DESCRIPTORS["entity"].normal(name)
-        found = (self.space.records.keyed(place, "entity", key) for place in places)
+        folded = DESCRIPTORS["entity"].normal(name)
+        keys = dict.fromkeys((("entity", folded), ("relationship", name), ("relationship", folded)))
+        found = (self.space.records.keyed(place, *key) for place in places for key in keys)
         return [row for row in found if row is not None]
 
     def close(self) -> None:

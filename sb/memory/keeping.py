@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sb.memory.entities import ONE, added
 from sb.memory.fading import recovered
 from sb.memory.ranking.encoding import NOTHING, encoded
 from sb.memory.space import Space
@@ -73,13 +74,28 @@ class Keeper:
         """Make the vectors of a record anew, and of those that quote it, since its state is another one."""
         self.space.embed(execute, [number, *self.space.vectors.drop(execute, number)])
 
-    def former(self, row: Row) -> Row | None:
-        """The record that a new one takes the place of: the one of its key."""
-        return self.space.records.keyed(row["place"], row["kind"], row["key"]) if row["key"] else None
+    def former(self, row: Row, record: Any) -> Row | None:
+        """The record that a new one takes the place of: the one of its key, or that stands for the same."""
+        if not row["key"]:
+            return None
+        return self.space.records.keyed(row["place"], row["kind"], row["key"]) or self.twin(row, record)
+
+    def twin(self, row: Row, record: Any) -> Row | None:
+        """The relationship of an entity's name, or the other way round."""
+        kind = ONE.get(row["kind"])
+        if kind is None:
+            return None
+        name = getattr(record, DESCRIPTORS[row["kind"]].key or "")
+        keys = dict.fromkeys((DESCRIPTORS[kind].normal(name), row["key"]))
+        found = (self.space.records.keyed(row["place"], kind, key) for key in keys)
+        return next((one for one in found if one is not None), None)
 
     def update(self, execute: Execute, row: Row, former: Row, record: Any) -> None:
         """Let the record that is there have what a new one says."""
-        merged = to_row(DESCRIPTORS[row["kind"]].merged(self.space.record(former), record), former)
+        known = self.space.record(former)
+        about = DESCRIPTORS[row["kind"]]
+        both = about.merged(known, record) if former["kind"] == row["kind"] else added(known, record)
+        merged = to_row(both, former)
         count_words(merged)
         changes = {name: merged[name] for name in (*CONTENT, "terms", "length")}
         if former["state"] == FORGOTTEN:  # what an operator took out otherwise stays out
@@ -88,7 +104,7 @@ class Keeper:
 
     def _updated(self, execute: Execute, row: Row, record: Any) -> list[int] | None:
         """Update such a record, if there is one; returns those that quote what it said before."""
-        former = self.former(row)
+        former = self.former(row, record)
         if former is None:
             return None
         self.update(execute, row, former, record)

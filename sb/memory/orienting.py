@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
+from sb.memory.entities import ONE
 from sb.memory.handoffs import PENDING, HandoffPacket, Handoffs, Newest
 from sb.memory.salience import salience, within
 from sb.memory.searching import Searcher
@@ -21,7 +22,7 @@ from sb.store.records.store import Row
 
 LEAST_TOKENS = 100
 MEMORIES = ("fact", "lesson")
-KINDS = (*MEMORIES, "decision", "entity")
+KINDS = (*MEMORIES, "decision", *ONE)
 _TOKENS_EACH = 80  # of the budget: one record of each place and kind is looked at for so many
 _TOKENS_SHOWN = 40  # and one of each section is made ready to be shown for so many
 _ENTITIES = 12
@@ -182,7 +183,7 @@ class Orienting:
         sections: dict[Section, list[Row]] = {"decisions": [], "memories": [], "entities": []}
         for row, _ in ranked:
             section = sections[_section(row)]
-            if len(section) < (_ENTITIES if row["kind"] == "entity" else most):
+            if len(section) < (_ENTITIES if row["kind"] in ONE else most):
                 section.append(row)
         around = self._neighbours([row["id"] for row in sections["entities"]])
         for turn in zip_longest(*([(name, row) for row in rows] for name, rows in sections.items())):
@@ -257,7 +258,9 @@ def _of_handoffs(newest: Newest) -> list[str]:
 
 
 def _section(row: Row) -> Section:
-    return {"decision": "decisions", "entity": "entities"}.get(row["kind"], "memories")
+    if row["kind"] in ONE:
+        return "entities"
+    return "decisions" if row["kind"] == "decision" else "memories"
 
 
 def _heading(scope: str) -> str:

@@ -61,7 +61,8 @@ class Saver:
                     f"this {kind} belongs to stack {record.stack_id!r}, not {container.stack_id!r}"
                 )
         check_provenance(container, records, enforce=self._enforce)
-        pairs = self._kept([linted(container, record) for record in records], also)
+        kept = [linted(container, record) for record in records]
+        pairs = self._kept(kept, _StackKeeper(container), also)
         for row, record in pairs:
             self._write_back(record, row)
         self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
@@ -74,11 +75,13 @@ class Saver:
             ValueError: something cannot be kept as it is; nothing was written then.
         """
         check_writable(self._container)
-        self._kept(records)
+        self._kept(records, _Restorer(self._container))
 
-    def _kept(self, records: Sequence[Any], also: Also | None = None) -> list[tuple[Row, Any]]:
+    def _kept(
+        self, records: Sequence[Any], keeper: _StackKeeper, also: Also | None = None
+    ) -> list[tuple[Row, Any]]:
         """Records with the rows that they are now, written in one transaction."""
-        space, keeper = self._container.space, _StackKeeper(self._container)
+        space = self._container.space
         pairs = [(keeper.row(record), record) for record in records]
         with space.database.write() as execute:
             place = space.places.make(execute, self._container.place)
@@ -217,8 +220,8 @@ class _StackKeeper(Keeper):
     def sees(self, row: Row, other: Row) -> bool:
         return other["place"] in self._container.places()
 
-    def former(self, row: Row) -> Row | None:
-        found = super().former(row)
+    def former(self, row: Row, record: Any) -> Row | None:
+        found = super().former(row, record)
         if found is None and row["uid"] in self._there:
             found = self.space.records.find(row["uid"])
         self._there.add(row["uid"])
@@ -227,8 +230,11 @@ class _StackKeeper(Keeper):
         return found
 
     def update(self, execute: Execute, row: Row, former: Row, record: Any) -> None:
-        if row["key"] and former["key"] == row["key"]:
-            record = DESCRIPTORS[row["kind"]].merged(self.space.record(former), record)
+        if row["key"] and former["key"] == DESCRIPTORS[former["kind"]].normal(row["key"]):
+            known = self.space.record(former)
+            if former["kind"] != row["kind"]:
+                known = shown(known)
+            record = DESCRIPTORS[row["kind"]].merged(known, record)
             if former["state"] == FORGOTTEN:  # what is said again is present again
                 former = {**former, **recovered(self.space.records.history(former["id"]))}
                 if hasattr(record, "strength"):
@@ -270,6 +276,13 @@ class _StackKeeper(Keeper):
             execute, former["id"], changes, actor=actor or _writer(record), operation=operation
         )
         return new
+
+
+class _Restorer(_StackKeeper):
+    """Keeps what stood side by side as it was."""
+
+    def twin(self, row: Row, record: Any) -> Row | None:
+        return None
 
 
 def check_kind(kind: str, record: Any) -> None:

@@ -10,7 +10,7 @@ from sb.entity import Entity
 from sb.errors import NotFoundError
 from sb.memory import Brain
 from sb.stack import SQLiteStack
-from sb.types import Episode
+from sb.types import Episode, Relationship
 
 
 @pytest.fixture
@@ -109,6 +109,35 @@ def test_what_a_stack_says_of_an_entity_is_kept_with_it(both: tuple[Brain, SQLit
     assert (known.interaction_count, known.notes, known.context) == (2, "likes coffee", "work")
     assert known.last_interaction is not None
     assert brain.get("Ada").details["observations"] == ["likes coffee"]
+
+
+def test_somebody_is_one_record_whoever_kept_it_first(both: tuple[Brain, SQLiteStack]) -> None:
+    brain, stack = both
+    said = Relationship("", "default", "Ada", relationship_type="colleague", notes="likes tea", sentiment=0.5)
+    first = stack.save_relationship(said)
+    added = {"observations": ["likes tea", "plays the cello"], "properties": {"desk": 3}, "tags": ["team"]}
+    assert brain.entity("Ada", "agent", **added) == first  # type: ignore[arg-type]
+    assert brain.entity("Ada", "agent", **added) == first  # type: ignore[arg-type]
+    (ada,) = stack.get_relationships()
+    assert (ada.entity_type, ada.relationship_type, ada.sentiment) == ("agent", "colleague", 0.5)
+    assert (ada.notes, ada.context_tags) == ("likes tea; plays the cello; desk: 3", ["team"])
+    assert brain.get("Ada").id == first
+    brain.relate("Ada", "wrote", brain.remember("the parser"))
+    assert [one.id for one in brain.orient().entities] == [first]
+
+
+def test_a_relationship_is_kept_with_the_entity_of_its_name(both: tuple[Brain, SQLiteStack]) -> None:
+    brain, stack = both
+    first = brain.entity("Ada", "person", observations=["likes tea"])
+    met = Relationship("", "default", "ada", relationship_type="colleague", sentiment=0.5)
+    assert stack.save_relationship(met) == first
+    (ada,) = stack.get_relationships()
+    assert (ada.entity_name, ada.notes, ada.relationship_type) == ("Ada", "likes tea", "colleague")
+    assert ada.sentiment == 0.5
+    assert brain.get("Ada").details["observations"] == ["likes tea"]
+    private = brain.entity("Ada", "person", observations=["earns less"], private=True)
+    elsewhere = brain.entity("Ada", "person", project="x")
+    assert len({first, private, elsewhere}) == 3
 
 
 def test_citing_what_one_does_not_see_reaches_nothing_of_it(both: tuple[Brain, SQLiteStack]) -> None:
