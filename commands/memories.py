@@ -57,10 +57,10 @@ def entity_types(incomplete: str) -> list[str]:
 
 
 def kinds(incomplete: str) -> list[str]:
-    """The kinds of records, for the shell to complete."""
+    """The kinds of memories, for the shell to complete."""
     from sb.store.records.descriptors import DESCRIPTORS
 
-    return sorted(one for one in DESCRIPTORS if one.startswith(incomplete))
+    return sorted(kind for kind, one in DESCRIPTORS.items() if kind.startswith(incomplete) and not one.aside)
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

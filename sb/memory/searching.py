@@ -22,10 +22,13 @@ from sb.memory.salience import in_reach, salient
 from sb.memory.space import Space
 from sb.memory.views import Hit
 from sb.store.embedding.choosing import NoEmbedder
-from sb.store.records.descriptors import DESCRIPTORS
+from sb.store.records.descriptors import ASIDE, DESCRIPTORS
 from sb.store.records.store import Row
 
 LEG = 60  # candidates that words, and meaning, name each: 100 find a half percent more in many scopes at once, for twice the time
+
+
+_MEMORIES = "r.kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in ASIDE))
 
 
 class Predicate(Protocol):
@@ -40,7 +43,7 @@ class Filters:
     """What a hit must be; nothing is filtered afterwards.
 
     Args:
-        kinds: kinds of records, such as `decision`; categories: of facts, or types of events, entities and so on.
+        kinds: kinds of memories, such as `decision`, all by default; categories: of facts, or types of events, entities and so on.
         agents: who wrote it. min_confidence, min_strength: from 0 to 1. since, until: seconds since the epoch.
     """
 
@@ -54,12 +57,13 @@ class Filters:
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
-            if kind not in DESCRIPTORS:
-                raise ValueError(f"{kind!r} is no kind of record: {', '.join(DESCRIPTORS)}")
+            if kind not in DESCRIPTORS or kind in ASIDE:
+                known = ", ".join(one for one in DESCRIPTORS if one not in ASIDE)
+                raise ValueError(f"{kind!r} is no kind of memory: {known}")
 
     def sql(self) -> tuple[str, tuple[Any, ...]]:
-        """A condition over `r`, the table of records, and its parameters; "" without filters."""
-        parts: list[str] = []
+        """A condition over `r`, the table of records, and its parameters."""
+        parts: list[str] = [] if self.kinds else [_MEMORIES]
         values: list[Any] = []
         for column, wanted in (("kind", self.kinds), ("category", self.categories), ("agent", self.agents)):
             if wanted:

@@ -17,16 +17,13 @@ from sb.stack.container import Container
 from sb.stack.reading import Query
 from sb.stack.registry import Components
 from sb.stack.views import kinds_shown_as, shown
-from sb.store.records.descriptors import KIND_OF
+from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.rows import content, from_row
 from sb.store.records.store import Row
 from sb.text import storable
 from sb.types import SearchResult
 
-SEARCHED = (
-    "episode", "belief", "value", "goal", "note", "drive", "relationship", "raw", "playbook", "epoch", "summary",
-    "self_narrative", "entity_model",
-)  # fmt: skip
+SEARCHED = tuple(kind for kind, one in DESCRIPTORS.items() if not one.of_a_brain and not one.aside)
 _TOLD = ("confidence", "strength", "context", "tags", "source_type", "source_entity", "created_at")
 _SPARE = 2  # times as many as wanted are shown to components, so that they may leave some out
 

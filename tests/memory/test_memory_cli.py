@@ -260,7 +260,7 @@ def test_a_session_goes_on_over_several_commands(sb: CommandLine) -> None:
         (("remember", "\udcff"), 2, "content is no valid text"),
         (("log", "x", "--type", "misc"), 2, "event_type is 'misc'"),
         (("entity", "x", "misc"), 2, "entity_type is 'misc'"),
-        (("search", "x", "--kind", "thought"), 2, "'thought' is no kind of record"),
+        (("search", "x", "--kind", "thought"), 2, "'thought' is no kind of memory"),
         (("search", "x", "--since", "yesterday"), 2, "'yesterday' is not a duration"),
         (("search", "x", "-k", "0"), 2, "Invalid value for '-k'"),
         (("graph", "mem_none"), 1, "no memory 'mem_none'"),

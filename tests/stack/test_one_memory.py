@@ -10,7 +10,8 @@ from sb.entity import Entity
 from sb.errors import NotFoundError
 from sb.memory import Brain
 from sb.stack import SQLiteStack
-from sb.types import Episode, Relationship
+from sb.stack.components import KnowledgeComponent
+from sb.types import Episode, MemorySuggestion, Relationship, TrustAssessment
 
 
 @pytest.fixture
@@ -138,6 +139,23 @@ def test_a_relationship_is_kept_with_the_entity_of_its_name(both: tuple[Brain, S
     private = brain.entity("Ada", "person", observations=["earns less"], private=True)
     elsewhere = brain.entity("Ada", "person", project="x")
     assert len({first, private, elsewhere}) == 3
+
+
+def test_a_suggestion_that_nobody_accepted_is_found_by_neither(both: tuple[Brain, SQLiteStack]) -> None:
+    brain, stack = both
+    stack.add_component(KnowledgeComponent())
+    stack.save_relationship(Relationship("ada", "default", "Ada"))
+    content = {"statement": "Ada deploys on Fridays"}
+    suggested = stack.save_suggestion(MemorySuggestion("", "default", "belief", content, 0.6, []))
+    stack.save_trust_assessment(TrustAssessment("", "default", "Ada", {"deploys": {"score": 0.5}}))
+    stack.maintenance()
+    assert [hit.id for hit in brain.search("who deploys on Fridays, Ada?")] == ["ada"]
+    assert [one.id for one in brain.think("who deploys on Fridays, Ada?")] == ["ada"]
+    assert [one.memory_id for one in stack.search("who deploys on Fridays, Ada?")] == ["ada"]
+    with pytest.raises(ValueError, match="is no kind of memory"):
+        brain.search("Fridays", kinds=["suggestion"])
+    made = stack.accept_suggestion(suggested)
+    assert [hit.id for hit in brain.search("deploys on Fridays")][:1] == [made]
 
 
 def test_citing_what_one_does_not_see_reaches_nothing_of_it(both: tuple[Brain, SQLiteStack]) -> None:

@@ -110,6 +110,7 @@ class Descriptor:
         words: attribute to the words that it may be.
         columns: attribute to column, where this kind differs from all others.
         twins: attributes that only repeat others, so that they need not be kept.
+        aside: it stands beside memories and is none, so that no search for memories finds it.
     """
 
     kind: str
@@ -129,6 +130,7 @@ class Descriptor:
     words: Mapping[str, frozenset[str]] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
     twins: tuple[str, ...] = ()
+    aside: bool = False
 
     @cached_property
     def of_a_brain(self) -> bool:

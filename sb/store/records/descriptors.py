@@ -193,6 +193,7 @@ _OF_STACKS = (
         ("content",),
         category="status",
         words={"status": words.SUGGESTION_STATUSES},
+        aside=True,
     ),
     Descriptor(
         "trust_assessment",
@@ -200,6 +201,7 @@ _OF_STACKS = (
         ("entity",),
         key="entity",
         united=("dimensions", "evidence_episode_ids"),
+        aside=True,
     ),
     Descriptor(
         "relationship_history",
@@ -207,6 +209,7 @@ _OF_STACKS = (
         ("entity_name", "notes"),
         category="event_type",
         words={"event_type": words.RELATIONSHIP_EVENTS},
+        aside=True,
     ),
     Descriptor(
         "entity_model",
@@ -217,4 +220,5 @@ _OF_STACKS = (
     ),
 )
 DESCRIPTORS: Mapping[str, Descriptor] = {one.kind: one for one in (*_OF_BRAINS, *_OF_STACKS)}
+ASIDE = tuple(one.kind for one in DESCRIPTORS.values() if one.aside)
 KIND_OF: Mapping[type[Any], str] = {one.type: one.kind for one in DESCRIPTORS.values()}
