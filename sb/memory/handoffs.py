@@ -148,6 +148,7 @@ class Handoffs:
         One that cannot be verified is returned without its content, and stays pending for an operator to look at.
         """
         with self._space.database.write() as execute:
+            self._space.check_open(execute, self._writer.stack)
             row, given, _ = self.newest(scope, PENDING)
             if row is not None and given is not None and given.verified:
                 self._consume(execute, row)

@@ -82,7 +82,7 @@ def load(
     Raises:
         CheckFailed: the bundle is damaged or cannot be read by this version; if a single record is to blame, what
             came before it is kept. DeniedError: no operator of this home signed it. UsageError: no such file.
-        ValueError: `into` is no scope.
+        ValueError: `into` is no scope. MaintenanceModeError: its stack is being maintained.
     """
     if into is not None:
         checked_scope(into)
@@ -191,6 +191,7 @@ class _Import:
         """Write those of the records that are new, and note how they came."""
         space, new = self._space, []
         with space.database.write() as execute:
+            space.check_open(execute, self._seal.stack)
             here = space.records.known([row["uid"] for row in rows])
             keys: set[tuple[int, str, str]] = set()
             for row in rows:

@@ -14,6 +14,7 @@ from sb.memory.ranking.rank import Ranked
 from sb.memory.ranking.statistics import information
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.views import Hit, Memory
+from sb.protocols import MaintenanceModeError
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database
 from sb.store.embedding.choosing import NoEmbedder, choose
@@ -29,6 +30,7 @@ from sb.store.records.reads import ReadLog
 from sb.store.records.rows import from_row
 from sb.store.records.sessions import Sessions
 from sb.store.records.store import RecordStore, Row
+from sb.types import StackState
 
 ID_PREFIX = "mem_"
 _AT_ONCE = 2_000  # records: a statement takes no more than some ten thousand parameters
@@ -134,6 +136,18 @@ class Space:
                 if inner not in found:
                     found.append(inner)
         return (*found, *(() if GLOBAL in found else (GLOBAL,)))
+
+    def check_open(self, execute: Execute, stack: str) -> None:
+        """Refuse, within a transaction, to write the memories of a stack that is being maintained.
+
+        Raises:
+            MaintenanceModeError: it is.
+        """
+        found = execute("SELECT state FROM stacks WHERE name = ?", (stack,)).fetchone()
+        if found is not None and found[0] == StackState.MAINTENANCE:
+            raise MaintenanceModeError(
+                f"stack {stack} is being maintained", "call exit_maintenance() when that is done"
+            )
 
     def new_id(self, now: float) -> str:
         """A public id: the time in milliseconds, so that the index over ids grows at its end, and 8 random bytes."""

@@ -94,10 +94,12 @@ class Writer:
             also: does what has to be committed with them.
 
         Raises:
-            ValueError: a field has a value that it cannot have; nothing was written.
+            ValueError: a field has a value that it cannot have. MaintenanceModeError: the stack is being maintained.
+                Nothing was written then.
         """
         pairs = [(self.keeper.row(record), record) for record in records]
         with self.space.database.write() as execute:
+            self.space.check_open(execute, self.stack)
             number = self.space.places.make(execute, place)
             session = self._opened(execute)
             for row, _ in pairs:
@@ -128,7 +130,7 @@ class Writer:
         """Relate two records; where either is private the relation is as well.
 
         Raises:
-            ValueError: the relation or its weight cannot be used.
+            ValueError: the relation or its weight cannot be used. MaintenanceModeError: as `keep_all` says.
         """
         if not relation.strip() or not math.isfinite(weight) or weight <= 0:
             raise ValueError("a relation needs a name and a weight above 0")
@@ -138,6 +140,7 @@ class Writer:
         place = target["place"] if private else source["place"]
         edge = Edge(source["id"], relation.strip(), target["id"], weight)
         with self.space.database.write() as execute:
+            self.space.check_open(execute, self.stack)
             self.space.edges.add(execute, edge, place=place, agent=self.agent, at=self.space.clock.now())
 
     def change(self, row: Row, changes: Mapping[str, Any], operation: str, reason: str) -> None:

@@ -84,6 +84,7 @@ class Saver:
         space = self._container.space
         pairs = [(keeper.row(record), record) for record in records]
         with space.database.write() as execute:
+            space.check_open(execute, self._container.stack_id)
             place = space.places.make(execute, self._container.place)
             for row, _ in pairs:
                 row["place"] = place
@@ -107,6 +108,7 @@ class Saver:
         check_provenance(container, [record], enforce=self._enforce)
         expected = record.version if expected_version is None else expected_version
         with container.space.database.write() as execute:
+            container.space.check_open(execute, container.stack_id)
             former = container.space.records.find(record.id)
             if former is None or former["state"] == ERASED or former["place"] not in container.places():
                 return False

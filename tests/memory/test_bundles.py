@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sb.canonical import canonical_bytes
-from sb.errors import CheckFailed, DeniedError, NotFoundError, UsageError
+from sb.errors import CheckFailed, DeniedError, MaintenanceModeError, NotFoundError, UsageError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
@@ -23,6 +23,7 @@ from sb.memory.bundles import MEMORY_EXPORTED, Seal, export, verify
 from sb.memory.erasing import erase
 from sb.memory.importing import MEMORY_IMPORTED, Imported, load
 from sb.memory.overseeing import Overseer
+from sb.stack import SQLiteStack
 from sb.types import Lesson
 from tests.memory.desk import Desk, desk
 
@@ -74,6 +75,17 @@ def filled(desk: Desk) -> None:
     desk.brain("coder").remember("kept everywhere")
     erased = brain.remember("erased words")
     erase(desk.space, desk.log, [erased], actor="ada", reason="asked for")
+
+
+def test_a_stack_that_is_being_maintained_takes_in_no_bundle(desk: Desk, other: Desk, tmp_path: Path) -> None:
+    desk.brain("coder").remember("the API is versioned")
+    exported(desk, tmp_path / "b.jsonl")
+    stack = SQLiteStack("default", database=other.space.database, config=other.config, components=[])
+    stack.enter_maintenance()
+    with pytest.raises(MaintenanceModeError):
+        loaded(other, tmp_path / "b.jsonl")
+    stack.exit_maintenance()
+    assert loaded(other, tmp_path / "b.jsonl").added == 1
 
 
 def everything(desk: Desk) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sb.entity import Entity
-from sb.errors import NotFoundError
+from sb.errors import MaintenanceModeError, NotFoundError
 from sb.memory import Brain
 from sb.stack import SQLiteStack
 from sb.stack.components import KnowledgeComponent
@@ -156,6 +157,32 @@ def test_a_suggestion_that_nobody_accepted_is_found_by_neither(both: tuple[Brain
         brain.search("Fridays", kinds=["suggestion"])
     made = stack.accept_suggestion(suggested)
     assert [hit.id for hit in brain.search("deploys on Fridays")][:1] == [made]
+
+
+def test_a_brain_writes_nothing_into_a_stack_that_is_being_maintained(
+    both: tuple[Brain, SQLiteStack],
+) -> None:
+    brain, stack = both
+    kept = [brain.remember("the API is versioned"), brain.remember("clients send a header")]
+    packet = brain.handoff("ship it", "almost done", [], "tag the release")
+    stack.enter_maintenance()
+    writes: list[Callable[[], object]] = [
+        lambda: brain.remember("the API is gone"),
+        lambda: brain.entity("Ada", "person"),
+        lambda: brain.relate(kept[0], "needs", kept[1]),
+        lambda: brain.wrap_up("all done"),
+        brain.resume,
+    ]
+    for write in writes:
+        with pytest.raises(MaintenanceModeError, match="stack default is being maintained"):
+            write()
+    assert brain.search("versioned API", kinds=["fact"])[0].id == kept[0]
+    assert Brain("me", database=stack._database, stack="other").remember("elsewhere")
+    stack.exit_maintenance()
+    taken = brain.resume()
+    assert taken is not None
+    assert taken.id == packet.id
+    brain.relate(kept[0], "needs", kept[1])
 
 
 def test_citing_what_one_does_not_see_reaches_nothing_of_it(both: tuple[Brain, SQLiteStack]) -> None:
