@@ -114,7 +114,7 @@ def stack_database(ctx: typer.Context, *, create: bool = False) -> Iterator[tupl
 def open_stack(
     database: Database, config: Config, stack_id: str, agent: str = "", *, remote: Path | None = None
 ) -> SQLiteStack:
-    """A stack that is there, attached to an agent's core if one is named.
+    """A stack that is there, also with what is private to an agent's core if one is named.
 
     Args:
         remote: the other database that keeps it.
@@ -128,7 +128,7 @@ def open_stack(
     require_stack(database, stack_id)
     stack = SQLiteStack(stack_id, database=database, config=config, remote=remote)
     if agent:
-        stack.on_attach(agent)
+        stack.look_as(agent)
     return stack
 
 
@@ -140,7 +140,7 @@ def opened_core(
 
     Args:
         stack_id: that stack; "" for what the checkpoint says, unless --db names a database.
-        create: whether a missing database is made.
+        create: whether a missing database is made, for what is written; otherwise this only looks.
 
     Raises:
         UsageError: a value is refused by what is done with it.
@@ -151,7 +151,7 @@ def opened_core(
         stack_id = DEFAULT
     with (
         stack_database(ctx, create=create) as (database, config),
-        Present(database, config).entity(agent, (stack_id,) if stack_id else ()) as core,
+        Present(database, config).entity(agent, (stack_id,) if stack_id else (), looking=not create) as core,
     ):
         yield core
 

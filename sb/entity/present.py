@@ -77,11 +77,12 @@ class Present:
         found = (self._read(self.checkpoints.path(name)) for name in self.checkpoints.ids(core_id))
         return next((one for one in found if one.intact and one.binding.core_id == core_id), None)
 
-    def entity(self, core_id: str, stack_ids: tuple[str, ...] = ()) -> Entity:
+    def entity(self, core_id: str, stack_ids: tuple[str, ...] = (), *, looking: bool = False) -> Entity:
         """A core as it is at present; close it.
 
         Args:
             stack_ids: compose it of these stacks alone instead, of which the first is active.
+            looking: let a stack that is in no checkpoint of this core belong to whom it does.
 
         Raises:
             ValueError: the core_id is empty. NotFoundError: there is no such stack.
@@ -95,7 +96,10 @@ class Present:
             return Entity.from_checkpoint(path, config=self._config, clock=self._clock, ids=self._ids)
         entity = Entity(core_id, config=self._config, clock=self._clock, ids=self._ids)
         for number, stack_id in enumerate(dict.fromkeys(stack_ids or (DEFAULT,))):
-            entity.attach_stack(self._stack(stack_id), set_active=number == 0)
+            stack = self._stack(stack_id)
+            if looking:
+                stack.look_as(core_id)
+            entity.attach_stack(stack, set_active=number == 0)
         return entity
 
     def _stack(self, stack_id: str) -> SQLiteStack:

@@ -30,6 +30,7 @@ class Container:
         self.space = space
         self.stack_id = stack_id
         self.read_only = read_only
+        self.looked_at = False  # by who is to leave its state as it is
         self.cores: dict[str, None] = {}  # attached, in order
         self.plugins: Counter[str] = Counter()  # how many attached cores have loaded each
         self.state, self.settings = self._stored()
@@ -42,9 +43,14 @@ class Container:
             return StackState.INITIALIZING, {}
         return StackState(rows[0][0]), orjson.loads(rows[0][1])
 
+    @property
+    def _keeps_state(self) -> bool:
+        """Whether its state is that of the file, and not its own."""
+        return not self.read_only and not self.looked_at
+
     def look_again(self) -> None:
         """Be in the state that another process may have put the stack into."""
-        if not self.read_only:  # which keeps a state of its own
+        if self._keeps_state:
             rows = self.space.database.query("SELECT state FROM stacks WHERE name = ?", (self.stack_id,))
             self.state = StackState(rows[0][0]) if rows else self.state
 
@@ -54,7 +60,7 @@ class Container:
         if state is self.state:
             return
         self.state = state
-        if not self.read_only:
+        if self._keeps_state:
             with self.space.database.write() as execute:
                 execute(
                     "INSERT INTO stacks (name, state) VALUES (?, ?)"

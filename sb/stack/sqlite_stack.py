@@ -181,6 +181,11 @@ class SQLiteStack(Writes, Reads):
         if self.state is StackState.INITIALIZING:
             self._container.enter(StackState.ACTIVE)
 
+    def look_as(self, core_id: str) -> None:
+        """Show what is private to a core too. Whoever is attached from now on, the file goes on belonging to whom it does."""
+        self._container.looked_at = True
+        self._container.cores[core_id] = None
+
     def on_detach(self, core_id: str) -> None:
         """Belong to a core no longer; the last one takes its model along."""
         self._container.cores.pop(core_id, None)

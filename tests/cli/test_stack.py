@@ -64,6 +64,27 @@ def test_what_is_private_is_counted_for_its_owner_alone(sb: CommandLine) -> None
     assert "mine alone" in sb("stack", "search", "default", "mine", "--agent", "ada").out
 
 
+@pytest.mark.parametrize(
+    "look",
+    [
+        ("stack", "search", "work", "caches"),
+        ("stack", "load", "work"),
+        ("stack", "dump", "work"),
+        ("suggestions", "list", "--stack", "work"),
+        ("entity", "search", "caches", "--stack", "work"),
+        ("entity", "load", "--stack", "work"),
+        ("entity", "status", "--stack", "work"),
+        ("trust", "list", "--stack", "work"),
+    ],
+    ids=" ".join,
+)
+def test_a_stack_of_nobody_stays_so_whoever_looks_into_it(sb: CommandLine, look: tuple[str, ...]) -> None:
+    sb("stack", "create", "work")
+    done = sb(*look, "--agent", "ada")
+    assert done.code == 0, done.err
+    assert sb("stack", "show", "work", "--json").json["state"] == "initializing"
+
+
 def test_only_the_named_stack_is_searched_and_loaded(sb: CommandLine, work: str) -> None:
     assert [one["content"] for one in sb("stack", "search", work, "caches", "--json").json["items"]] == [
         "caches expire after an hour"
