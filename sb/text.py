@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+LONGEST_NAME = 200  # characters
+
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI
     r"|[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
@@ -52,6 +54,21 @@ def _escape(match: re.Match[str]) -> str:
 def storable(text: str) -> str:
     """The text with a question mark for each half of a surrogate pair, which no file takes."""
     return text.encode("utf-8", "replace").decode()
+
+
+def checked_name(what: str, name: str) -> str:
+    """The name of an agent, a stack, a session or a relation, as given.
+
+    Raises:
+        ValueError: it is no text, says nothing, or is longer than `LONGEST_NAME`.
+    """
+    is_text = isinstance(name, str)
+    if not is_text or not name.strip():
+        raise ValueError(f"{what} is {name!r}, must be a text that says something")
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"{what} has {len(name):,} characters, may have {LONGEST_NAME}")
+    name.encode()  # half of a surrogate pair could be neither stored nor named
+    return name
 
 
 def shorten(text: str, limit: int) -> str:

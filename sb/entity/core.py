@@ -32,6 +32,7 @@ from sb.protocols import (
     SyncResult,
 )
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.text import checked_name
 from sb.types import SearchResult
 
 
@@ -62,10 +63,7 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
-        if not isinstance(core_id, str) or not core_id.strip():
-            raise ValueError(f"core_id is {core_id!r}, must be a text that says something")
-        core_id.encode()  # half of a surrogate pair could be neither stored nor named
-        super().__init__(core_id, clock, ids)
+        super().__init__(checked_name("core_id", core_id), clock, ids)
         self._config = config if config is not None else current_config()
         self._data_dir = Path(data_dir) if data_dir is not None else self._config.home.folder
         fail_fast = self._config.entity.plugin_fail_fast

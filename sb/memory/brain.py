@@ -23,7 +23,7 @@ from sb.store.database import Database, open_database
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 from sb.store.records.store import ACTIVE, FORGOTTEN, Row
-from sb.text import shorten, storable
+from sb.text import checked_name, shorten, storable
 from sb.types import Decision, EntityRecord, Event, Fact, Handoff
 
 if TYPE_CHECKING:  # a process that asks one question, or keeps one fact, has no need of them
@@ -51,7 +51,7 @@ class Brain:
         session: a name for the session, such as a coding agent's own id; by default one is made up.
 
     Raises:
-        ConfigError, StoreError: the configuration or the database cannot be used. ValueError: a name is empty.
+        ConfigError, StoreError: the configuration or the database cannot be used. ValueError: a name says nothing, or is too long.
     """
 
     _writes: type[Writer] = Writer
@@ -69,8 +69,8 @@ class Brain:
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
-        if not agent_id or not stack:
-            raise ValueError("agent_id and stack must not be empty")
+        checked_name("agent_id", agent_id)
+        checked_name("stack", stack)
         self.config = config if config is not None else current_config()
         self._owned = database is None
         opened = path if path is not None else self.config.database

@@ -24,6 +24,7 @@ from sb.store.records.reads import Known
 from sb.store.records.rows import to_moment, to_row, to_seconds
 from sb.store.records.store import ACTIVE, Row
 from sb.store.secret import derived_key, home_secret
+from sb.text import checked_name
 from sb.types import Handoff
 
 PENDING, CONSUMED = "pending", "consumed"
@@ -109,8 +110,10 @@ class Handoffs:
             known: what the session built on; what is private of it is not named.
 
         Raises:
-            ValueError: it holds what has no JSON form. ConfigError: the home's secret cannot be read or made.
+            ValueError: it holds what has no JSON form, or its recipient can be no name. ConfigError: the home's secret cannot be read or made.
         """
+        if handoff.recipient:
+            checked_name("recipient", handoff.recipient)
         now = self._space.clock.now()
         named = [
             one for one in known if one.active and one.kind != "handoff" and not self._private(one.place)

@@ -13,6 +13,7 @@ from sb.store.records.edges import Edge
 from sb.store.records.places import GLOBAL, Execute, Place, checked_scope
 from sb.store.records.sessions import Session
 from sb.store.records.store import Row
+from sb.text import checked_name
 
 
 class Writer:
@@ -30,7 +31,7 @@ class Writer:
         self.agent = agent
         self.keeper = Keeper(space, agent)
         self.stack = stack
-        self.name = session or self._new_name()
+        self.name = checked_name("session", session) if session else self._new_name()
         self.session: Session | None = None  # once something was written in it by this process
         known = self.begun() if session else None
         self.scope = checked_scope(scope or (known.scope if known else GLOBAL))
@@ -42,9 +43,10 @@ class Writer:
         """Start another session, or go on in the one of that name; nothing is written before it has something to write.
 
         Raises:
-            ValueError: a session of that name is another agent's; this one goes on.
+            ValueError: a session of that name is another agent's, or it can be no name; this one goes on.
         """
         if name:
+            checked_name("session", name)
             self.space.sessions.find(name, agent=self.agent, stack=self.stack)
         self.scope = checked_scope(scope)
         self.name = name or self._new_name()
@@ -132,8 +134,9 @@ class Writer:
         Raises:
             ValueError: the relation or its weight cannot be used. MaintenanceModeError: as `keep_all` says.
         """
-        if not relation.strip() or not math.isfinite(weight) or weight <= 0:
-            raise ValueError("a relation needs a name and a weight above 0")
+        checked_name("relation", relation)
+        if not math.isfinite(weight) or weight <= 0:
+            raise ValueError("a relation needs a weight above 0")
         if source["id"] == target["id"]:
             raise ValueError("a record cannot be related to itself")
         private = self.space.places.numbered(target["place"]).owner

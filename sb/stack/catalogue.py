@@ -12,11 +12,10 @@ from sb.stack.views import VIEWS
 from sb.store.database import Database
 from sb.store.records.places import Places
 from sb.store.records.store import ACTIVE, FORGOTTEN, RecordStore
-from sb.text import nearest, plain
+from sb.text import LONGEST_NAME, nearest, plain
 from sb.types import MemoryType, StackState
 
 DEFAULT = "default"  # the stack of every Brain, unless it is told of another one
-_LONGEST_NAME = 200
 _SHOWN = frozenset(MemoryType)
 
 
@@ -111,10 +110,10 @@ def make_stack(database: Database, stack_id: str) -> None:
     Raises:
         UsageError: there is one of that name, or it cannot be a name.
     """
-    if not stack_id.strip() or len(stack_id) > _LONGEST_NAME or plain(stack_id, one_line=True) != stack_id:
+    if not stack_id.strip() or len(stack_id) > LONGEST_NAME or plain(stack_id, one_line=True) != stack_id:
         raise UsageError(
-            f"{plain(stack_id, one_line=True)[:_LONGEST_NAME]!r} cannot be the name of a stack",
-            f"one line of at most {_LONGEST_NAME} characters",
+            f"{plain(stack_id, one_line=True)[:LONGEST_NAME]!r} cannot be the name of a stack",
+            f"one line of at most {LONGEST_NAME} characters",
         )
     with database.write() as execute:
         if stack_id in stack_names(database):

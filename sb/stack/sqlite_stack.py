@@ -36,6 +36,7 @@ from sb.stack.writes import Writes
 from sb.store import migrate
 from sb.store.database import Database, open_database
 from sb.store.records.rows import to_seconds
+from sb.text import checked_name
 from sb.types import SearchResult, StackState, SyncConflict
 from sb.types.vocabulary import TOKEN_BUDGET
 
@@ -58,7 +59,7 @@ class SQLiteStack(Writes, Reads):
         read_only: change nothing, not even what was read when; by default so if the file cannot be written.
 
     Raises:
-        ValueError: the name is empty, or no text. ConfigError, StoreError: the configuration or the file cannot be used.
+        ValueError: it can be no name. ConfigError, StoreError: the configuration or the file cannot be used.
     """
 
     def __init__(
@@ -75,9 +76,7 @@ class SQLiteStack(Writes, Reads):
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
-        if not isinstance(stack_id, str) or not stack_id:
-            raise ValueError(f"stack_id is {stack_id!r}, must be a text that says something")
-        stack_id.encode()  # half of a surrogate pair could not be stored
+        checked_name("stack_id", stack_id)
         config = config if config is not None else current_config()
         self._owned = database is None
         path = db_path if db_path is not None else config.database

@@ -12,6 +12,7 @@ from typing import Any
 
 from sb.config.kinds import SCOPE
 from sb.store.database import Database
+from sb.text import LONGEST_NAME
 
 GLOBAL = "global"
 Execute = Callable[..., Any]
@@ -38,7 +39,7 @@ def checked_scope(scope: str) -> str:
     Raises:
         ValueError: it is neither `global` nor TYPE:NAME.
     """
-    if not SCOPE.fullmatch(scope) or len(scope) > 200:
+    if not SCOPE.fullmatch(scope) or len(scope) > LONGEST_NAME:
         raise ValueError(f"{scope!r} is no scope: use global, or TYPE:NAME such as project:api-v2")
     return scope
 
