@@ -133,7 +133,7 @@ class Done:
     Args:
         sources: see `sources_of`. named: the assumptions that its caller gave.
         hidden: the arguments that are never shown.
-        row: of its outcome in the log. now: microseconds since the epoch.
+        row: of its outcome in the log. now: when it was done, in microseconds since the epoch.
     """
 
     spec: ReversalSpec

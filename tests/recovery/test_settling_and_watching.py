@@ -12,7 +12,7 @@ from sb.kernel.compensation import NoReversalToken
 from sb.kernel.contracts import Assumption, MutationState, ReversalClass, ReversalSpec
 from sb.kernel.log_verification import verify
 from sb.kernel.recovery.settling import NoVerdict, Settling, Verdict
-from tests.recovery.conftest import ADA, Shop, approve
+from tests.recovery.conftest import ADA, WINDOW_S, Shop, approve
 
 
 def in_doubt(shop: Shop, tool_id: str = "pay.human", step: str = "") -> str:
@@ -38,6 +38,27 @@ def test_the_probe_finds_out_and_what_happened_can_be_undone(shop: Shop) -> None
     with pytest.raises(NotFoundError, match="not in doubt"):
         settling.probe(call_id)
     assert verify(shop.runtime.log).ok
+
+
+def test_the_window_of_a_call_in_doubt_began_with_the_call(shop: Shop) -> None:
+    """A bank counts from the refund, not from when somebody found out about it."""
+    call_id = in_doubt(shop)
+    begun_at = shop.clock.time
+    shop.clock.time += WINDOW_S - 1
+    settling = Settling(shop.runtime.recovery)
+    early = in_doubt(shop)
+    settling.settle(call_id, Verdict.DONE, ADA, "the bank has it", {"refund_id": "ref_1"})
+    ref = shop.runtime.recovery.mutations.for_call(call_id)
+    assert ref is not None
+    assert ref.window_ends_at is not None
+    assert ref.window_ends_at <= (begun_at + WINDOW_S) * 1e6
+    shop.clock.time += WINDOW_S
+    with pytest.raises(NoReversalToken, match="is over"):
+        shop.runtime.recovery.undo(ref, ADA, "wrong")
+    with pytest.raises(NoReversalToken, match="is over"):
+        settling.settle(early, Verdict.COMPENSATE, ADA, "wrong", {"refund_id": "ref_2"})
+    assert settling.in_doubt(early).call_id == early
+    assert shop.reversed_ == []
 
 
 def test_the_probe_finds_that_nothing_happened(shop: Shop) -> None:

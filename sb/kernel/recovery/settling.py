@@ -168,6 +168,12 @@ class Settling:
         if why:
             how = f"sb recovery settle {intent.call_id} asks its probe; --result says what the call gave"
             raise NoReversalToken(f"{intent.call_id} could not be undone: {why}", how)
+        window_ms = done.spec.reversal_window_ms
+        if window_ms is not None and self._recovery.mutations.now() >= done.now + window_ms * 1000:
+            raise NoReversalToken(
+                f"the time in which {intent.call_id} could be undone is over",
+                f"sb recovery settle {intent.call_id} done, and make up for it by hand",
+            )
 
     def _bind(
         self,
@@ -188,16 +194,19 @@ class Settling:
 
     def _done(self, intent: Intent, subject: Subject, value: Any, row: int) -> Done | None:
         """The call as one that happened and gave this; None if no way back was begun, or not the present one."""
-        begun = json.loads(intent.reversal) if intent.reversal and self._intents.announced(intent) else {}
+        announced = self._intents.announced(intent) if intent.reversal else None
+        if announced is None or not intent.reversal:
+            return None
+        begun = json.loads(intent.reversal)
         tool = self._recovery.executor.registry.tool(intent.tool_id)
-        if not begun or tool is None or tool.reversal_fingerprint != begun["fingerprint"]:
+        if tool is None or tool.reversal_fingerprint != begun["fingerprint"]:
             return None
         named = [one if isinstance(one, str) else Assumption(**one) for one in begun["assumptions"]]
         sources = sources_of(begun["args"], value, intent.call_id, intent.idempotency_key)
         spec: ReversalSpec = tool.reversal
-        now = self._recovery.mutations.now()
         hidden = hidden_names(tool.spec, begun["args"])
-        return Done(spec, begun["fingerprint"], subject, sources, named, row, now, hidden)
+        # It may have happened as soon as it was announced: however late that is known, its time began then.
+        return Done(spec, begun["fingerprint"], subject, sources, named, row, announced.at, hidden)
 
     @staticmethod
     def _kept(intent: Intent, value: Any, size: int) -> KeptStep:

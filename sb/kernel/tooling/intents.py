@@ -220,20 +220,21 @@ class Intents:
         row = (kept.step.key, kept.step.args_digest, outcome_id, call_id, kept.result, kept.error)
         write.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    def announced(self, intent: Intent) -> bool:
-        """Whether it is on record how the call was announced; False once that was pruned.
+    def announced(self, intent: Intent) -> Event | None:
+        """The event that announced a call; None once that was pruned.
 
         Raises:
             StoreCorrupt: the call was changed in the database since.
         """
         rows = self._log.database.query(f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?", (intent.id,))
         if rows and rows[0][12] is None:
-            return False
-        if not rows or not as_announced(self._log, sound(self._log, rows[0]), intent):
+            return None
+        event = sound(self._log, rows[0]) if rows else None
+        if event is None or not as_announced(self._log, event, intent):
             raise StoreCorrupt(
                 f"{intent.call_id} was changed in the database after it was announced", "sb audit verify"
             )
-        return True
+        return event
 
     def said(self, intent: Intent) -> dict[str, Any]:
         """What the event that announced a call says; {} once that was pruned."""
