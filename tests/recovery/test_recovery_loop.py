@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -210,6 +211,29 @@ def test_what_could_not_be_offered_is_once_that_is_mended(shop: Shop) -> None:
     assert runtime.recovery.approve(escalation.id, ADA, "it has shipped").state == "reversed"
     (left,) = runtime.recovery.escalations.page(everything=True)
     assert (left.id, left.standing, shop.reversed_) == (escalation.id, "reversed", ["ref_1"])
+
+
+@pytest.mark.parametrize("agreed", ["before the change", "elsewhere", "not yet"])
+def test_agreement_to_a_reversal_that_was_changed_since_is_asked_for_anew(shop: Shop, agreed: str) -> None:
+    shop.done()
+    runtime, recovery = shop.runtime, shop.runtime.recovery
+    (decision,) = runtime.invalidate(SHIPPED)
+    if agreed == "elsewhere":
+        runtime.approvals.approve(decision.approval_id, ADA, "it has shipped")
+    spec = runtime.registry.get("pay.reverse")
+    assert spec is not None
+    runtime.registry.unregister("pay.reverse")
+    runtime.registry.register(replace(spec, description="another contract"), shop.reverse)
+    if agreed == "before the change":
+        assert recovery.approve(decision.approval_id, ADA, "it has shipped").state == "failed"
+    approve(runtime)
+    if agreed == "elsewhere":
+        assert [one.state for one in runtime.watch()[0].performed] == ["waiting"]
+    (escalation,) = recovery.escalations.page()
+    assert (escalation.standing, shop.reversed_) == ("waiting", [])
+    assert recovery.approve(escalation.id, ADA, "it has shipped").state == "reversed"
+    assert shop.reversed_ == ["ref_1"]
+    assert recovery.escalations.page() == []
 
 
 def test_two_reasons_for_one_reversal_are_one_request_and_each_is_brought_up_once(shop: Shop) -> None:

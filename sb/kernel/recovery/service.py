@@ -297,14 +297,13 @@ class Recovery:
         ref = self.mutations.get(found.mutation_id)
         self._require_reversible(ref)
         ctx = self._undoing(ref, found.cause)
-        if found.standing in _ASKED_AGAIN:
+        approval = None if found.standing in _ASKED_AGAIN else self._request_of(found)
+        if approval is None or not self._fits(approval, ref):
             result = self._ask(ctx, ref, found.cause, f"{by.name} tries it again: {found.cause}")
             asked = _request_in(result)
             if not asked:
                 return self._undone(ref, result)
             approval = self.approvals.get(asked)
-        else:
-            approval = self._request_of(found)
         if approval.state is not ApprovalState.APPROVED:
             approval = self.approvals.approve(approval.id, by, reason)
         if approval.state is ApprovalState.WAITING:
@@ -313,13 +312,19 @@ class Recovery:
 
     def perform_approved(self) -> list[Undone]:
         """Perform the reversals that people agreed to elsewhere, in the queue of approvals, and nobody performed yet."""
-        done = []
-        for found in self.escalations.page(limit=0):
-            if found.standing is Standing.APPROVED and found.mutation_id:
-                ref = self.mutations.get(found.mutation_id)
-                ctx = self._undoing(ref, found.cause)
-                done.append(self._run(ctx, ref, found.cause, found.approval_id))
-        return done
+        return [
+            self._perform(found, self.mutations.get(found.mutation_id))
+            for found in self.escalations.page(limit=0)
+            if found.standing is Standing.APPROVED and found.mutation_id
+        ]
+
+    def _perform(self, found: Escalation, ref: MutationRef) -> Undone:
+        ctx = self._undoing(ref, found.cause)
+        if self._fits(self.approvals.get(found.approval_id), ref):
+            return self._run(ctx, ref, found.cause, found.approval_id)
+        result = self._ask(ctx, ref, found.cause, f"{ref.reversal_tool} is not what was agreed to any more")
+        undone = self._undone(ref, result)
+        return replace(undone, state="waiting") if _request_in(result) else undone
 
     def dismiss(self, reference: str, by: Decider, reason: str) -> Escalation:
         """Leave it as it is, and say why; raises like `approve`."""
@@ -340,6 +345,12 @@ class Recovery:
             write.execute("UPDATE escalations SET state = 'dismissed' WHERE number = ?", (found.number,))
         return self.escalations.get(found.id)
 
+    def _fits(self, approval: Approval, ref: MutationRef) -> bool:
+        """Whether a request is for the reversal as it is declared now: else agreeing to it would be in vain."""
+        tool = self.executor.registry.tool(ref.reversal_tool)
+        same = tool is not None and tool.current_fingerprint() == approval.fingerprint
+        return same and approval.needed >= self._people(ref)
+
     def _request_of(self, found: Escalation) -> Approval:
         """The request that an escalation is tied to, if it is for the reversal of that mutation; raises DeniedError."""
         approval = self.approvals.get(found.approval_id)
@@ -354,10 +365,12 @@ class Recovery:
             raise NoReversalToken(why, "sb kernel tools lists those that are; the setting tools loads more")
 
     def _reversal(self, ref: MutationRef, cause: str, reasons: list[dict[str, str]]) -> Reversal:
-        mode = self.resolver()(ref)
         ends = ref.window_ends_at or self.mutations.now() + _NO_WINDOW_S * MICROSECONDS
-        people = 2 if mode is RecoveryApprovalMode.DUAL_CONTROL else 1
+        people = self._people(ref)
         return Reversal(self.mutations, ref, cause, reasons=reasons, people=people, expires_at=ends)
+
+    def _people(self, ref: MutationRef) -> int:
+        return 2 if self.resolver()(ref) is RecoveryApprovalMode.DUAL_CONTROL else 1
 
     def _ask(self, ctx: RunContext, ref: MutationRef, cause: str, why: str) -> ToolResult:
         """Make the request that goes before a person; the call itself is refused with it."""
