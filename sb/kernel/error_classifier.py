@@ -61,6 +61,18 @@ _SQLITE = {
     25: ErrorKind.VALIDATION,  # RANGE
     26: ErrorKind.STORAGE,  # NOTADB
 }
+# What SQLite says of them, for an error that has lost its code: a wrapper made another of its text.
+_SQLITE_SAYS = (
+    (" is locked", ErrorKind.LOCKED),
+    ("database or disk is full", ErrorKind.DISK_FULL),
+    ("database disk image is malformed", ErrorKind.STORAGE),
+    ("file is not a database", ErrorKind.STORAGE),
+    ("unable to open database file", ErrorKind.STORAGE),
+    ("attempt to write a readonly database", ErrorKind.STORAGE),
+    ("disk i/o error", ErrorKind.STORAGE),
+    ("constraint failed", ErrorKind.VALIDATION),
+    ("datatype mismatch", ErrorKind.VALIDATION),
+)
 _ERRNO = {
     errno.ENOSPC: ErrorKind.DISK_FULL,
     errno.EDQUOT: ErrorKind.DISK_FULL,
@@ -105,7 +117,7 @@ def _own_kind(error: BaseException) -> ErrorKind | None:
     if any(is_instance(error, *name) for name in _CANCELLED):
         return ErrorKind.CANCELLED
     if isinstance(error, driver.Error) or is_instance(error, *_OTHER_DRIVER):
-        return _SQLITE.get(driver.error_code(error), ErrorKind.UNKNOWN)
+        return _sqlite_kind(error)
     said = provider_kind(error)
     if said is not None:
         return said
@@ -115,3 +127,11 @@ def _own_kind(error: BaseException) -> ErrorKind | None:
     if code is ToolErrorCode.PERMISSION_DENIED:
         return ErrorKind.AUTH  # the system's permissions, not a policy
     return None if code is None else KINDS[code]
+
+
+def _sqlite_kind(error: BaseException) -> ErrorKind:
+    code = driver.error_code(error)
+    if code:
+        return _SQLITE.get(code, ErrorKind.UNKNOWN)
+    text = str(error).lower()
+    return next((kind for said, kind in _SQLITE_SAYS if said in text), ErrorKind.UNKNOWN)

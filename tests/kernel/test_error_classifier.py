@@ -371,6 +371,28 @@ def test_a_broken_constraint_is_a_wrong_value_and_wrong_sql_is_unknown(sqlite: A
     connection.close()
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("OperationalError", "database is locked", ErrorKind.LOCKED),
+        ("OperationalError", "database table is locked: t", ErrorKind.LOCKED),
+        ("OperationalError", "database or disk is full", ErrorKind.DISK_FULL),
+        ("OperationalError", "attempt to write a readonly database", ErrorKind.STORAGE),
+        ("OperationalError", "disk I/O error", ErrorKind.STORAGE),
+        ("OperationalError", "unable to open database file", ErrorKind.STORAGE),
+        ("DatabaseError", "database disk image is malformed", ErrorKind.STORAGE),
+        ("DatabaseError", "file is not a database", ErrorKind.STORAGE),
+        ("IntegrityError", "UNIQUE constraint failed: t.a", ErrorKind.VALIDATION),
+        ("IntegrityError", "datatype mismatch", ErrorKind.VALIDATION),
+        ("OperationalError", 'near "SELEC": syntax error', ErrorKind.UNKNOWN),
+    ],
+)
+def test_an_error_that_lost_its_code_is_known_by_its_words(
+    sqlite: Any, name: str, text: str, kind: ErrorKind
+) -> None:
+    assert classify(getattr(sqlite, name)(text)) is kind
+
+
 def test_the_stores_own_errors_have_the_kinds_of_what_caused_them(tmp_path: Path) -> None:
     broken = tmp_path / "brain.db"
     broken.write_bytes(b"no database at all, but long enough to be looked at" * 100)
