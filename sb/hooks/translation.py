@@ -9,6 +9,7 @@ import json
 import os
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from sb.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, 
 from sb.hosted.files import MOST_FILES
 from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
-from sb.shell.sensitive import folded, host_setting, sensitive
+from sb.shell.sensitive import folded, host_setting, matches_below, sensitive
 
 LONGEST_INPUT = 32_768  # bytes of a call's arguments that are put on record whole
 LONGEST_PATH = 4096  # characters
@@ -130,6 +131,10 @@ _SHELLS = frozenset(
         "run_in_terminal",
     ]
 )
+_POWERSHELLS = frozenset(("PowerShell", "powershell"))
+# Tools that find files by their "pattern"; others that search look into those that another argument tells.
+_FINDERS = frozenset(("Glob", "glob", "file_search"))
+_PATTERNS = ("glob", "include", "include_pattern", "includePattern")
 # A tool that writes, and the arguments that name its files.
 _WRITES: Mapping[str, tuple[str, ...]] = {
     "Edit": ("file_path",),
@@ -185,7 +190,8 @@ def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
         return changing(call, [os.path.join(around.cwd, path) for path in changed_paths(patch)], around)
     args = {"tool": call.tool, "input": recorded(call.args)}
     if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in around.read_only):
-        return GovernedCall(READ, args, SafetyClass.READ_ONLY, _reads_ours(call.args, around))
+        refused = _reads_ours(call.args, around) or _searches_ours(call, around)
+        return GovernedCall(READ, args, SafetyClass.READ_ONLY, refused)
     if call.tool in _FETCHES:
         return GovernedCall(FETCH, args, SafetyClass.NETWORK, _reads_ours(call.args, around))
     if call.tool in _AGENTS:
@@ -222,6 +228,9 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
 def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     command = str(call.args["command"])
     verdict = classify(command, cwd=around.cwd, home=around.home, protected=around.protected)
+    if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
+        unread = "not understood: PowerShell is not parsed"
+        verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread)
     # What it does comes first: a list shows the beginning of the arguments alone.
     args: dict[str, Any] = {
         "command": command,
@@ -284,6 +293,22 @@ def _reads_ours(args: dict[str, Any], around: Surroundings) -> str:
         if len(text) <= LONGEST_PATH:
             paths += _readings(text, around)
     return _ours(paths, around)
+
+
+def _searches_ours(call: NativeCall, around: Surroundings) -> str:
+    """Why a search is refused whose pattern of files leads into what is SecondBrain's own."""
+    below = (call.args.get(name) for name in ("path", "dir_path"))
+    readable = (
+        text for text in below if isinstance(text, str) and "\0" not in text and len(text) <= LONGEST_PATH
+    )
+    folders = [str(around.cwd), *(reading for text in readable for reading in _readings(text, around))]
+    names = ("pattern", "query") if call.tool in _FINDERS else _PATTERNS
+    for text in (text for name in names for text in _texts(call.args.get(name)) if len(text) <= LONGEST_PATH):
+        patterns = [os.path.normpath(os.path.join(folder, text)) for folder in folders]
+        for own in map(os.path.realpath, around.protected):
+            if any(matches_below(folded(pattern), folded(own)) for pattern in patterns):
+                return _ours([own], around)
+    return ""
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -66,6 +66,25 @@ def folded(path: str) -> tuple[str, ...]:
     return tuple(part for part in path.casefold().split("/") if part)
 
 
+def matches_below(pattern: Sequence[str], own: Sequence[str]) -> bool:
+    """Whether a pattern of paths, in its folded components, names a path of `own` or below it.
+
+    As tools that find files do it: `**` stands for any folders, and nothing but a dot stands for a dot that a name begins with.
+    """
+    reached = {0}  # how much of `own` the pattern has come to
+    for part in pattern:
+        if part == "**":
+            for at in sorted(reached):
+                end = next((n for n in range(at, len(own)) if own[n].startswith(".")), len(own))
+                reached |= set(range(at, end + 1))
+        else:
+            fitting = (at for at in reached if at < len(own) and fnmatchcase(own[at], part))
+            reached = {at + 1 for at in fitting if part.startswith(".") or not own[at].startswith(".")}
+        if len(own) in reached:
+            return True
+    return False
+
+
 def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fnmatchcase) -> str:
     """The setting of a host that a path, in its folded components, names or lies in; "" for none.
 

@@ -90,6 +90,53 @@ def test_ordinary_work_is_left_alone(around: Surroundings) -> None:
 @pytest.mark.parametrize(
     ("tool", "args"),
     [
+        ("Glob", {"path": "{home}", "pattern": ".sb/**"}),
+        ("Glob", {"pattern": "{home}/.s*/**"}),
+        ("Glob", {"pattern": "{root}/**/.sb/*"}),
+        ("Glob", {"path": "~", "pattern": ".SB/*"}),
+        ("Grep", {"path": "..", "pattern": "key", "glob": ".[rst]b/*"}),
+        ("grep_search", {"dir_path": "..", "pattern": "key", "include": ".sb/*"}),
+        ("read_many_files", {"include": ["a.txt", "../.s?/config.yaml"]}),
+    ],
+    ids=str,
+)
+def test_a_search_whose_pattern_leads_into_secondbrains_own_is_refused(
+    around: Surroundings, tool: str, args: dict[str, Any]
+) -> None:
+    said = json.dumps(args).replace("{home}", str(around.home)).replace("{root}", str(around.home.parent))
+    assert "belongs to SecondBrain" in govern(NativeCall(tool, json.loads(said)), around).refused
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("Glob", {"pattern": "**/*.py"}),
+        ("Glob", {"path": "..", "pattern": "*/config.yaml"}),
+        ("Grep", {"path": "..", "pattern": ".sb/*", "glob": "*.py"}),
+        ("read_many_files", {"include": ["src/*", "../.s/*"]}),
+    ],
+    ids=str,
+)
+def test_a_search_that_does_not_lead_there_goes_on(
+    around: Surroundings, tool: str, args: dict[str, Any]
+) -> None:
+    assert govern(NativeCall(tool, args), around).refused == ""
+
+
+@pytest.mark.parametrize("tool", ["PowerShell", "powershell"])
+@pytest.mark.parametrize("command", ["Remove-Item -Recurse src", "rm src", "ls", "Get-Content a.txt; del *"])
+def test_powershell_is_not_parsed_and_waits_for_a_person(
+    around: Surroundings, tool: str, command: str
+) -> None:
+    call = govern(NativeCall(tool, {"command": command}), around)
+    assert (call.tool_id, call.safety_class) == ("host.shell.destructive", "destructive")
+    assert call.args["why"] == "not understood: PowerShell is not parsed"
+    assert govern(NativeCall(tool, {"command": "sb approvals approve 7"}), around).refused
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
         ("SendUserFile", {"files": ["{home}/.sb/brain.db"]}),
         ("mcp__files__edit", {"edits": [{"path": "../.sb/config.yaml"}]}),
         ("ReadMcpResourceTool", {"uri": "file://{home}/.sb/brain.db"}),
