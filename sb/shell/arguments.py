@@ -159,6 +159,7 @@ WRAPPERS: dict[str, tuple[str, int, str]] = {
         "-j --jobs -a --arg-file -I --colsep --joblog -N -n --max-args --results --timeout -S --retries",
     ),
     "entr": ("N", 0, ""),
+    "ssh-agent": ("N", 0, "-a -E -P -t -O"),
     "chroot": ("D", 1, "--userspec --groups"),
     "unshare": ("D", 0, ""),
     "nsenter": ("D", 0, "-t --target"),
@@ -233,6 +234,20 @@ WRAPPERS: dict[str, tuple[str, int, str]] = {
     "git submodule foreach": ("R", 0, ""),
     "git bisect run": ("N", 0, ""),
 }
+# What --dry-run makes harmless, and the letters among which -n says the same.
+DRY_RUN: dict[str, str] = {
+    "git push": "fvqud46",
+    "git clean": "fdxXq",
+    "rsync": "avzrlptgoDhuPciHAX",
+    **each(
+        "",
+        "npm.publish pnpm.publish bun.publish cargo.publish uv.publish poetry.publish deno.publish jsr.publish",
+    ),
+}
+# Options without a value that may stand before it.
+DRY_FLAGS = frozenset(
+    "--delete --force --tags --all --mirror --prune --force-with-lease --verbose --progress --stats".split()
+)
 # Variables whose value is a command that a program runs, and those that change which programs or code run.
 COMMAND_VARIABLES = frozenset(
     [

@@ -113,7 +113,14 @@ def _bisect(judge: Judge, arguments: Sequence[str]) -> Finding | None:
     return None
 
 
+def _rm(judge: Judge, arguments: Sequence[str]) -> Finding | None:
+    if "--cached" in arguments[: (arguments.index("--") if "--" in arguments else None)]:
+        return Finding(WRITE, "git rm --cached: leaves the files")
+    return None
+
+
 _SPECIAL = {
+    "rm": _rm,
     "checkout": _checkout,
     "restore": _restore,
     "config": _config,

@@ -17,6 +17,7 @@ from sb.shell.arguments import (
 )
 from sb.shell.handlers import HANDLERS
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
+from sb.shell.outputs import is_made, program_of, sets_up, tells_names
 from sb.shell.paths import Paths
 from sb.shell.reading import RUN_BY_ARITHMETIC
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged, operands
@@ -58,10 +59,12 @@ class Input(NamedTuple):
 
     Args:
         kind: "none", "text", "file" or "unknown".
+        names: each of its words is surely no option.
     """
 
     kind: str = "none"
     text: str = ""
+    names: bool = False
 
 
 _NOTHING = Input()
@@ -113,6 +116,7 @@ class Judge:
         self.repeats = False
         self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
         self._inside: list[str] = []  # of these functions
+        self._made: set[str] = set()  # variables that hold what the line made with `mktemp`
         self._depth = 0
         self._steps = 0
 
@@ -170,7 +174,7 @@ class Judge:
             return Input("text", documents[0].text)
         if words[0] == "echo" or (words[0] == "printf" and len(words) == 2 and "%" not in words[1]):
             return Input("text", " ".join(words[1:]))
-        return _NOT_KNOWN
+        return Input("unknown", names=tells_names(words))
 
     def _compound(self, node: Compound, stdin: Input) -> Finding:
         if node.kind == "function":
@@ -202,7 +206,7 @@ class Judge:
     def _simple(self, node: Simple, stdin: Input) -> Finding:
         found = self._scripts([word for _, word in node.assigned])
         for name, word in node.assigned:
-            found = highest(found, self.assign(name, word.text))
+            found = highest(found, self.assign(name, word.text, made=is_made(word)))
         if not node.words and any(name == "IFS" for name, _ in node.assigned):
             self._splits_elsewhere = True
         found = highest(found, self._scripts(node.words))
@@ -212,7 +216,12 @@ class Judge:
         if not node.words:
             return found
         self._count(len(node.words))
-        first = self._expand(node.words[0].text)
+        if self._removes_made(node.words):
+            return highest(found, Finding(WRITE, "rm: removes what the line itself has made"))
+        if node.words[0].text == "eval" and len(node.words) == 2 and sets_up(node.words[1]):
+            return highest(found, Finding(NETWORK, "eval: sets up the shell as a known program says"))
+        asked = "" if self._renames else program_of(node.words[0])
+        first = [asked] if asked else self._expand(node.words[0].text)
         rest = [text for word in node.words[1:] for text in self._expand(word.text)]
         if not first and not rest:
             return found
@@ -225,13 +234,30 @@ class Judge:
             choices = (0,)
         return highest(*(self.command([*first[at:], *rest], stdin) for at in choices), found)
 
-    def assign(self, name: str, text: str) -> Finding:
-        """A variable gets a value."""
+    @property
+    def _renames(self) -> bool:
+        """Whether the line gives names of programs another meaning."""
+        return bool(self.functions or self.aliases)
+
+    def _removes_made(self, words: Sequence[Word]) -> bool:
+        """Whether a command removes only files and folders that the line itself has made with `mktemp`."""
+        moved = any(program.rpartition("/")[2] == "mv" for program in self.programs)
+        if words[0].text != "rm" or moved or self._renames:  # what was moved there is not new
+            return False
+        names = [word.text[1:-1] for word in words[1:] if not compiled("-[rf]+").fullmatch(word.text)]
+        quoted = all(word.raw == f'"${name}"' for word, name in zip(words[-len(names) :], names, strict=True))
+        return bool(names) and quoted and all(self._is_made(name) for name in names)
+
+    def _is_made(self, name: str) -> bool:
+        return name in self._made and self.values.get(name) == [OPERAND]
+
+    def assign(self, name: str, text: str, *, made: bool = False) -> Finding:
+        """A variable gets a value; `made`: a file or folder that the line makes."""
         values = self._expand(text) or [""]
         self._count(len(values))
         for value in values:
             self.look(value)
-        self._set(name, values)
+        self._set(name, values, made=made)
         if (found := _subscripts(f"{name}=", values)) is not QUIET:
             return found
         if name in ("SB_HOME", "SB_DB"):
@@ -242,8 +268,12 @@ class Judge:
             return Finding(NETWORK, f"{name}=: changes which programs or settings are used")
         return QUIET
 
-    def _set(self, name: str, values: Sequence[str]) -> None:
+    def _set(self, name: str, values: Sequence[str], *, made: bool = False) -> None:
         """One of the values that a variable may have from here on; of many none is sure."""
+        if made and name not in self.values:
+            self._made.add(name)
+        elif not made:
+            self._made.discard(name)
         known = self.values.setdefault(name, [])
         if known is not self.paths.folders:
             known.extend(value for value in dict.fromkeys(values) if value not in known)
@@ -388,6 +418,7 @@ class Judge:
         worst = QUIET
         if which := WRITES.get(base):
             for target in self._written(which, argv[1:]):
+                self.look(target)
                 if ":" not in target:
                     worst = highest(worst, self.write(target, base))
         if found.rank > READ and argv[:2] not in _LEAVE_SETTINGS:
@@ -429,6 +460,8 @@ class Judge:
 
     def _reached(self, base: str, arguments: list[str], found: Finding) -> list[str]:
         """The folders of which everything in them is removed, changed, copied or linked."""
+        if base == "mv" and not any(compiled("--t.*|-[a-zA-Z]*t.*").fullmatch(word) for word in arguments):
+            return [arguments[at] for at in operands(arguments, "-S --suffix")[:-1]]
         if base in WHOLE_FOLDERS and (found.rank == DESTROY or base == "mv"):
             return arguments
         if base in COPIES_TO_LAST:

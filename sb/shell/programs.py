@@ -228,10 +228,7 @@ RULES: dict[str, str] = {
     "git stash show": "R only reads",
     "git stash drop": "D throws away changes that were put aside",
     "git stash clear": "D throws away changes that were put aside",
-    "git rm": (
-        "W removes files that are committed | D -f -r --force: deletes files, committed or not | "
-        "W! --cached: leaves the files"
-    ),
+    "git rm": ("W removes files that are committed | D -f -r --force: deletes files, committed or not"),
     "git rebase": _REWRITES + " | W! --continue --quit --show-current-patch --edit-todo: goes on",
     "git filter-branch": _REWRITES,
     "git filter-repo": _REWRITES,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 
-from sb.shell.nodes import Script, Simple, Unparsed, Word
+from sb.shell.nodes import Script, Unparsed, Word
+from sb.shell.outputs import output
 from sb.shell.words import (
     BRACKET,
     CLOSE,
@@ -42,20 +43,6 @@ _ESCAPE = r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0
 # A command in a text that arithmetic reads: it runs it to find an element of a list.
 RUN_BY_ARITHMETIC = r"\[[^\]]*(?:\$\(|`)"
 _UNSEEN = "\ufffd"
-# Programs whose output is one word that is no option: what of it may follow is the same for every such word.
-_TELLS_A_NAME = frozenset(
-    (
-        "pwd",
-        "date",
-        "whoami",
-        "nproc",
-        "hostname",
-        "mktemp",
-        "uname",
-        "git rev-parse",
-        "git branch --show-current",
-    )
-)
 
 
 def forbidden(text: str) -> str:
@@ -217,7 +204,7 @@ class WordReader(ABC):
             self.at += 2
             scripts.append(self.script(")"))
             self._take(")")
-            text.append(_output(scripts[-1]))
+            text.append(output(scripts[-1]))
         elif rest.startswith("${"):
             self._parameter(text, scripts, variable)
         elif rest.startswith(("$[", "$=", "$^")):
@@ -365,20 +352,6 @@ class WordReader(ABC):
                 self.at = len(text) if end < 0 else end
             else:
                 return
-
-
-def _output(script: Script) -> str:
-    """What a command substitution becomes: mostly unknown."""
-    if len(script) != 1 or not isinstance(script[0], Simple):
-        return UNKNOWN
-    words = [word.text for word in script[0].words]
-    if words == ["cat"] and len(script[0].redirects) == 1:
-        redirect = script[0].redirects[0]
-        return redirect.body.text if redirect.operator.startswith("<<") and redirect.body else UNKNOWN
-    first = " ".join(
-        words[:3] if words[:2] == ["git", "branch"] else words[:2] if words[:1] == ["git"] else words[:1]
-    )
-    return OPERAND if first in _TELLS_A_NAME else UNKNOWN
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from sb.shell.arguments import CLOUDS, DESTROYING, VALUED
+from sb.shell.arguments import CLOUDS, DESTROYING, DRY_FLAGS, DRY_RUN, VALUED
 from sb.shell.programs import RULES
-from sb.shell.words import UNKNOWN, is_literal, shown
+from sb.shell.words import UNKNOWN, compiled, is_literal, shown
 
 READ, WRITE, NETWORK, DESTROY = range(4)
 
@@ -79,7 +79,29 @@ def judged(program: str, arguments: Sequence[str]) -> Finding | None:
             return Finding(DESTROY, f"{program} {verb}: deletes in a cloud")
     if "--help" in arguments or "--version" in arguments[:1]:
         return Finding(READ, f"{program}: only says how it is used")
+    if key in DRY_RUN and _only_says(DRY_RUN[key], rest):
+        return Finding(NETWORK, f"{key} --dry-run: says what it would do")
     return _applied(key, rule, rest)
+
+
+def _only_says(letters: str, arguments: Sequence[str]) -> bool:
+    """Whether an option of a dry run is there, and is surely nothing else's value.
+
+    Args:
+        letters: other options that take no value.
+    """
+    if not all(map(is_literal, arguments)):
+        return False
+    plain = compiled(f"-[{letters}n]+") if letters else compiled("(?!)")
+    before = ""
+    for argument in arguments:
+        dry = argument == "--dry-run" or (plain.fullmatch(argument) and "n" in argument)
+        if dry and (before[:1] != "-" or before in DRY_FLAGS or plain.fullmatch(before)):
+            return True
+        if argument == "--":
+            return False
+        before = argument
+    return False
 
 
 def _destroys(word: str) -> bool:

@@ -154,7 +154,8 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         return QUIET
     for text in stdin.text.split() if stdin.kind == "text" else ():
         judge.look(text)
-    command = [word.replace(replaced, UNKNOWN) for word in command] if replaced else [*command, UNKNOWN]
+    read = OPERAND if stdin.names else UNKNOWN
+    command = [word.replace(replaced, read) for word in command] if replaced else [*command, read]
     return judge.command(command, judge.not_known)
 
 
@@ -198,6 +199,7 @@ def trap(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
     positions = operands(arguments)
     if len(positions) < 2 or arguments[positions[0]] in ("-", ""):
         return QUIET
+    judge.repeats = True  # it runs when the rest has run
     return judge.line(arguments[positions[0]])
 
 
@@ -221,6 +223,8 @@ def kill(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
     if arguments[:1] in (["-l"], ["-L"], ["--list"]):
         return QUIET
     rest = arguments
+    if arguments[:1] == ["-0"]:
+        return Finding(READ, "kill -0: asks whether a process is there")
     if rest and rest[0] in ("-s", "-n", "--signal"):
         rest = rest[2:]
     elif rest and rest[0][:1] == "-" and len(rest) > 1:

@@ -1,0 +1,104 @@
+"""What does a command in `$(…)` print, as far as that is known without running it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sb.shell.nodes import Script, Simple, Word
+from sb.shell.words import OPERAND, UNKNOWN, compiled, is_literal
+
+# Programs whose output is one word that is no option: what of it may follow is the same for every such word.
+_TELLS_A_NAME = frozenset(
+    (
+        "pwd",
+        "date",
+        "whoami",
+        "nproc",
+        "hostname",
+        "mktemp",
+        "uname",
+        "git rev-parse",
+        "git branch --show-current",
+    )
+)
+# What people put into the files of their shell, and repeat where these are not read.
+_SETS_UP = (
+    ["ssh-agent"],
+    ["direnv", "hook"],
+    ["direnv", "export"],
+    ["pyenv", "init"],
+    ["pyenv", "virtualenv-init"],
+    ["rbenv", "init"],
+    ["nodenv", "init"],
+    ["conda", "shell.bash"],
+    ["brew", "shellenv"],
+    ["fnm", "env"],
+    ["mise", "activate"],
+    ["opam", "env"],
+)
+
+
+def output(script: Script) -> str:
+    """What a command substitution becomes: mostly unknown."""
+    command = _only(script)
+    if command is None:
+        return UNKNOWN
+    words = [word.text for word in command.words]
+    if words == ["cat"] and len(command.redirects) == 1:
+        redirect = command.redirects[0]
+        return redirect.body.text if redirect.operator.startswith("<<") and redirect.body else UNKNOWN
+    return OPERAND if tells_names(words) else UNKNOWN
+
+
+def tells_names(words: Sequence[str]) -> bool:
+    """Whether each word that a command prints is surely no option."""
+    first = " ".join(
+        words[:3] if words[:2] == ["git", "branch"] else words[:2] if words[:1] == ["git"] else words[:1]
+    )
+    return first in _TELLS_A_NAME or (first == "lsof" and _uses_a_port(words[1:]))
+
+
+def _uses_a_port(arguments: Sequence[str]) -> bool:
+    """Whether `lsof` prints the numbers of the processes that use one port; without a port it would be all of them."""
+    said = " ".join(word for word in arguments if word != "-sTCP:LISTEN")
+    options = compiled(r"(?:-[tinP]+ )*-[tinP]*i ?(?:tcp|udp)?:\d+(?: -[tnP]+)*").fullmatch(said)
+    return options is not None and compiled(r"-[a-zA-Z]*t").search(said) is not None
+
+
+def is_made(word: Word) -> bool:
+    """Whether a word is a new, empty file or folder, made by `mktemp` in the very same place."""
+    words = _substituted(word)
+    unmade = any(compiled("-[a-z]*u.*|--dry.*").fullmatch(one) for one in words)
+    return words[:1] == ["mktemp"] and not unmade
+
+
+def program_of(word: Word) -> str:
+    """The program whose place a word asks for: of `$(which python)` python; "" if it does not."""
+    words = _substituted(word)
+    asked = words[1:] if words[:1] == ["which"] else words[2:] if words[:2] == ["command", "-v"] else []
+    return asked[0] if len(asked) == 1 and asked[0][:1] != "-" else ""
+
+
+def sets_up(word: Word) -> bool:
+    """Whether a word is what a known program prints to set up a shell."""
+    words = _substituted(word)
+    known = next((begin for begin in _SETS_UP if words[: len(begin)] == begin), words)
+    return (
+        all(part[:1] == "-" or part in ("bash", "hook") for part in words[len(known) :])
+        and known is not words
+    )
+
+
+def _substituted(word: Word) -> list[str]:
+    """The words of the command that a whole word is the output of; none if it is anything else."""
+    command = _only(word.scripts[0]) if len(word.scripts) == 1 else None
+    if command is None or command.assigned or word.text not in (UNKNOWN, OPERAND):
+        return []
+    if not word.raw.startswith(("$(", '"$(')):
+        return []
+    words = [part.text for part in command.words]
+    return words if all(is_literal(part) for part in words) else []
+
+
+def _only(script: Script) -> Simple | None:
+    return script[0] if len(script) == 1 and isinstance(script[0], Simple) else None
