@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.arguments import VALUED
 from sb.shell.programs import RULES
+from sb.shell.repositories import foreign, settings_of
 from sb.shell.rules import DESTROY, NETWORK, QUIET, WRITE, Finding, highest, judged, operands
 from sb.shell.words import is_literal, shown
 
@@ -23,7 +25,7 @@ _RUN_SETTINGS = (
 
 def git(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """One git command."""
-    found = QUIET
+    found = _elsewhere(judge, arguments)
     rest = arguments
     while rest and rest[0][:1] == "-":
         if rest[0] == "-c" and len(rest) > 1:
@@ -41,6 +43,24 @@ def git(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     if rest and f"git {rest[0]}" not in RULES and found.rank and is_literal(rest[0]):
         return highest(found, own)
     return highest(own, found)
+
+
+def _elsewhere(judge: Judge, arguments: Sequence[str]) -> Finding:
+    """Whether git follows the settings of another repository, which may name programs that it runs."""
+    named = [word.partition("=")[2] for word in arguments if word.startswith("--git-dir=")]
+    named += [after for word, after in itertools.pairwise(arguments) if word == "--git-dir"]
+    session = judge.paths.folders[0]
+    if named:
+        own = settings_of(session)
+        places = [os.path.realpath(place) for word in named for place in judge.paths.places(word)]
+        where = next((place for place in places if place != own or not is_literal(place)), "")
+    else:
+        where = "…" if judge.paths.anywhere else foreign(judge.paths.folders, session)
+    return (
+        Finding(NETWORK, f"git in {shown(where, 40)}: runs what another repository's settings say")
+        if where
+        else QUIET
+    )
 
 
 def _setting(judge: Judge, key: str, value: str) -> Finding:

@@ -67,6 +67,47 @@ def test_the_table_is_large_and_says_nothing_twice() -> None:
         assert sum(row.letter == letter for row in ROWS) >= 40
 
 
+def repository(folder: Path, *, bare: bool = False) -> None:
+    inside = folder if bare else folder / ".git"
+    for name in ("objects", "refs"):
+        (inside / name).mkdir(parents=True)
+    (inside / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("command", "safety_class"),
+    [
+        ("git status", "read_only"),
+        ("git -C src status", "read_only"),
+        ("cd src && git log", "read_only"),
+        ("git --git-dir=.git status", "read_only"),
+        ("git -C ../topic diff", "read_only"),  # a working folder of the same repository
+        ("git -C ../other status", "network"),
+        ("cd ../other && git status", "network"),
+        ("cd ../other/src; git diff", "network"),
+        ("git -C evil log", "network"),  # a folder that is a repository by the files in it
+        ("git --git-dir evil log", "network"),
+        ("git --git-dir=../other/.git log", "network"),
+        ("git -C evil push --force", "destructive"),
+    ],
+)
+def test_git_in_another_repository_may_run_what_its_settings_say(
+    command: str, safety_class: str, judged: Callable[[str], ShellVerdict], tmp_path: Path
+) -> None:
+    work = tmp_path.resolve() / "home" / "work"
+    repository(work / "project")
+    repository(work / "other")
+    repository(work / "project" / "evil", bare=True)
+    (work / "other" / "src").mkdir()
+    (work / "topic").mkdir()
+    gitdir = f"gitdir: {work}/project/.git/worktrees/topic\n"
+    (work / "topic" / ".git").write_text(gitdir, encoding="utf-8")
+    verdict = judged(command)
+    assert verdict.safety_class == safety_class, verdict
+    if safety_class == "network":
+        assert verdict.reason.endswith("runs what another repository's settings say")
+
+
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
