@@ -6,11 +6,15 @@ By entry points of distributions: nothing is imported before it is asked for by 
 from __future__ import annotations
 
 import logging
+import os
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
 
 PLUGINS, STACKS, MODELS, STACK_COMPONENTS = "sb.plugins", "sb.stacks", "sb.models", "sb.stack_components"
 _log = logging.getLogger(__name__)
@@ -41,7 +45,7 @@ class DiscoveredComponent:
 def discover(group: str) -> list[DiscoveredComponent]:
     """What is offered in a group, by name; [] where the installation's metadata cannot be read, which is logged."""
     try:
-        found = [_described(point) for point in _entry_points(group)]
+        found = [_described(point) for point in entry_points(group)]
     except Exception as error:  # noqa: BLE001 - a broken installation of others must not stop ours
         _log.warning("cannot read the entry points of %s: %s: %s", group, type(error).__name__, error)
         return []
@@ -55,7 +59,7 @@ def load_component(dc: DiscoveredComponent) -> Any:
         ImportError: it is not installed any more, several distributions offer that name, or importing it failed.
     """
     what = f"{dc.name} of {dc.group}"
-    points = [point for point in _entry_points(dc.group) if point.name == dc.name]
+    points = [point for point in entry_points(dc.group) if point.name == dc.name]
     if not points:
         raise ImportError(f"{what} is not installed")
     if len(points) > 1:
@@ -69,16 +73,32 @@ def load_component(dc: DiscoveredComponent) -> Any:
 
 def find(group: str, name: str) -> DiscoveredComponent:
     """What a group offers under a name; raises ImportError, as load_component, if nothing."""
-    for point in _entry_points(group):
+    for point in entry_points(group):
         if point.name == name:
             return _described(point)
     raise ImportError(f"{name} of {group} is not installed")
 
 
-def _entry_points(group: str) -> list[EntryPoint]:
-    from importlib.metadata import entry_points  # takes tens of milliseconds
+def entry_points(group: str) -> list[EntryPoint]:
+    """What is offered in a group, as importlib.metadata describes it; whatever that raises."""
+    select = _installed(tuple((folder, _changed(folder)) for folder in sys.path))
+    return list(select(group=group))
 
-    return list(entry_points(group=group))
+
+@lru_cache(maxsize=1)
+def _installed(_: tuple[tuple[str, int], ...]) -> Callable[..., EntryPoints]:
+    """What chooses among all entry points; they are read again, which takes milliseconds, once a folder changes."""
+    from importlib import metadata  # takes tens of milliseconds
+
+    return metadata.entry_points().select
+
+
+def _changed(folder: str) -> int:
+    """When something was added to a folder, or removed, in nanoseconds; 0 where there is none."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except (OSError, ValueError):  # a name in sys.path may be anything
+        return 0
 
 
 def _described(point: EntryPoint) -> DiscoveredComponent:

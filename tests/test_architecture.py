@@ -17,13 +17,16 @@ SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 # docs/architecture.md, "Layers": a module may import from its own layer and those below it.
 LAYERS = (
-    ("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.config", "sb.types"),
+    (
+        *("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.discovery"),
+        *("sb.config", "sb.types"),
+    ),
     ("sb.protocols",),
     ("sb.store",),
     ("sb.kernel", "sb.decisions", "sb.contracts", "sb.state"),
     ("sb.context_packs", "sb.memory", "sb.shell", "sb.tools"),
     ("sb.stack",),
-    ("sb.inference", "sb.discovery"),
+    ("sb.inference",),
     ("sb.entity",),
     ("sb.hosted",),
     ("sb.runtime",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from functools import update_wrapper
 from pathlib import Path
@@ -14,6 +14,7 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.run_context import RunContext
+from sb.kernel.tooling.registry import SHIPPED, ToolRegistry
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
 
@@ -91,9 +92,10 @@ class Harness:
         return counted
 
     def approve(self, runtime: Runtime) -> None:
-        """Approve every contract and every way back as they are registered now."""
+        """Approve the contract and the way back of each of the probe's own tools, as they are registered now."""
+        own = {one.spec.tool_id for one in runtime.registry.listing() if one.source != SHIPPED}
         for store in (runtime.baselines, runtime.reversals):
-            _approve(store, runtime)
+            _approve(store, runtime.registry, own)
 
 
 def saw(result: ToolResult, tool: Counted | None = None) -> str:
@@ -116,6 +118,9 @@ def broken(part: object, name: str) -> Iterator[None]:
         delattr(part, name)
 
 
-def _approve(store: ContractBaselineStore, runtime: Runtime) -> None:
-    store.seen.note_all(runtime.registry)
-    store.approve(store.seen.fingerprints(runtime.registry), AUDITOR, "the probe's own tools")
+def _approve(store: ContractBaselineStore, registry: ToolRegistry, tool_ids: Container[str]) -> None:
+    store.seen.note_all(registry)
+    live = store.seen.fingerprints(registry)
+    wanted = {tool_id: fingerprint for tool_id, fingerprint in live.items() if tool_id in tool_ids}
+    if wanted:
+        store.approve(wanted, AUDITOR, "the probe's own tools")

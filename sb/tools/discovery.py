@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from sb.discovery import entry_points
 from sb.errors import ContractError
 from sb.kernel.tooling.registry import CONFIGURED, INSTALLED, RegisteredTool, ToolRegistry
 from sb.text import plain, shorten
@@ -57,9 +58,7 @@ def load_third_party(registry: ToolRegistry, configured: Sequence[str]) -> list[
 
 
 def _installed() -> list[tuple[str, Callable[[], Any]]]:
-    from importlib.metadata import entry_points  # takes tens of milliseconds
-
-    found = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value))
+    found = sorted(entry_points(ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value))
     return [(f"{INSTALLED}{point.name} ({_distribution(point)})", point.load) for point in found]
 
 

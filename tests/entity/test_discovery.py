@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 from pathlib import Path
 
@@ -46,6 +47,20 @@ def test_what_is_installed_is_listed_with_who_brought_it_and_nothing_is_imported
     assert find(STACKS, "broken").qualname == "discovered_broken:X"
     assert "discovered_demo" not in sys.modules
     assert load_component(found).__name__ == "Weather"
+
+
+def test_what_is_installed_meanwhile_is_found_and_nothing_is_read_twice(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def installed() -> list[str]:
+        return [one.name for one in discover(PLUGINS) if one.module == "discovered_demo"]
+
+    assert installed() == []
+    install(site, "demo", "[sb.plugins]\nwet = discovered_demo:Weather\n")
+    os.utime(site, (2e9, 2e9))  # a clock of files may stand still for milliseconds
+    assert installed() == ["wet"]
+    monkeypatch.setattr(importlib.metadata, "entry_points", None)
+    assert installed() == ["wet"]
 
 
 def test_what_cannot_be_loaded_says_why(site: Path) -> None:
