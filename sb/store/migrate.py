@@ -13,7 +13,7 @@ drifted         recorded, but something it makes is missing or was changed
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -69,16 +69,18 @@ def latest() -> int:
     return shipped()[-1].number
 
 
-def statements(sql: str) -> Iterable[str]:
+@cache
+def statements(sql: str) -> tuple[str, ...]:
     """The single statements of a script; a trigger's body stays whole."""
-    pending = ""
+    found, pending = [], ""
     for line in sql.splitlines(keepends=True):
         pending += line
         if driver.complete_statement(pending):
-            yield pending.strip()
+            found.append(pending.strip())
             pending = ""
     if pending.strip():
         raise ValueError(f"unfinished SQL statement: {pending.strip()[:60]}")
+    return tuple(found)
 
 
 def _schema(query: Query) -> Schema:
