@@ -11,6 +11,7 @@ from sb.memory.space import Space
 from sb.stack.container import Container
 from sb.stack.syncing.changes import KEYED, STANDING, Change, parse, parts_of, row_of, together, united
 from sb.stack.syncing.feed import NEW, Feed, Kept
+from sb.stack.syncing.merging import compare
 from sb.stack.syncing.receiving import ACTOR, Receiver, with_parts
 from sb.stack.views import shown
 from sb.store.records.places import Execute
@@ -90,6 +91,8 @@ class Conflicts:
         chosen = dataclasses.replace(local, seen=together(local.seen, remote.seen))
         if keep == "remote":
             chosen = with_parts(local, remote, differing)
+            if self._receiver("").holder(chosen) is not None:
+                raise ValueError(f"another {row['kind']} has that name here: rename it first, or keep local")
             self._receiver("").write(execute, row, chosen, differing, "resolve", reason)
         dots = {**chosen.dots, **dict.fromkeys(differing, NEW)}
         relations = united(local.relations, remote.relations)
@@ -104,22 +107,41 @@ class Conflicts:
         conflict: tuple[Any, ...],
         reason: str,
     ) -> None:
-        """Two records of one name: the other one gives it up, and counts as superseded."""
+        """Two records of one name: one of them gives it up, and counts as superseded."""
         if keep == "both":
             raise ValueError(f"there can be only one {row['kind']} of that name: keep local or remote")
-        remote = parse(conflict[3].encode())
+        _, _, peer, document, seal, *_ = conflict
+        remote = parse(document.encode())
         if keep == "local":
-            retired = _retired(remote)
-            self._feed.tell(execute, self._insert(execute, retired), retired)
+            self._retire(execute, remote, reason)
             self._feed.again(execute, kept)  # so that the name is free by then
             return
-        retired = _retired(kept.now)
-        self._receiver("").write(execute, row, retired, {STANDING, KEYED}, "resolve", reason)
-        self._feed.tell(execute, row["id"], retired)
-        number = self._insert(execute, remote)
-        self._feed.put(
-            execute, number, remote.seen, conflict[3].encode(), conflict[4].encode(), peer=conflict[2]
+        receiver = self._receiver(peer)
+        holder = receiver.holder(remote)
+        if holder is not None and holder["id"] == row["id"]:  # it may have got another name meanwhile
+            retired = _retired(kept.now)
+            receiver.write(execute, row, retired, {STANDING, KEYED}, "resolve", reason)
+            self._feed.tell(execute, row["id"], retired)
+        receiver.receive(execute, Kept(0, 0, peer, 0.0, remote.seen, document.encode(), seal.encode()))
+        receiver.receive_rest(execute)
+        receiver.finish(execute)
+
+    def _retire(self, execute: Execute, remote: Change, reason: str) -> None:
+        """Keep a version from elsewhere, without its name."""
+        row = self._space.records.find(remote.uid)
+        former = None if row is None else self._feed.kept(row["id"])
+        if row is None or former is None:
+            retired = _retired(remote)
+            self._feed.tell(execute, self._insert(execute, retired), retired)
+            return
+        found = compare(former.now, remote)
+        taken = found.taken | found.clashing
+        merged = with_parts(former.now, remote, taken)
+        retired = _retired(
+            dataclasses.replace(merged, dots={**merged.dots, **dict.fromkeys(found.clashing, NEW)})
         )
+        self._receiver("").write(execute, row, retired, taken | {STANDING, KEYED}, "resolve", reason)
+        self._feed.tell(execute, row["id"], retired)
 
     def _insert(self, execute: Execute, change: Change) -> int:
         row = row_of(change)

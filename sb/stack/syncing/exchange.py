@@ -149,7 +149,8 @@ class Exchange:
                         _reached(execute, self._local, remote.replica, pulled=reached)
         with self._local.space.database.write() as execute:
             self._local.stamp_rest(execute)
-            receiver.relate_rest(execute)
+            for kept, outcome in receiver.receive_rest(execute):
+                self._count(outcome, kept)
             receiver.finish(execute)
             if since is None:
                 _reached(execute, self._local, remote.replica, pulled=head)
@@ -224,8 +225,10 @@ class Exchange:
             with remote.space.database.write() as execute:
                 if remote.ours:
                     remote.stamp_rest(execute)
-                receiver.relate_rest(execute)
+                outcomes = [outcome for _, outcome in receiver.receive_rest(execute)]
                 receiver.finish(execute)
+            self.result.pushed += outcomes.count(Outcome.TAKEN)
+            waits = waits or Outcome.HELD in outcomes
         with local.space.database.write() as execute:
             _reached(execute, local, remote.replica, pushed=head)
         return waits

@@ -13,7 +13,9 @@ from typing import Any
 from sb.memory.keeping import Keeper
 from sb.stack.container import SYSTEM
 from sb.stack.syncing.changes import (
+    KEYED,
     STANDING,
+    TEXT,
     Change,
     Relation,
     covers,
@@ -32,6 +34,7 @@ from sb.store.records.store import CONTENT, ERASED, Row
 
 ACTOR = f"{SYSTEM}sync"
 _PRESENCE = ("state", "strength", "protected")
+_NAMING = frozenset({TEXT, KEYED})  # the parts that a record's name comes from
 _SAID = (*CONTENT, "source_type", "terms", "length")
 
 
@@ -43,6 +46,7 @@ class Outcome(Enum):
     MERGED = "it is here now, with what was changed here"
     CONFLICT = "it is kept beside what was changed here"
     HELD = "it was left where it is, until what was changed here is known there"
+    WAITS = "its name is another record's here, which may give it up in what is still to come"
 
 
 class Receiver:
@@ -59,8 +63,14 @@ class Receiver:
         self._peer = peer
         self._merge = merge
         self._keeper = Keeper(feed.space, ACTOR)
-        self.waiting: list[tuple[str, Relation]] = []  # relations to what has not come yet
+        self._unrelated: list[tuple[str, Relation]] = []  # relations to what has not come yet
+        self._unnamed: list[Kept] = []  # whose name another record has
         self._new: list[int] = []  # records without a vector yet
+
+    @property
+    def waiting(self) -> bool:
+        """Whether some of what was received is to be looked at once more, at the end."""
+        return bool(self._unrelated or self._unnamed)
 
     def check(self, kept: Kept) -> Change:
         """What a change says, if it can be taken at all.
@@ -107,10 +117,12 @@ class Receiver:
             self._tell_again(execute, former)
             return Outcome.HELD
         outcome = self._compared(execute, kept, row, former)
-        if outcome is not Outcome.HELD:
-            self._relate(execute, row, change.relations)
-        if outcome not in (Outcome.HELD, Outcome.CONFLICT):
+        if outcome in (Outcome.HELD, Outcome.WAITS):
+            return outcome
+        self._relate(execute, row, change.relations)
+        if outcome is not Outcome.CONFLICT:
             settle(self._feed, execute, row["id"])
+            self._named(execute, change.uid, row["id"])
         return outcome
 
     def finish(self, execute: Execute) -> None:
@@ -120,14 +132,56 @@ class Receiver:
         if self._feed.ours:  # what others changed there is theirs to tell
             self._feed.skip(execute)
 
-    def relate_rest(self, execute: Execute) -> None:
-        """Add the relations whose ends have all come; what is missing by then stays where it is."""
-        waiting, self.waiting = self.waiting, []
-        for uid, relation in waiting:
+    def receive_rest(self, execute: Execute) -> list[tuple[Kept, Outcome]]:
+        """Take what waited, now that all has come: what has its name by now, and the relations whose ends are here.
+
+        What does not get its name is a conflict with whoever has it, or is left; other relations stay where they are.
+        """
+        done: list[tuple[Kept, Outcome]] = []
+        waiting, self._unnamed = self._unnamed, []
+        while waiting:
+            outcomes = [(kept, self.receive(execute, kept)) for kept in waiting]
+            done += [one for one in outcomes if one[1] is not Outcome.WAITS]
+            still, self._unnamed = self._unnamed, []
+            if len(still) == len(waiting):
+                done += [(kept, self._refused(execute, kept)) for kept in still]
+                break
+            waiting = still
+        unrelated, self._unrelated = self._unrelated, []
+        for uid, relation in unrelated:
             row = self._space.records.find(uid)
             if row is not None and row["state"] != ERASED:
                 self._relate(execute, row, [relation])
-        self.waiting.clear()
+        self._unrelated.clear()
+        return done
+
+    def _refused(self, execute: Execute, kept: Kept) -> Outcome:
+        """A change whose name is another record's, which keeps it."""
+        if not self._merge:
+            return Outcome.HELD
+        row = self._space.records.find(kept.change.uid)
+        former = None if row is None else self._feed.kept(row["id"])
+        local = kept.change if former is None else former.now
+        other = self.holder(with_parts(local, kept.change, compare(local, kept.change).taken))
+        assert other is not None
+        keep_conflict(self._feed, execute, other["id"], self._peer, kept)
+        return Outcome.CONFLICT
+
+    def holder(self, version: Change) -> Row | None:
+        """The other record that has the name of this one here."""
+        key, place = row_of(version)["key"], self._space.places.find(version.place)
+        if key is None or place is None:
+            return None
+        row = self._space.records.keyed(place, version.kind, key)
+        return None if row is None or row["uid"] == version.uid else row
+
+    def _named(self, execute: Execute, uid: str, record: int) -> None:
+        """Close the conflicts over the name of a record that has it now."""
+        execute(
+            "UPDATE sync_conflicts SET resolution = 'elsewhere', resolved_at = ?"
+            " WHERE uid = ? AND record <> ? AND resolution = ''",
+            (self._space.clock.now(), uid, record),
+        )
 
     def _erased(self, execute: Execute, change: Change, row: Row | None) -> Outcome:
         execute("DELETE FROM sync_conflicts WHERE uid = ?", (change.uid,))
@@ -139,22 +193,16 @@ class Receiver:
         change = kept.change
         row = row_of(change)
         place = self._space.places.make(execute, change.place)
-        other = self._space.records.keyed(place, change.kind, row["key"]) if row["key"] else None
-        if other is not None:
-            if not self._merge:
-                return Outcome.HELD
-            keep_conflict(self._feed, execute, other["id"], self._peer, kept)
-            return Outcome.CONFLICT
+        if row["key"] and self._space.records.keyed(place, change.kind, row["key"]):
+            self._unnamed.append(kept)
+            return Outcome.WAITS
         row["place"], row["session"] = place, self._session(execute, change.session)
         (number,) = self._space.records.insert(execute, [row])
         self._note(execute, number)
         self._new.append(number)
         self._feed.put(execute, number, change.seen, kept.document, kept.seal, peer=self._peer)
         self._relate(execute, {**row, "id": number}, change.relations)
-        execute(
-            "UPDATE sync_conflicts SET resolution = 'elsewhere', resolved_at = ? WHERE uid = ? AND resolution = ''",
-            (self._space.clock.now(), change.uid),
-        )
+        self._named(execute, change.uid, number)
         return Outcome.TAKEN
 
     def _session(self, execute: Execute, session: Session | None) -> int | None:
@@ -172,6 +220,9 @@ class Receiver:
             if self._merge:
                 keep_conflict(self._feed, execute, row["id"], self._peer, kept)
             return Outcome.CONFLICT if self._merge else Outcome.HELD
+        if not found.taken.isdisjoint(_NAMING) and self.holder(with_parts(local, change, found.taken)):
+            self._unnamed.append(kept)
+            return Outcome.WAITS
         theirs_alone = united(change.relations, local.relations) == change.relations
         alone = not found.ours and theirs_alone and covers(change.seen, local.seen)
         if alone:
@@ -256,7 +307,7 @@ class Receiver:
         for one in relations:
             target = self._space.records.find(one.target)
             if target is None:
-                self.waiting.append((row["uid"], one))
+                self._unrelated.append((row["uid"], one))
                 continue
             places = self._space.places
             seen = (places.numbered(row["place"]), places.numbered(target["place"]))
