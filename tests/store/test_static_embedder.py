@@ -63,6 +63,12 @@ def test_each_vector_has_length_one_or_is_zero_and_does_not_depend_on_its_batch(
         assert (embedder.embed([text])[0] == vector).all()
 
 
+@given(st.text(st.sampled_from("ab \u2581\n.é木_-A") | st.characters(exclude_categories=["Cs"]), max_size=60))
+def test_the_tokens_of_a_text_are_those_that_it_has_as_a_whole(static: StaticModel, text: str) -> None:
+    whole = static.tokenizer.tokenize("\u2581" + text.replace(" ", "\u2581")) if text else []
+    assert static.ids(text).tolist() == [token.id for token in whole]
+
+
 @pytest.mark.parametrize(
     "text", ["\x00" * 50, "\ud800 half a pair", "\u202eright to left", "</s><s><unk>", "x" * 5_000_000]
 )

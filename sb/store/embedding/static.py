@@ -30,6 +30,10 @@ _TOKENS = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _RECIPE = 1  # another way to make vectors of the same files is another model
 _SPACE = "\u2581"
+_LONGEST_KEPT, _MOST_KEPT = (
+    24,
+    50_000,
+)  # characters of a word of which the tokens are remembered, and such words
 
 
 @dataclass(frozen=True)
@@ -81,25 +85,50 @@ class StaticModel:
         """The vectors of the tokens that were met, and which these are: making all ready would double what loading costs."""
         return np.empty(self.shape, np.float32), np.zeros(len(self.stored), np.bool_)
 
-    def vectors(self, ids: NDArray[Any]) -> Vectors:
-        """The vectors of these tokens."""
+    @cached_property
+    def _words(self) -> _Words:
+        return _Words(self.tokenizer)
+
+    def table(self, ids: NDArray[Any]) -> Vectors:
+        """Vectors by token, of these and of those that were met before."""
         ready, met = self._ready
-        if not met.take(ids).all():
-            new = self.stored.take(ids, 0).astype(np.float32)
+        new = np.unique(ids[~met.take(ids)])
+        if len(new):
+            vectors = self.stored.take(new, 0).astype(np.float32)
             # The length of a token's vector tells how much it says, but too loudly: its root finds more.
-            lengths = np.sqrt(np.einsum("ij,ij->i", new, new))
-            ready[ids] = new / np.sqrt(np.where(lengths > 0, lengths, 1))[:, None]
-            met[ids] = True  # only now: another thread may be reading
-        found: Vectors = ready.take(ids, 0)
-        return found
+            lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+            ready[new] = vectors / np.sqrt(np.where(lengths > 0, lengths, 1))[:, None]
+            met[new] = True  # only now: another thread may be reading
+        return ready
 
     def ids(self, text: str) -> NDArray[np.int64]:
         """The tokens of a text; what it says, even `</s>`, is text."""
-        plain = (
-            text[:MOST_CHARACTERS].encode("utf-8", "replace").decode()
-        )  # half of a surrogate pair is no text
-        tokens = self.tokenizer.tokenize(_SPACE + plain.replace(" ", _SPACE)) if plain else []
-        return np.fromiter((token.id for token in tokens), np.int64, len(tokens))
+        plain = text[:MOST_CHARACTERS]
+        if not plain.isascii():
+            plain = plain.encode("utf-8", "replace").decode()  # half of a surrogate pair is no text
+        if not plain:
+            return np.empty(0, np.int64)
+        words = plain.split(" ")
+        if "" in words or _SPACE in plain:  # spaces in a row may be one token
+            words = [plain]
+        return np.frombuffer(b"".join(map(self._words.__getitem__, words)), np.int64)
+
+
+class _Words(dict[str, bytes]):
+    """The tokens of words, as numbers of 8 bytes: no token goes on after a space, so that a word has the same anywhere."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__()
+        self._tokenizer = tokenizer
+
+    def __missing__(self, word: str) -> bytes:
+        tokens = self._tokenizer.tokenize(_SPACE + word.replace(" ", _SPACE))
+        found = np.fromiter((token.id for token in tokens), np.int64, len(tokens)).tobytes()
+        if len(word) <= _LONGEST_KEPT:
+            if len(self) >= _MOST_KEPT:
+                self.clear()
+            self[word] = found
+        return found
 
 
 class StaticEmbedder:
@@ -139,17 +168,19 @@ class StaticEmbedder:
             found.append(ids)
         total = np.zeros(self.dimensions, np.float32)
         idf = TokenStatistics(len(found), df, total).idf()
+        table = self._table([np.flatnonzero(df)])
         for ids in found:
             if len(ids):
-                total += self._mean_of(ids, idf)
+                total += _mean_of(ids, idf, table)
         return TokenStatistics(len(found), df, total)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        for row, text in enumerate(texts):
-            ids = self._static.ids(text)
+        found = [self._static.ids(text) for text in texts]
+        table = self._table(found)
+        for row, ids in enumerate(found):
             if len(ids):
-                vectors[row] = self._mean_of(ids, self._weights) - self._mean
+                vectors[row] = _mean_of(ids, self._weights, table) - self._mean
         return unit(vectors)
 
     def embed_query(self, text: str, keep: Sequence[str]) -> Vectors:
@@ -159,13 +190,18 @@ class StaticEmbedder:
     def embed_words(self, words: Sequence[str]) -> Vectors:
         """The plain mean of each word's tokens: how alike two words are does not depend on the collection."""
         vectors = np.zeros((len(words), self.dimensions), np.float32)
-        for row, word in enumerate(words):
-            ids = self._static.ids(word)
+        found = [self._static.ids(word) for word in words]
+        table = self._table(found)
+        for row, ids in enumerate(found):
             if len(ids):
-                vectors[row] = self._static.vectors(ids).mean(axis=0)
+                vectors[row] = table.take(ids, 0).mean(axis=0)
         return vectors
 
-    def _mean_of(self, ids: NDArray[Any], weights: NDArray[np.float32]) -> NDArray[np.float32]:
-        own = weights.take(ids)
-        mean: Vectors = own @ self._static.vectors(ids) / own.sum()
-        return mean
+    def _table(self, found: Sequence[NDArray[Any]]) -> Vectors:
+        return self._static.table(np.concatenate((*found, np.empty(0, np.int64))))
+
+
+def _mean_of(ids: NDArray[Any], weights: NDArray[np.float32], table: Vectors) -> NDArray[np.float32]:
+    own = weights.take(ids)
+    mean: Vectors = own @ table.take(ids, 0) / own.sum()
+    return mean
