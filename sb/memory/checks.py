@@ -77,7 +77,7 @@ def _is_found(space: Space, row: Row) -> bool:
     """Whether the index finds a record by its first words, where it stands."""
     known = " AND ".join(f'"{word}"' for word in words(row["text"])[:_FIRST])
     body = f"body : ({known}) AND " if known else ""
-    return space.words.finds(f'{body}place : "{place_token(row["place"], row["state"])}"', row["id"])
+    return space.words.finds(f'{body}place : "{place_token(row)}"', row["id"])
 
 
 def _relations(space: Space) -> Finding:

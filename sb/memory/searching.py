@@ -28,9 +28,6 @@ from sb.store.records.store import Row
 LEG = 60  # candidates that words, and meaning, name each: 100 find a half percent more in many scopes at once, for twice the time
 
 
-_MEMORIES = "r.kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in ASIDE))
-
-
 class Predicate(Protocol):
     """What a hit must be."""
 
@@ -62,8 +59,8 @@ class Filters:
                 raise ValueError(f"{kind!r} is no kind of memory: {known}")
 
     def sql(self) -> tuple[str, tuple[Any, ...]]:
-        """A condition over `r`, the table of records, and its parameters."""
-        parts: list[str] = [] if self.kinds else [_MEMORIES]
+        """A condition over `r`, the table of records, and its parameters; "" without filters."""
+        parts: list[str] = []
         values: list[Any] = []
         for column, wanted in (("kind", self.kinds), ("category", self.categories), ("agent", self.agents)):
             if wanted:

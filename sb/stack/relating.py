@@ -14,7 +14,6 @@ import orjson
 
 from sb.memory.ranking.terms import words
 from sb.stack.container import SYSTEM, Container
-from sb.store.records.descriptors import ASIDE
 from sb.store.records.edges import Edge
 from sb.store.records.places import Execute
 
@@ -128,8 +127,8 @@ class Relater:
                 continue
             found = self._space.database.query(
                 "SELECT i.rowid, r.text FROM record_index AS i JOIN records AS r ON r.id = i.rowid"
-                f" WHERE record_index MATCH ? AND r.kind NOT IN ({_marks(ASIDE)}) ORDER BY i.rowid DESC LIMIT ?",
-                (f'(body : "{said}") AND (place : ({allowed}))', *ASIDE, _MOST_MENTIONS),
+                " WHERE record_index MATCH ? ORDER BY i.rowid DESC LIMIT ?",
+                (f'(body : "{said}") AND (place : ({allowed}))', _MOST_MENTIONS),
             )
             for number, text in found:
                 new = number in changed or entity in changed

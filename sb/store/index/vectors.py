@@ -15,6 +15,7 @@ import numpy as np
 
 from sb.store.database import Database
 from sb.store.index.bits import BitIndex, Execute
+from sb.store.records.descriptors import MEMORIES
 
 if TYPE_CHECKING:
     from sb.store.embedding.embedder import Vectors
@@ -28,11 +29,11 @@ _SLICE = 1_000  # rows that are read or written at once
 # CROSS JOIN keeps the order of the tables, as SQLite has it: records first for those of a place, vectors first for those named.
 _OF_PLACE = (
     "SELECT v.record, v.vector FROM records AS r CROSS JOIN vectors AS v ON v.record = r.id"
-    " WHERE v.model = ? AND r.state = 'active'"
+    f" WHERE v.model = ? AND r.state = 'active' AND {MEMORIES}"
 )
 _NAMED = (
     "SELECT v.record, v.vector FROM vectors AS v CROSS JOIN records AS r ON r.id = v.record"
-    " WHERE v.model = ? AND r.state = 'active'"
+    f" WHERE v.model = ? AND r.state = 'active' AND {MEMORIES}"
 )
 # The same records are quoted by the view `searchable`.
 _SOURCES = """SELECT r.id, r.place, r.text, substr(a.text, 1, 1000), substr(b.text, 1, 1000), v.model, v.digest

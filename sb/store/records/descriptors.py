@@ -221,4 +221,7 @@ _OF_STACKS = (
 )
 DESCRIPTORS: Mapping[str, Descriptor] = {one.kind: one for one in (*_OF_BRAINS, *_OF_STACKS)}
 ASIDE = tuple(one.kind for one in DESCRIPTORS.values() if one.aside)
+MEMORIES = "r.kind NOT IN ({})".format(
+    ", ".join(f"'{kind}'" for kind in ASIDE)
+)  # over `r`, the table of records
 KIND_OF: Mapping[type[Any], str] = {one.type: one.kind for one in DESCRIPTORS.values()}

@@ -14,6 +14,7 @@ import orjson
 from sb.errors import NotFoundError, VersionConflictError
 from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.database import Database
+from sb.store.records.descriptors import ASIDE
 from sb.store.records.places import Execute
 from sb.store.records.reads import UNFOLDED
 
@@ -92,7 +93,7 @@ class RecordStore:
             whole["id"] = number
             _guarded(execute, _INSERT, _values(whole))
             quoted = f"{first[:_QUOTED]} {second[:_QUOTED]}"
-            execute(_INDEX, (number, whole["text"], quoted, place_token(whole["place"], whole["state"])))
+            execute(_INDEX, (number, whole["text"], quoted, place_token(whole)))
             if whole["accessed"] or whole["last_accessed"] is not None:
                 _read_elsewhere(execute, whole)
             words += whole["length"]
@@ -424,9 +425,11 @@ class RecordStore:
         ]
 
 
-def place_token(place: int, state: str) -> str:
-    """How the full-text index names who may see a record; the view `searchable` says the same."""
-    return f"p{place}" if state == ACTIVE else f"{state}p{place}"
+def place_token(row: Row) -> str:
+    """How the full-text index names who may see a record, as the view `searchable` has it."""
+    aside = "aside" if row["kind"] in ASIDE else ""
+    state = "" if row["state"] == ACTIVE else row["state"]
+    return f"{aside}{state}p{row['place']}"
 
 
 def count(execute: Execute, **changes: int) -> None:
