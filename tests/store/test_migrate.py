@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from sb.errors import SchemaMismatch, StoreError
+from sb.stack import SQLiteStack
 from sb.store import driver, migrate
 from sb.store.backup import back_up, back_up_files
 from sb.store.database import Database, open_database
 from sb.store.filesystem import file_system_of, is_network
+from sb.store.index.words import WordIndex
 from sb.store.migrate import Migration
+from sb.types import MemorySuggestion, Note
 
 SHIPPED = migrate.latest()
 FIRST = ["applied"] * SHIPPED
@@ -224,3 +227,27 @@ def test_the_standard_librarys_driver_works_too(tmp_path: Path, without: str) ->
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("9\n", "")
+
+
+def test_suggestions_of_an_older_database_leave_the_words_of_memories(tmp_path: Path) -> None:
+    with SQLiteStack("default", tmp_path / "brain.db", enforce_provenance=False) as stack:
+        stack.save_note(Note("", "default", "ada deploys on fridays"))
+        stack.save_suggestion(MemorySuggestion("", "default", "note", {"content": "ada sleeps"}, 0.6, []))
+    database = open_database(tmp_path / "brain.db")
+    as_before, of_now = _made("CREATE VIEW searchable", 7), migrate.shipped()[9].sql
+    take, _, put = (part.strip() for part in of_now.partition(_made("CREATE VIEW searchable", 10)))
+    with database.write(power=True) as execute:
+        for sql in (*migrate.statements(take), as_before, *migrate.statements(put.lstrip(";"))):
+            execute(sql)
+    words = WordIndex(database)
+    assert [len(words.newest(f'ada AND place : "{token}"', 9)) for token in ("p1", "asidep1")] == [2, 0]
+    with database.write(power=True) as execute:
+        for sql in migrate.statements(of_now):
+            execute(sql)
+    assert words.check()
+    assert [len(words.newest(f'ada AND place : "{token}"', 9)) for token in ("p1", "asidep1")] == [1, 1]
+    database.close()
+
+
+def _made(start: str, number: int) -> str:
+    return next(one for one in migrate.statements(migrate.shipped()[number - 1].sql) if start in one)
