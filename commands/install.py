@@ -41,25 +41,21 @@ def install(
     fail_closed: Annotated[
         bool, typer.Option("--fail-closed", help="Let the host refuse tool calls when a hook fails.")
     ] = False,
-    prepare: Annotated[
-        bool,
-        typer.Option("--prepare", help="Of a host without hooks: write the entry of the coming MCP server."),
-    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Add our entries to a host's own configuration; what is there stays, and is backed up."""
     host = find_host(name)
-    if not host.hooks and not prepare:
-        raise SBError(
-            f"{name} calls no hooks, and the MCP server (sb serve) comes with a later version; nothing was changed",
-            "--prepare writes its entry now; until then the host reports that it cannot start",
-        )
     installer = open_installer()
     change = installer.joining(host, scope=scope, fail_closed=fail_closed)
     if change.needed and not as_json:
         output.line(change.diff)
+    if change.needed and not host.hooks:
+        note(
+            f"{name} calls no hooks: this is the entry of the MCP server, sb serve, which comes with a later version; "
+            "until then the host says that it cannot start it, and none of its calls is seen"
+        )
     if not dry_run:
         if change.needed and not yes:
             confirm(f"write this to {change.seen.path}?")
@@ -77,11 +73,8 @@ def install(
 def _next_steps(host: Host) -> list[str]:
     home = Home.locate(os.environ)
     steps = [] if home.database.exists() else ["sb init makes the database"]
-    if not host.hooks:
-        steps.append(
-            "nothing yet: sb serve comes with a later version, and the host cannot start it until then"
-        )
-    return [*steps, *host.steps, "sb doctor says whether all is in place", "sb console shows its calls"]
+    shown = ["sb console shows its calls"] if host.hooks else []
+    return [*steps, *host.steps, "sb doctor says whether all is in place", *shown]
 
 
 def find_host(name: str) -> Host:

@@ -35,7 +35,7 @@ OWN = (
 
 
 def arguments(host: str) -> list[str]:
-    return [host, "--yes"] if HOSTS[host].hooks else [host, "--yes", "--prepare"]
+    return [host, "--yes"]
 
 
 def write(person: Path, host: str, content: bytes) -> Path:
@@ -289,7 +289,7 @@ def test_a_project_is_joined_in_its_own_files_and_left_from_anywhere(
     for host in HOOKED:
         assert sb("uninstall", host, "--yes").code == 0
     assert sorted(path.name for path in project.iterdir()) == [".git", "deep"]
-    assert sb("install", "claude-desktop", "--prepare", "--scope", "project", "--yes").code == 2
+    assert sb("install", "claude-desktop", "--scope", "project", "--yes").code == 2
 
 
 def test_codex_hooks_that_stand_in_its_toml_are_joined_there(person: Path, sb: CommandLine) -> None:
@@ -317,16 +317,27 @@ def test_a_broken_toml_of_codex_is_named_with_its_line(person: Path, sb: Command
 
 
 @pytest.mark.parametrize("host", ["claude-desktop", "vscode"])
-def test_a_host_without_hooks_is_left_alone_until_it_is_asked_for(
+def test_a_host_without_hooks_gets_the_entry_of_the_server_and_a_person_is_told_that_there_is_none_yet(
     host: str, person: Path, sb: CommandLine
 ) -> None:
-    done = sb("install", host, "--yes")
-    assert done.code == 1
-    assert "later version" in done.err
+    root = {"claude-desktop": "mcpServers", "vscode": "servers"}[host]
+    shown = sb("install", host, "--dry-run")
+    assert (shown.code, "secondbrain" in shown.out, "later version" in shown.err) == (0, True, True)
     assert not (person / FILES[host]).exists()
+    done = sb("install", host, "--yes")
+    assert (done.code, "later version" in done.err) == (0, True)
+    assert "sb console" not in done.err
+    entry = json.loads((person / FILES[host]).read_bytes())[root]["secondbrain"]
+    assert (Path(entry["command"]).name, entry["args"]) == ("sb-hook", ["serve"])
+
+
+@pytest.mark.parametrize("host", ["claude-desktop", "vscode"])
+def test_a_server_of_that_name_that_runs_something_else_is_left(
+    host: str, person: Path, sb: CommandLine
+) -> None:
     taken = {"claude-desktop": "mcpServers", "vscode": "servers"}[host]
     write(person, host, json.dumps({taken: {"secondbrain": {"command": "other"}}}).encode())
-    done = sb("install", host, "--prepare", "--yes")
+    done = sb("install", host, "--yes")
     assert done.code == 2
     assert "runs something else" in done.err
 

@@ -87,7 +87,7 @@ def test_codex_is_not_trusted_before_a_person_said_so(person: Path, sb: CommandL
 
 
 def test_a_prepared_server_is_said_to_be_none_yet(person: Path, sb: CommandLine) -> None:
-    sb("install", "claude-desktop", "--yes", "--prepare")
+    sb("install", "claude-desktop", "--yes")
     [(status, detail)] = told(sb, "claude-desktop")
     assert status == "warn"
     assert "later version" in detail
