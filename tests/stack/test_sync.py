@@ -173,6 +173,24 @@ def test_what_is_erased_is_erased_in_the_other_file_too(pair: tuple[Copy, Copy],
     assert stack.sync() == SyncResult()
 
 
+@pytest.mark.parametrize("syncing", [0, 1])
+def test_what_was_erased_before_the_first_synchronisation_is_erased_there_too(
+    tmp_path: Path, syncing: int
+) -> None:
+    one = Copy(tmp_path / "one.db")
+    uid = one.note("the password is xyzzy-quux")
+    one.database.rewrite()
+    shutil.copy(one.path, tmp_path / "other.db")
+    other = Copy(tmp_path / "other.db")
+    one.erase(uid)
+    pair = (one, other)
+    pair[syncing].with_remote(pair[1 - syncing]).sync()
+    assert one.state() == other.state() == {uid: None}
+    assert b"xyzzy" not in other.path.read_bytes()
+    one.close()
+    other.close()
+
+
 def test_erasing_wins_over_an_edit_elsewhere(pair: tuple[Copy, Copy]) -> None:
     one, other = pair
     uid = one.note("to be gone")
@@ -297,6 +315,60 @@ def test_a_stack_that_is_maintained_over_there_is_left_alone(pair: tuple[Copy, C
     assert (result.pulled, result.pushed) == (0, 0)
     assert "is being maintained" in result.errors[0]
     assert len(one.state()) == len(other.state()) == 1
+
+
+@pytest.mark.parametrize("syncing", [0, 1])
+def test_an_older_copy_that_went_on_elsewhere_is_known_for_one_however_far_it_counted(
+    pair: tuple[Copy, Copy], tmp_path: Path, syncing: int
+) -> None:
+    one, other = pair
+    uid = one.note("first")
+    one.with_remote(other).sync()
+    one.database.rewrite()
+    shutil.copy(one.path, tmp_path / "old.db")
+    for text in ("second", "third"):
+        one.edit(uid, content=text)
+        one.note(f"beside the {text}")
+        one.with_remote(other).sync()
+    old = Copy(tmp_path / "old.db")
+    old.edit(uid, content="from the older copy")
+    for number in range(9):
+        old.note(f"new {number}")
+    old.stack.export_stack(tmp_path / "stick.db")  # by which all that is counted
+    both = (old, other)
+    stack = both[syncing].with_remote(both[1 - syncing])
+    assert stack.sync().conflicts == 1
+    assert len(old.state()) == len(other.state()) == 12
+    assert {old.read(uid).content, other.read(uid).content} == {"from the older copy", "third"}
+    (conflict,) = stack.conflicts()
+    stack.resolve_conflict(conflict.id, "local", "it is newer")
+    stack.sync()
+    assert old.state() == other.state()
+    old.close()
+
+
+@pytest.mark.parametrize("syncing", [0, 1])
+def test_an_older_copy_is_known_for_one_by_whoever_heard_of_it(
+    pair: tuple[Copy, Copy], tmp_path: Path, syncing: int
+) -> None:
+    one, other = pair
+    third = Copy(tmp_path / "third.db")
+    uid = one.note("first")
+    one.with_remote(other).sync()
+    one.database.rewrite()
+    shutil.copy(one.path, tmp_path / "old.db")
+    for text in ("second", "third", "fourth"):
+        one.edit(uid, content=text)
+        one.with_remote(other).sync()
+    other.with_remote(third).sync()
+    old = Copy(tmp_path / "old.db")
+    old.edit(uid, content="from the older copy")
+    both = (old, third)
+    both[syncing].with_remote(both[1 - syncing]).sync()
+    assert {old.read(uid).content, third.read(uid).content} == {"from the older copy", "fourth"}
+    assert len(both[syncing].stack.conflicts()) == 1
+    old.close()
+    third.close()
 
 
 def test_who_synchronised_what_is_on_record(pair: tuple[Copy, Copy]) -> None:

@@ -15,14 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sb.protocols import SyncResult
-from sb.store.database import open_database
+from sb.store.database import database_files, open_database
 from sb.types import SyncConflict
 from tests.stack.copies import Copy, home
 
 WHERE = st.sampled_from([0, 1, 2])
 WHAT = st.sampled_from(["content", "tags", "reason", "confidence"])
 KINDS = st.sampled_from(
-    ["edit", "edit", "edit", "sync", "sync", "sync", "resolve", "forget", "note", "erase"]
+    ["edit"] * 4 + ["sync"] * 4 + ["resolve", "forget", "note", "erase", "back up", "put back"]
 )
 STEP = st.tuples(KINDS, WHERE, WHERE, WHAT)
 PARTS = ("text", "tags", "fields.reason", "trust")
@@ -48,6 +48,7 @@ class Group:
         self.counter = itertools.count(1)
         self.knew: dict[Value, set[Value]] = defaultdict(set)
         self.seen: dict[int, set[Value]] = defaultdict(set)  # what each copy has held, or chosen from
+        self.backups: dict[int, tuple[bytes, set[Value]]] = {}
         for _ in range(2):
             self.do(("note", 0, 0, ""))
         for other in self.copies[1:]:
@@ -109,6 +110,14 @@ class Group:
         elif kind == "resolve":
             for conflict in copy.stack.conflicts()[: which + 1]:
                 self.choose(copy, conflict, KEEPS[which % 3])
+        elif kind == "back up":
+            copy.database.rewrite()
+            self.backups[self.copies.index(copy)] = (
+                copy.path.read_bytes(),
+                set(self.seen[self.copies.index(copy)]),
+            )
+        elif kind == "put back":
+            self._put_back(self.copies.index(copy))
         elif kind in ("edit", "forget", "erase") and which < len(self.ids):
             self._change(kind, copy, self.ids[which], what)
 
@@ -125,6 +134,23 @@ class Group:
             values: dict[str, Any] = {"tags": [f"t{number}"], "confidence": number / 1000}
             copy.edit(uid, **{what: values.get(what, f"text {number}")})
         self.look(copy)
+
+    def _put_back(self, number: int) -> None:
+        """Let a copy be what it was when it was backed up; what only it knew since is lost with it."""
+        if number not in self.backups:
+            return
+        content, self.seen[number] = self.backups[number]
+        former = self.copies[number]
+        former.close()
+        for path in database_files(former.path):
+            path.unlink(missing_ok=True)
+        former.path.write_bytes(content)
+        copy = self.copies[number] = Copy(former.path, config=former.config)
+        copy.clock.time = former.clock.time
+        self.seen[number] = set(self.seen[number])
+        states = [one.state() for one in self.copies]
+        self.ids = [uid for uid in self.ids if any(uid in state for state in states)]
+        self.erased = {uid for uid in self.erased if any(state.get(uid, 0) is None for state in states)}
 
     def settle(self) -> None:
         """Let all meet, and somebody choose, until nothing is left to be said."""

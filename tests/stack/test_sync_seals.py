@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -99,6 +100,42 @@ def test_a_forged_seal_of_this_home_is_refused(pair: tuple[Copy, Copy]) -> None:
     seal["statement"]["home"] = ours
     edit(other, "UPDATE sync_changes SET seal = ? WHERE seal = ?", orjson.dumps(seal).decode(), sealed[0])
     with pytest.raises(CheckFailed, match="edited"):
+        one.with_remote(other).sync()
+    forger.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        """UPDATE sync_changes SET seal = replace(seal, '"mac":"', '"mac":"é')""",
+        "UPDATE sync_changes SET seen = 'nothing'",
+    ],
+)
+def test_what_no_program_of_ours_wrote_is_refused_in_words(pair: tuple[Copy, Copy], change: str) -> None:
+    one, other = pair
+    told(pair)
+    edit(other, change)
+    before = one.state()
+    with pytest.raises(CheckFailed):
+        one.with_remote(other).sync()
+    assert one.state() == before
+
+
+def test_a_change_that_knows_of_what_was_never_made_here_is_refused(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    told(pair)
+    forger = Copy(one.path.with_name("forger.db"))  # of the same home: its seal is good
+    uid = forger.note("evil")
+    forger.with_remote(other).sync()
+    row = forger.space.records.find(uid)
+    assert row is not None
+    (here,) = one.database.query("SELECT replica FROM sync_replicas")
+    feed = other.stack.synchroniser._feed(None)
+    with other.database.write() as execute:
+        kept = next(one for one in feed.after(0) if one.change.uid == uid)
+        document = replace(kept.change, seen={here[0]: 2**53 - 1}).document()
+        feed.put(execute, kept.record, {}, document, feed.sealer.seal(document))
+    with pytest.raises(CheckFailed, match="never made here"):
         one.with_remote(other).sync()
     forger.close()
 

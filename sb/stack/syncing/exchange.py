@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from itertools import islice
 from sb.errors import UsageError
 from sb.memory.erasing import erase
 from sb.protocols import SyncResult
+from sb.stack.syncing.changes import damaged, together
 from sb.stack.syncing.feed import AT_ONCE, Feed, Kept
 from sb.stack.syncing.receiving import ACTOR, Outcome, Receiver
 from sb.state import EventLog
@@ -77,14 +79,18 @@ class Exchange:
                 f"{self._path} is a copy of this database",
                 "export_stack() makes one that can be synchronised",
             )
-        if remote.head < _known(local, remote.replica):
-            remote.rename()
-        if local.head < _known(remote, local.replica):
-            local.rename()
-        with local.space.database.write() as execute:
-            _meet(execute, local, remote.replica, self._path, self._reach.digest)
-        with remote.space.database.write() as execute:
-            _meet(execute, remote, local.replica, local.space.database.path, None)
+        first, second = sorted((local, remote), key=lambda one: one.replica)  # so that nobody waits in a ring
+        with first.space.database.write() as one, second.space.database.write() as other:
+            writes = {first.replica: one, second.replica: other}
+            here, there = writes[local.replica], writes[remote.replica]
+            mine, theirs = _peer(local, remote.replica), _peer(remote, local.replica)
+            now = max(local.space.clock.now(), math.nextafter(max(mine.at, theirs.at), math.inf))
+            if mine.at < theirs.at or local.head < theirs.known:
+                local.rename(here, mine.pushed)
+            if theirs.at < mine.at or remote.head < mine.known:
+                remote.rename(there, theirs.pushed)
+            _meet(here, local, remote.replica, self._path, now, self._reach.digest)
+            _meet(there, remote, local.replica, local.space.database.path, now, None)
 
     def run(self) -> None:
         """Take and give; raises as `pull` does."""
@@ -96,13 +102,7 @@ class Exchange:
         self.part()
 
     def part(self) -> None:
-        """Note how far each side has counted, so that an older copy of it is known for one, and there what was taken."""
-        for one, other in ((self._local, self._remote), (self._remote, self._local)):
-            with one.space.database.write() as execute:
-                execute(
-                    "UPDATE sync_peers SET known = max(known, ?), at = ? WHERE (stack, peer) = (?, ?)",
-                    (other.head, one.space.clock.now(), one.stack, other.replica),
-                )
+        """Note there what was taken from it."""
         pulled = _position(self._local, self._remote.replica, "pulled")
         with self._remote.space.database.write() as execute:
             execute(
@@ -142,6 +142,7 @@ class Exchange:
             for page, reached in _pages(incoming()):
                 with self._local.space.database.write() as execute:
                     self._local.stamp_rest(execute)
+                    _know(execute, self._local, page)
                     for kept in page:
                         self._count(receiver.receive(execute, kept), kept)
                     receiver.finish(execute)
@@ -160,9 +161,13 @@ class Exchange:
         """The tombstones of a batch, once all of it was found to be sealed and sound; raises as `pull` does."""
         standings: Counter[str] = Counter()
         gone = []
+        here, head = self._local.replica, self._local.head
         for kept in incoming:
             standings[self._local.sealer.standing(kept.document, kept.seal)] += 1
-            if receiver.check(kept).erased:
+            change = receiver.check(kept)
+            if change.seen.get(here, 0) > head:
+                raise damaged(f"{change.uid} knows of changes that were never made here")
+            if change.erased:
                 gone.append(kept)
         told = self._local.sealer.admit(standings, from_anybody=self._from_anybody)
         self.result.notes += [one for one in told if one not in self.result.notes]
@@ -249,11 +254,12 @@ class Exchange:
         with remote.space.database.write() as execute:
             if remote.ours:
                 remote.stamp_rest(execute)
+            _know(execute, remote, page)
             before = remote.head
             outcomes = [receiver.receive(execute, kept) for kept in page]
             receiver.finish(execute)
             after = remote.head
-        if before == pulled:
+        if before == pulled and Outcome.HELD not in outcomes:  # for which it may have told something itself
             with local.space.database.write() as execute:
                 _reached(execute, local, remote.replica, pulled=after)
         return outcomes
@@ -265,23 +271,54 @@ def _pages(changes: Iterator[Kept]) -> Iterator[tuple[list[Kept], int]]:
         yield page, page[-1].seq
 
 
-def _meet(execute: Execute, feed: Feed, peer: str, path: str, reach: str | None) -> None:
+@dataclass(frozen=True)
+class _Peer:
+    """What a database remembers of another.
+
+    Args:
+        at: when they last met, which is the same on both sides: whoever has an earlier time is an older copy of itself.
+        known: the most that the other one is known to have counted. pushed: how far it was told of what is here.
+    """
+
+    at: float
+    known: int
+    pushed: int
+
+
+def _peer(feed: Feed, peer: str) -> _Peer:
+    rows = feed.space.database.query(
+        "SELECT at, known, pushed FROM sync_peers WHERE (stack, peer) = (?, ?)", (feed.stack, peer)
+    )
+    return _Peer(*rows[0]) if rows else _Peer(0.0, 0, 0)
+
+
+def _meet(execute: Execute, feed: Feed, peer: str, path: str, at: float, reach: str | None) -> None:
     """Know a database; if another reach holds for it than before, everything is looked at again."""
-    values = (feed.stack, peer, path, reach or "", feed.space.clock.now())
     execute(
-        "INSERT INTO sync_peers (stack, peer, path, reach, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        values,
+        "INSERT INTO sync_peers (stack, peer, path, at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET path = excluded.path, at = excluded.at",
+        (feed.stack, peer, path, at),
     )
     if reach is not None:
         execute(
-            "UPDATE sync_peers SET path = ?, pulled = iif(reach = ?, pulled, 0),"
+            "UPDATE sync_peers SET pulled = iif(reach = ?, pulled, 0),"
             " pushed = iif(reach = ?, pushed, 0), reach = ? WHERE (stack, peer) = (?, ?)",
-            (path, reach, reach, reach, feed.stack, peer),
+            (reach, reach, reach, feed.stack, peer),
         )
 
 
-def _known(feed: Feed, peer: str) -> int:
-    return _position(feed, peer, "known")
+def _know(execute: Execute, feed: Feed, page: Iterable[Kept]) -> None:
+    """Remember how far databases have counted, also those that were never met, so that an older copy is known for one."""
+    most: dict[str, int] = {}
+    for kept in page:
+        most = together(most, kept.change.seen)
+    most.pop(feed.replica, None)
+    for peer, count in most.items():
+        execute(
+            "INSERT INTO sync_peers (stack, peer, path, known, at) VALUES (?, ?, '', ?, 0)"
+            " ON CONFLICT DO UPDATE SET known = max(known, excluded.known)",
+            (feed.stack, peer, count),
+        )
 
 
 def _position(feed: Feed, peer: str, name: str) -> int:

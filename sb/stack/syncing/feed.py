@@ -20,6 +20,7 @@ from sb.stack.syncing.changes import (
     Dot,
     Relation,
     Seen,
+    damaged,
     parse,
     parts_of,
     together,
@@ -113,13 +114,30 @@ class Feed:
                 (self.stack, self.space.ids.token(8), self.sealer.home),
             )
 
-    def rename(self) -> None:
-        """Take another name, since this is an older copy of itself: what it counts next was counted before."""
-        with self.space.database.write() as execute:
-            execute(
-                "UPDATE sync_replicas SET replica = ? WHERE stack = ?",
-                (self.space.ids.token(8), self.stack),
-            )
+    def rename(self, execute: Execute, since: int) -> None:
+        """Take another name, since this is an older copy of itself: what it counted meanwhile was counted before.
+
+        What it told under those numbers is told again, and as knowing nothing of what was told under them before.
+
+        Args:
+            since: the last number that surely stands for one change.
+        """
+        former = self._found(execute).replica
+        name = self.space.ids.token(8)
+        execute("UPDATE sync_replicas SET replica = ? WHERE stack = ?", (name, self.stack))
+        if not self.ours:
+            return
+        twice = [
+            one.record for one in self.after(0, execute) if one.document and one.seen.get(former, 0) > since
+        ]
+        for start in range(0, len(twice), AT_ONCE):
+            for record, kept in self.all_kept(twice[start : start + AT_ONCE]).items():
+                change = kept.now
+                dots = {
+                    part: NEW if dot[0] == former and dot[1] > since else dot
+                    for part, dot in change.dots.items()
+                }
+                self.tell(execute, record, replace(change, seen={**change.seen, former: since}, dots=dots))
 
     @property
     def ours(self) -> bool:
@@ -255,6 +273,9 @@ class Feed:
         """The tombstone of a record that others were told of."""
         if former is None or (former.document and former.change.erased):
             return None
+        return self._tombstone(row, former.seen)
+
+    def _tombstone(self, row: Row, seen: Seen) -> Change:
         (entry,) = self.space.records.history(row["id"])[-1:] or ({"actor": ""},)
         place = self.space.places.numbered(row["place"])
         return Change(
@@ -263,7 +284,7 @@ class Feed:
             place,
             row["agent"],
             row["created_at"],
-            former.seen,
+            seen,
             erased_by=entry["actor"],
         )
 
@@ -321,7 +342,7 @@ class Feed:
             peer: which database has it just so.
         """
         found = self._found(execute)
-        number = max(found.head + 1, seen.get(found.replica, 0))
+        number = found.head + 1
         execute(
             f"INSERT OR REPLACE INTO sync_changes (stack, {_COLUMNS}, erased) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -349,6 +370,10 @@ class Feed:
         """Tell of a change once more, since somebody has not got it."""
         erased = not kept.document or kept.change.erased
         self.put(execute, kept.record, kept.seen, kept.document, kept.seal, erased=erased)
+
+    def tell_erased(self, execute: Execute, row: Row) -> None:
+        """Tell of a record that was erased before anybody was told of it: somebody has it."""
+        self.tell(execute, row["id"], self._tombstone(row, {}))
 
     def sign(self) -> None:
         """Let whoever signs now sign what this home told unsigned, and tell it again."""
@@ -394,4 +419,12 @@ NEW: Dot = ("", -1)  # the change that is being written down
 
 def _kept(row: tuple[Any, ...]) -> Kept:
     record, seq, peer, at, seen, document, seal = row
-    return Kept(record, seq, peer, at, orjson.loads(seen), document.encode(), seal.encode())
+    return Kept(record, seq, peer, at, _seen(seen), document.encode(), seal.encode())
+
+
+def _seen(text: str) -> Seen:
+    try:
+        said = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise damaged(str(error)) from None
+    return said if isinstance(said, dict) else {}

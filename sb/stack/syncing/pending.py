@@ -38,8 +38,8 @@ def pending(space: Space, stack: str, reach: Reach, path: str | None) -> int:
 
 def _peer(space: Space, stack: str, path: str | None) -> tuple[str, int]:
     rows = space.database.query(
-        "SELECT peer, pushed FROM sync_peers WHERE stack = ? AND path = coalesce(?, path) ORDER BY at DESC, pushed DESC"
-        " LIMIT 1",
-        (stack, path),
+        "SELECT peer, pushed FROM sync_peers WHERE stack = ? AND path = coalesce(?, path)"
+        " ORDER BY iif(? IS NULL, pushed, at) DESC LIMIT 1",
+        (stack, path, path),
     )
     return (str(rows[0][0]), int(rows[0][1])) if rows else ("", 0)

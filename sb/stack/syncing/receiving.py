@@ -111,10 +111,13 @@ class Receiver:
         if row is None:
             return self._added(execute, kept)
         former = self._feed.kept(row["id"])
-        if former is None or (not self._merge and self._feed.unstamped(execute, row["id"])):
-            return Outcome.HELD
         if row["state"] == ERASED:
-            self._tell_again(execute, former)
+            if former is not None:
+                self._tell_again(execute, former)
+            elif self._feed.ours:
+                self._feed.tell_erased(execute, row)
+            return Outcome.HELD
+        if former is None or (not self._merge and self._feed.unstamped(execute, row["id"])):
             return Outcome.HELD
         outcome = self._compared(execute, kept, row, former)
         if outcome in (Outcome.HELD, Outcome.WAITS):

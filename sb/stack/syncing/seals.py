@@ -71,7 +71,9 @@ class Sealer:
                 "a change has no seal", "nothing was taken; look at the other database"
             ) from None
         ours = home == self.home
-        if digest != _digest(document) or (ours and not hmac.compare_digest(mac, self._mac(document))):
+        if digest != _digest(document) or (
+            ours and not hmac.compare_digest(mac.encode(), self._mac(document).encode())
+        ):
             raise CheckFailed(
                 "a change is not what was sealed: somebody edited it",
                 "nothing was taken; look at the other database",
