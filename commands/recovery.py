@@ -208,6 +208,8 @@ def _settled(opened: Runtime, call: str, verdict: Verdict, by: str, as_json: boo
     output.line(f"{call} is {verdict}, says {by}", one_line=True)
     if left is not None:
         note(f"it has no way back: {left.no_way_back}" if left.no_way_back else f"sb undo {left.mutation_id}")
+        if left.assumption_refs:
+            note("sb recovery watch --once looks whether what justified it still holds")
 
 
 def _json(text: str) -> Any:

@@ -10,8 +10,10 @@ from sb.errors import NotFoundError, UsageError
 from sb.kernel import RunContext, SafetyClass, ToolErrorCode
 from sb.kernel.compensation import NoReversalToken
 from sb.kernel.contracts import Assumption, MutationState, ReversalClass, ReversalSpec
+from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.log_verification import verify
 from sb.kernel.recovery.settling import NoVerdict, Settling, Verdict
+from sb.kernel.recovery_loop import RuntimeDecisionRecord
 from tests.recovery.conftest import ADA, WINDOW_S, Shop, approve
 
 
@@ -249,3 +251,61 @@ def test_a_caller_can_name_a_deadline_and_a_files_digest(shop: Shop) -> None:
     done = shop.runtime.recovery.approve(result.mutation_id, ADA, "the prices changed")
     assert (done.state, (shop.files / "offer").exists()) == ("reversed", False)
     assert Path(shop.files / "prices").read_text(encoding="utf-8") == "v2"
+
+
+def said_false(shop: Shop, ref: str = "bare", run_id: str = "") -> list[RuntimeDecisionRecord]:
+    return shop.runtime.invalidate(AssumptionInvalidated(ref, run_id, "the warehouse called"))
+
+
+def test_what_was_said_to_be_false_while_a_call_was_in_doubt_counts_once_it_is_settled(shop: Shop) -> None:
+    ctx = RunContext.create("clerk", clock=shop.clock)
+    args = {"order": 1, "amount": 5}
+    said_false(shop)  # of something else: no call relied on it yet
+    shop.refund_trouble = TimeoutError("no answer")
+    doubtful = shop.runtime.executor.execute(ctx, "pay.human", args, assumptions=["bare", "other"])
+    shop.refund_trouble = None
+    assert said_false(shop) == said_false(shop, "other", "run_of_somebody_else") == []
+    later = shop.runtime.executor.execute(ctx, "pay.human", args, assumptions=["bare"])
+    assert later.success
+    assert shop.runtime.watch()[1] == []
+    settling = Settling(shop.runtime.recovery)
+    settling.settle(doubtful.call_id, Verdict.DONE, ADA, "the bank has it", {"refund_id": "ref_1"})
+    (decision,) = shop.runtime.watch()[1]
+    settled = shop.runtime.recovery.mutations.for_call(doubtful.call_id)
+    assert settled is not None
+    assert (decision.action, decision.reverses_mutation_ref) == ("escalated", settled.mutation_id)
+    assert decision.reason == "bare turned false: the warehouse called"
+    assert shop.runtime.watch()[1] == []
+    assert shop.runtime.recovery.approve(decision.reverses_mutation_ref, ADA, "it has shipped").state == (
+        "reversed"
+    )
+    assert verify(shop.runtime.log).ok
+
+
+def test_what_was_said_to_be_false_while_a_call_ran_counts_once_it_is_done(shop: Shop) -> None:
+    def refund(order: int, amount: float, idempotency_key: str) -> dict[str, str]:
+        assert said_false(shop) == []
+        return {"refund_id": "ref_1"}
+
+    ctx = RunContext.create("clerk", clock=shop.clock)
+    args = {"order": 1, "amount": 5}
+    run = shop.runtime.executor.execute
+    assert run(ctx, "pay.human", args, override_fn=refund, assumptions=["bare"]).success
+    (decision,) = shop.runtime.watch()[1]
+    assert decision.assumption_refs == ("bare",)
+
+
+def test_a_word_that_was_changed_on_the_log_recovers_nothing(shop: Shop) -> None:
+    ctx = RunContext.create("clerk", clock=shop.clock)
+    args = {"order": 1, "amount": 5}
+    shop.runtime.executor.execute(ctx, "pay.human", args, assumptions=["bare"])
+    said_false(shop, "none")
+    with shop.runtime.database.write() as execute:
+        for (name,) in execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'events'"
+        ).fetchall():
+            execute(f"DROP TRIGGER {name}")
+        execute("UPDATE events SET payload = replace(payload, 'none', 'bare')")
+    looked, decisions = shop.runtime.watch()
+    assert (decisions, len(looked.unclear)) == ([], 1)
+    assert "changed after it was written" in looked.unclear[0]

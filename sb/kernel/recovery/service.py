@@ -28,6 +28,7 @@ from sb.kernel.recovery_loop import (
     stricter,
 )
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
+from sb.kernel.reversibility import assumption_name
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.kernel.tooling.admission import RECOVERY
 from sb.kernel.tooling.executor import ToolExecutor
@@ -265,8 +266,9 @@ class Recovery:
 
     def note(self, event: AssumptionInvalidated) -> None:
         """Put on the log that an assumption turned false."""
-        said = {"assumption": event.assumption_ref, "reason": event.reason}
-        self.log.append(RECOVERY_INVALIDATED, said, Subject(event.run_id))
+        said = {"assumption": assumption_name(event.assumption_ref), "reason": event.reason}
+        facts = {"mutation": event.mutation_id} if event.mutation_id else {}
+        self.log.append(RECOVERY_INVALIDATED, said, Subject(event.run_id), facts)
 
     def record(self, decision: RuntimeDecisionRecord) -> None:
         """Keep a decision of the recovery loop on the log, tied to the call that it is about."""

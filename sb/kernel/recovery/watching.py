@@ -1,6 +1,7 @@
 """Which assumptions that justified calls do not hold any more, as far as SecondBrain can tell itself?
 
-A deadline is looked at on the clock, a file's digest and anything else by a read-only tool.
+A deadline is looked at on the clock, a file's digest and anything else by a read-only tool. What somebody said to be
+false while a call was running or in doubt is on the log.
 """
 
 from __future__ import annotations
@@ -10,24 +11,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from sb.decisions.namespace import RECOVERY_INVALIDATED
+from sb.errors import StoreCorrupt
 from sb.kernel.data_classification import redact_text, scrub
 from sb.kernel.events import AssumptionInvalidated
+from sb.kernel.people_events import sound
 from sb.kernel.recovery.calls import Look
 from sb.kernel.recovery.service import Recovery, Undone
 from sb.kernel.reversal_contracts import found_at
 from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.arguments import secret_texts
 from sb.sources import iso
+from sb.state import EVENT_COLUMNS
 from sb.text import shorten
 
 LONGEST_SHOWN = 200  # characters of an answer
 
 # Those of calls that can still be undone, and that nobody has been asked about for this reason.
-_OPEN = """SELECT a.ref, a.run_id, a.holds_until, a.watch, m.id FROM assumptions AS a
+_UNDECIDED = """m.state = 'committed'
+    AND NOT EXISTS (SELECT 1 FROM escalations AS x WHERE x.call_id = m.call_id AND x.cause = a.ref)"""
+_OPEN = f"""SELECT a.ref, a.run_id, a.holds_until, a.watch, m.id FROM assumptions AS a
     JOIN mutations AS m ON m.id = a.mutation_id
-    WHERE m.state = 'committed' AND (a.holds_until IS NOT NULL OR a.watch <> '')
-    AND NOT EXISTS (SELECT 1 FROM escalations AS x WHERE x.call_id = m.call_id AND x.cause = a.ref)
-    ORDER BY a.mutation_id"""
+    WHERE {_UNDECIDED} AND (a.holds_until IS NOT NULL OR a.watch <> '') ORDER BY a.mutation_id"""
+# Said to be false after the call was announced: before its outcome was on record there was nothing to recover.
+_SAID_FALSE = f"""SELECT a.ref, a.run_id, m.id, e.id FROM events AS e JOIN assumptions AS a
+    ON a.ref = CASE WHEN json_valid(e.payload) THEN json_extract(e.payload, '$.assumption') END
+    JOIN mutations AS m ON m.id = a.mutation_id
+    WHERE e.call_id = '' AND e.kind = ? AND substr(e.kind, 1, 7) <> 'kernel.' AND e.run_id IN ('', a.run_id)
+    AND e.id > (SELECT min(id) FROM events WHERE run_id = a.run_id AND call_id = m.call_id)
+    AND {_UNDECIDED} ORDER BY m.id"""
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,31 @@ class Watch:
                     found.false.append(
                         AssumptionInvalidated(ref, run_id, str(answers[watch]), mutation.mutation_id)
                     )
+        self._add_said_false(found)
         return Looked(checked, found.false, found.unclear)
+
+    def _add_said_false(self, found: Looked) -> None:
+        """What is on the log, and came too early to recover from."""
+        log, mutations = self._recovery.log, self._recovery.mutations
+        known = {(one.assumption_ref, one.mutation_id) for one in found.false}
+        for ref, run_id, number, event_id in log.database.query(_SAID_FALSE, (RECOVERY_INVALIDATED,)):
+            mutation = mutations.numbered(number)
+            this = (ref, mutation.mutation_id)
+            if (
+                this in known
+                or ref not in mutation.assumption_refs
+                or not mutation.in_window(mutations.now())
+            ):
+                continue
+            row = log.database.query(f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?", (event_id,))[0]
+            try:
+                said = sound(log, row).payload or {}
+            except StoreCorrupt as error:
+                found.unclear.append(error.message)
+                continue
+            if said.get("mutation", this[1]) == this[1]:
+                found.false.append(AssumptionInvalidated(ref, run_id, str(said.get("reason", "")), this[1]))
+                known.add(this)
 
     def _open(self) -> Iterator[tuple[str, str, int | None, str, int]]:
         yield from self._recovery.log.database.query(_OPEN)
