@@ -18,6 +18,7 @@ from sb.text import plain, shorten
 if TYPE_CHECKING:
     from sb.kernel.contracts import MutationRef
     from sb.kernel.recovery.service import Plan
+    from sb.kernel.tooling.intents import Intent
     from sb.runtime import Runtime
 
 app = typer.Typer(
@@ -56,19 +57,28 @@ def undo(
         if listing:
             _list(opened, run, limit, as_json)
             return
-        plans = opened.recovery.plan_all(_meant(opened, mutation, run))
+        doubtful = [intent for intent in opened.executor.in_doubt() if run and intent.run_id == run]
+        plans = opened.recovery.plan_all(_meant(opened, mutation, run, doubtful))
+        for intent in doubtful:
+            note(f"{_in_doubt(intent.call_id)}: sb recovery settle {intent.call_id}")
         if dry_run:
             _show(plans, as_json)
         else:
             _undo(ctx, opened, plans, who, reason, yes=yes, as_json=as_json)
+        if doubtful:
+            raise typer.Exit(ExitCode.FAILED)
 
 
-def _meant(opened: Runtime, mutation: str, run: str) -> list[MutationRef]:
-    """The mutations that were named."""
+def _meant(opened: Runtime, mutation: str, run: str, doubtful: list[Intent]) -> list[MutationRef]:
+    """The mutations that were named.
+
+    Args:
+        doubtful: the calls of the run that are in doubt.
+    """
     store = opened.recovery.mutations
     if run:
         found = store.of_run(run)
-        if not found:
+        if not found and not doubtful:
             raise NotFoundError(f"run {run} changed nothing that is on record", "sb undo --list")
         return found
     if mutation == LAST:
@@ -79,14 +89,15 @@ def _meant(opened: Runtime, mutation: str, run: str) -> list[MutationRef]:
 def _unknown(opened: Runtime, reference: str) -> MutationRef:
     """Say why there is nothing to undo under this name."""
     if any(intent.call_id == reference for intent in opened.executor.in_doubt()):
-        raise CheckFailed(
-            f"{reference} is in doubt: whether it changed anything is not known",
-            f"sb recovery settle {reference}",
-        )
+        raise CheckFailed(_in_doubt(reference), f"sb recovery settle {reference}")
     if reference.startswith("call_"):
         shown = plain(shorten(reference, 40), one_line=True)
         raise NotFoundError(f"no call {shown} has changed anything that is on record", "sb undo --list")
     return opened.recovery.mutations.get(reference)
+
+
+def _in_doubt(call_id: str) -> str:
+    return f"{call_id} is in doubt: whether it changed anything is not known"
 
 
 def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:

@@ -90,6 +90,20 @@ def test_a_run_is_undone_and_what_stays_is_said(sb: CommandLine, files: Path) ->
     assert sb("undo", "--run", str(made["run_id"]), "--yes").code == 0
 
 
+def test_a_run_that_is_undone_names_its_calls_in_doubt(sb: CommandLine, files: Path) -> None:
+    doubtful = run(sb, "bank.pay", amount=1, hang=True)
+    run_id, call_id = str(doubtful["run_id"]), str(doubtful["call_id"])
+    alone = sb("undo", "--run", run_id, "--yes")
+    assert (alone.code, f"sb recovery settle {call_id}" in alone.err) == (1, True)
+    write = ("kernel", "run", "files.write", "--agent", "clerk", "--run", run_id)
+    assert sb(*write, "--args", '{"path": "f", "content": "x"}').code == 0
+    look = sb("undo", "--run", run_id, "--dry-run")
+    assert (look.code, f"{call_id} is in doubt" in look.err, "would remove" in look.out) == (1, True, True)
+    rest = sb("undo", "--run", run_id, "--yes")
+    assert (rest.code, f"{call_id} is in doubt" in rest.err, "reversed" in rest.out) == (1, True, True)
+    assert not (files / "f").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
