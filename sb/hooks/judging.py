@@ -222,5 +222,7 @@ def unjudged(config_says: str, governed: GovernedCall | None, why: str) -> Verdi
     """
     reads = governed is not None and governed.safety_class is SafetyClass.READ_ONLY and not governed.refused
     if config_says == "all" or (config_says == "reads" and reads):
-        return Verdict()
+        return Verdict(
+            reason=f"this call was not judged and goes on, as hooks.unjudged: {config_says} says: {why}"
+        )
     return Verdict(Decision.DENY, f"SecondBrain cannot judge this call, so it is refused: {why}")

@@ -39,10 +39,7 @@ def main(arguments: list[str]) -> None:
         verdict = _judged(adapter, event, settings, process)
     except Exception as error:  # noqa: BLE001 - see above
         verdict = _unjudged(adapter, event, settings, _reason(error))
-    answer = _said(adapter, event, verdict)
-    if verdict.decision is Decision.NONE and verdict.reason:  # something went wrong on which nothing depends
-        answer = answer._replace(stderr=f"SecondBrain: {verdict.reason}\n")
-    process.end(answer)
+    process.end(_said(adapter, event, verdict))
 
 
 class _Settings:
@@ -138,7 +135,10 @@ def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Sett
 
 def _said(adapter: Adapter, event: HookEvent, verdict: Verdict) -> Answer:
     try:
-        return adapter.answer(event, verdict)
+        answer = adapter.answer(event, verdict)
+        if verdict.decision is Decision.NONE and verdict.reason:  # what went wrong stops nothing, and is said
+            answer = answer._replace(stderr=f"SecondBrain: {verdict.reason}\n")
+        return answer
     except Exception as error:  # noqa: BLE001 - a verdict that cannot be said is none that lets a call run
         refused = event.moment is Moment.BEFORE
         return Answer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED if refused else 0)
@@ -147,7 +147,7 @@ def _said(adapter: Adapter, event: HookEvent, verdict: Verdict) -> Answer:
 def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str) -> Verdict:
     """A call that cannot be judged is refused, unless it only reads; an event that only tells needs no answer."""
     if event.moment is not Moment.BEFORE or not event.calls:
-        return Verdict()
+        return Verdict(reason=f"this event is not on record: {why}")
     try:
         from sb.hooks.judging import surroundings, unjudged
         from sb.hooks.translation import govern

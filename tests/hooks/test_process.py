@@ -118,11 +118,20 @@ FAULTS = [broken_configuration, broken_project_file, no_database, damaged_databa
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda one: one.__name__)
-def test_what_cannot_be_judged_is_denied_and_reading_goes_on(host: Host, fault: Any) -> None:
+def test_what_cannot_be_judged_is_denied_and_reading_goes_on_and_both_are_said(
+    host: Host, fault: Any
+) -> None:
     fault(host)
     assert "cannot judge this call" in denied(host.run(bash(host, "make")))
-    assert answered(host.run(read(host))) == SILENT
-    assert answered(host.run(host.payload("Stop"))) == SILENT
+    for payload, said in (
+        (read(host), "was not judged and goes on, as hooks.unjudged: reads says: "),
+        (host.payload("Stop"), "this event is not on record: "),
+    ):
+        done = host.run(payload)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert done.stderr.startswith("SecondBrain: ")
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(("setting", "write", "look"), [("all", True, True), ("none", False, False)])
