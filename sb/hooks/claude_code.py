@@ -32,12 +32,12 @@ _DECISIONS = {Decision.DENY: "deny", Decision.ASK: "ask"}
 def sent(payload: dict[str, Any]) -> bool:
     """Whether Claude Code sent it, by its fields."""
     fields = payload.keys()
-    return {"session_id", "transcript_path", "hook_event_name"} <= fields and not fields & {
-        "turn_id",
-        "timestamp",
-        "cursor_version",
-        "sessionId",
-    }
+    others = {"timestamp", "cursor_version", "sessionId"}
+    if (
+        "message_id" not in fields
+    ):  # of a message that is shown it tells the turn too, as Codex does of everything
+        others.add("turn_id")
+    return {"session_id", "transcript_path", "hook_event_name"} <= fields and not fields & others
 
 
 def read(payload: dict[str, Any]) -> HookEvent:

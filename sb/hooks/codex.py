@@ -26,7 +26,7 @@ _MOMENTS = {
     "Interrupt": Moment.STOP,
 }
 _OF_A_SESSION = ("SessionStart", "SessionEnd")  # events that belong to no turn
-_OF_OTHERS = {"timestamp", "cursor_version", "sessionId", "prompt_id"}
+_OF_OTHERS = {"timestamp", "cursor_version", "sessionId", "prompt_id", "message_id"}
 
 
 def sent(payload: dict[str, Any]) -> bool:

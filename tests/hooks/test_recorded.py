@@ -24,6 +24,13 @@ ALIKE = {
     ("copilot", "pascal.SessionStart"),
 }
 
+CLAUDE_EVENTS = (
+    "PreToolUse PostToolUse PostToolUseFailure PostToolBatch PermissionRequest PermissionDenied UserPromptSubmit SessionStart SessionEnd "
+    "Stop SubagentStop SubagentStart PreCompact PostCompact Notification ConfigChange UserPromptExpansion StopFailure CwdChanged "
+    "FileChanged DirectoryAdded Setup InstructionsLoaded MessageDisplay PreModelSwitch PostModelSwitch TeammateIdle TaskCreated "
+    "TaskCompleted Elicitation ElicitationResult WorktreeCreate WorktreeRemove"
+)
+
 # One session of each host, in the order in which it tells of it, and what of its calls is on record then.
 SESSIONS: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
     "claude-code": (
@@ -116,6 +123,10 @@ def test_the_sender_is_told_by_what_it_sends(host: str, name: str, tmp_path: Pat
     for named in (host, *others):
         sender = adapter_for(named, sent).HOST
         assert sender == host, named
+
+
+def test_every_event_that_claude_code_has_is_there() -> None:
+    assert {name.partition(".")[0] for name in recorded.names("claude-code")} == set(CLAUDE_EVENTS.split())
 
 
 @pytest.mark.parametrize("name", recorded.HOSTS)
