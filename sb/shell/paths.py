@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from sb.shell.nodes import Unparsed
-from sb.shell.sensitive import HOLD_SETTINGS, HOST_SETTINGS, folded, host_setting, sensitive
+from sb.shell.sensitive import HOLD_SETTINGS, HOST_SETTINGS, OPENCODE, folded, host_setting, sensitive
 from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal, is_sure
 
 _MOST_FOLDERS = 16
@@ -143,7 +143,8 @@ class Paths:
     def _is_setting(self, part: str, name: str) -> bool:
         if is_literal(part):
             return fnmatchcase(part, name)
-        return "." in name and self._matches(part, name)
+        # Of a project's own files every pattern may match one of that name; it is meant where it is written out.
+        return "." in name and name != OPENCODE and self._matches(part, name)
 
     def settings_below(self, word: str) -> str:
         """The folder that a word names and in which a host looks for its settings, or ""."""

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
+OPENCODE = "opencode.json*"
 # Where hosts keep what decides about their agents: below a home or a project, as components of a path.
 HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
     (".claude", "settings*.json"),
@@ -22,7 +23,12 @@ HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
     (".copilot",),
     (".config", "opencode"),
     (".opencode",),
+    (OPENCODE,),
     (".windsurf", "hooks.json"),
+    (".codeium", "windsurf", "*.json"),
+    (".vscode", "mcp.json"),
+    ("code", "user", "mcp.json"),
+    ("claude", "claude_desktop_config.json"),
     ("claude-code", "managed-settings.json"),
 )
 # Of these folders other files are a project's own.

@@ -169,6 +169,20 @@ def test_calls_that_cannot_be_put_on_record_as_they_are_differ_all_the_same(arou
     assert one != other
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "opencode.json",
+        "{home}/.codeium/windsurf/hooks.json",
+        ".vscode/mcp.json",
+        "{home}/.config/Code/User/mcp.json",
+    ],
+)
+def test_settings_of_every_host_wait_for_a_person(around: Surroundings, path: str) -> None:
+    given = {"file_path": path.format(home=around.home), "content": "{}"}
+    assert govern(NativeCall("Write", given), around).tool_id == "host.write_config"
+
+
 def test_settings_are_a_hosts_own_in_whichever_case(around: Surroundings) -> None:
     call = NativeCall("Write", {"file_path": ".CLAUDE/Settings.json", "content": "{}"})
     assert govern(call, around).tool_id == "host.write_config"
