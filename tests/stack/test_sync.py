@@ -113,6 +113,34 @@ def test_a_relation_to_what_comes_later_is_not_lost(pair: tuple[Copy, Copy]) -> 
     assert other.edges() == one.edges()
 
 
+def test_a_relation_that_weighs_more_goes_over_with_its_weight(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    first, last = one.note("first"), one.note("last")
+    brain = Brain("coder", database=one.database, config=one.config, stack="mine")
+    stack = one.with_remote(other)
+    weights = "SELECT weight FROM edges"
+    for weight in (0.2, 0.9):
+        brain.relate(first, "leads to", last, weight=weight)
+        assert stack.get_pending_sync_count() > 0
+        stack.sync()
+        assert other.database.query(weights) == [(weight,)]
+    brain.relate(first, "leads to", last, weight=0.5)
+    assert stack.get_pending_sync_count() == 0
+    assert stack.sync() == SyncResult()
+
+
+def test_a_relation_that_came_after_an_erased_one_is_not_taken_for_it(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    first, gone, last = one.note("first"), one.note("gone"), one.note("last")
+    brain = Brain("coder", database=one.database, config=one.config, stack="mine")
+    brain.relate(first, "leads to", gone)
+    one.with_remote(other).sync()
+    one.erase(gone)
+    brain.relate(first, "leads to", last)
+    one.with_remote(other).sync()
+    assert one.edges() == other.edges() == {(first, "leads to", last)}
+
+
 def test_an_edit_goes_over_and_only_what_it_says(pair: tuple[Copy, Copy]) -> None:
     one, other = pair
     uid = one.note("as it was", tags=["kept"])
@@ -218,6 +246,10 @@ def test_what_is_kept_for_oneself_goes_only_with_ones_own_core(tmp_path: Path) -
     one.cores = ("coder",)
     assert one.with_remote(other).sync().pushed == 1
     assert other.state().keys() == {uid, shared}
+    assert other.documents()[shared]["relations"] == []  # it is told with the one that is kept for oneself
+    assert one.edges() == other.edges() == {(shared, "is known from", uid)}
+    seen = "SELECT p.owner FROM edges AS e JOIN places AS p ON p.id = e.place"
+    assert one.database.query(seen) == other.database.query(seen) == [("coder",)]
     one.close()
     other.close()
 

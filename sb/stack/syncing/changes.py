@@ -40,6 +40,7 @@ class Relation:
 
     Args:
         target: the public id of the other. at: seconds since the epoch.
+        inward: whether it leads from the other to this one. A relation to what somebody keeps for itself is told so.
     """
 
     relation: str
@@ -47,6 +48,18 @@ class Relation:
     weight: float
     agent: str
     at: float
+    inward: bool = False
+
+    def said(self) -> list[Any]:
+        """The same as a list."""
+        return [
+            self.relation,
+            self.target,
+            self.weight,
+            self.agent,
+            self.at,
+            *([True] if self.inward else ()),
+        ]
 
 
 @dataclass(frozen=True)
@@ -97,7 +110,7 @@ class Change:
         said |= {
             "parts": dict(self.parts),
             "dots": {part: list(dot) for part, dot in self.dots.items()},
-            "relations": [list(vars(one).values()) for one in self.relations],
+            "relations": [one.said() for one in self.relations],
         }
         if self.session is not None:
             one = self.session
@@ -215,11 +228,12 @@ def covers(one: Seen, other: Seen) -> bool:
 
 def united(one: Iterable[Relation], other: Iterable[Relation]) -> tuple[Relation, ...]:
     """The relations of both, each with the larger weight."""
-    found: dict[tuple[str, str], Relation] = {}
+    found: dict[tuple[str, str, bool], Relation] = {}
     for relation in (*one, *other):
-        former = found.get((relation.relation, relation.target))
+        name = (relation.relation, relation.target, relation.inward)
+        former = found.get(name)
         if former is None or former.weight < relation.weight:
-            found[relation.relation, relation.target] = relation
+            found[name] = relation
     return tuple(found.values())
 
 
@@ -235,10 +249,13 @@ def _known(kind: str) -> str:
 
 
 def _relation(said: Sequence[Any]) -> Relation:
-    relation, target, weight, agent, at = said
+    relation, target, weight, agent, at, *inward = said
     if _number(weight) < 0:
         raise ValueError("a relation has a weight below 0")
-    return Relation(_text(relation), _text(target), float(weight), _text(agent, empty=True), _number(at))
+    if inward not in ([], [True]):
+        raise ValueError(f"{inward!r} is no direction")
+    about = _text(relation), _text(target), float(weight), _text(agent, empty=True), _number(at)
+    return Relation(*about, inward=bool(inward))
 
 
 def _session(said: Sequence[Any], stack: str) -> Session:

@@ -32,6 +32,14 @@ from sb.store.records.store import ERASED, Row
 
 AT_ONCE = 50  # records in a transaction: others wait for some 50 ms
 _COLUMNS = "record, seq, peer, at, seen, document, seal"
+_FROM_EDGES = (
+    "FROM edges AS e JOIN records AS s ON s.id = e.source JOIN records AS t ON t.id = e.target"
+    " JOIN places AS p ON p.id = e.place JOIN places AS sp ON sp.id = s.place JOIN places AS tp ON tp.id = t.place"
+)
+_BY_SOURCE = "p.owner IN ('', sp.owner)"  # else the target tells of it, which somebody keeps for itself
+TELLING = (
+    f"SELECT e.id, iif({_BY_SOURCE}, e.source, e.target) AS record {_FROM_EDGES}"  # who tells of a relation
+)
 _STANDING = "json_each.key IN ('state', 'strength', 'protected')"
 
 
@@ -170,11 +178,9 @@ class Feed:
             self._stamp(execute, [record for _, record in changed], found.change, changed[-1][0])
             self._reached(execute, change=changed[-1][0])
             return True
-        related = self._numbers(
-            execute, "SELECT id, source FROM edges WHERE id > ? ORDER BY id LIMIT ?", found.edge
-        )
+        related = self._numbers(execute, f"{TELLING} WHERE e.id > ? ORDER BY e.id LIMIT ?", found.edge)
         if related:
-            self._stamp(execute, [source for _, source in related])
+            self._stamp(execute, [record for _, record in related])
             self._reached(execute, edge=related[-1][0])
         return bool(related)
 
@@ -301,16 +307,18 @@ class Feed:
         """What these records have to do with others, as far as everybody who may see them may know it."""
         marks = ", ".join("?" * len(numbers)) or "NULL"
         rows = self.space.database.query(
-            "SELECT e.source, e.relation, t.uid, e.weight, e.agent, e.created_at FROM edges AS e"
-            " JOIN records AS s ON s.id = e.source JOIN records AS t ON t.id = e.target"
-            " JOIN places AS p ON p.id = e.place JOIN places AS sp ON sp.id = s.place"
-            f" WHERE e.source IN ({marks}) AND t.state <> 'erased' AND p.stack = sp.stack"
-            " AND p.owner IN ('', sp.owner) ORDER BY e.id",
-            tuple(numbers),
+            f"SELECT e.source, e.id, e.relation, t.uid, e.weight, e.agent, e.created_at, 0 {_FROM_EDGES}"
+            f" WHERE e.source IN ({marks}) AND {_BY_SOURCE} AND t.state <> 'erased' AND tp.stack = sp.stack"
+            " UNION ALL "
+            f"SELECT e.target, e.id, e.relation, s.uid, e.weight, e.agent, e.created_at, 1 {_FROM_EDGES}"
+            f" WHERE e.target IN ({marks}) AND NOT {_BY_SOURCE} AND p.owner = tp.owner AND s.state <> 'erased'"
+            " AND tp.stack = sp.stack ORDER BY 2",
+            (*numbers, *numbers),
         )
         found: dict[int, list[Relation]] = {}
-        for source, *said in rows:
-            found.setdefault(source, []).append(Relation(*said))
+        for record, _, relation, other, weight, agent, at, inward in rows:
+            one = Relation(relation, other, weight, agent, at, bool(inward))
+            found.setdefault(record, []).append(one)
         return found
 
     # What others are told

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sb.memory.space import Space
 from sb.stack.syncing.exchange import Reach
+from sb.stack.syncing.feed import TELLING
 
-_PENDING = """
-WITH places (id) AS (SELECT value FROM json_each(?)),
+_PENDING = f"""
+WITH reached (id) AS (SELECT value FROM json_each(?)),
 position AS (
     SELECT coalesce(max(record), 0) AS record, coalesce(max(change), 0) AS change, coalesce(max(edge), 0) AS edge
     FROM sync_replicas WHERE stack = ?
@@ -14,11 +15,11 @@ position AS (
 found (id) AS (
     SELECT id FROM records WHERE id > (SELECT record FROM position)
     UNION SELECT record FROM record_history WHERE id > (SELECT change FROM position)
-    UNION SELECT source FROM edges WHERE id > (SELECT edge FROM position)
+    UNION SELECT record FROM ({TELLING}) WHERE id > (SELECT edge FROM position)
     UNION SELECT record FROM sync_changes WHERE stack = ? AND seq > ? AND peer <> ?
 )
 SELECT count(*) FROM found JOIN records AS r ON r.id = found.id
-WHERE r.place IN (SELECT id FROM places)
+WHERE r.place IN (SELECT id FROM reached)
     AND (r.state <> 'erased' OR EXISTS (SELECT 1 FROM sync_changes WHERE record = r.id))
     AND NOT EXISTS (SELECT 1 FROM sync_conflicts WHERE record = r.id AND resolution = '')
 """

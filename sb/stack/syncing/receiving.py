@@ -308,16 +308,16 @@ class Receiver:
 
     def _relate(self, execute: Execute, row: Row, relations: Iterable[Relation]) -> None:
         for one in relations:
-            target = self._space.records.find(one.target)
-            if target is None:
+            other = self._space.records.find(one.target)
+            if other is None:
                 self._unrelated.append((row["uid"], one))
                 continue
-            places = self._space.places
-            seen = (places.numbered(row["place"]), places.numbered(target["place"]))
-            if target["state"] == ERASED or target["id"] == row["id"] or seen[0].stack != seen[1].stack:
+            source, target = (other, row) if one.inward else (row, other)
+            here, there = (self._space.places.numbered(end["place"]) for end in (source, target))
+            if other["state"] == ERASED or other["id"] == row["id"] or here.stack != there.stack:
                 continue
-            place = target["place"] if seen[1].owner else row["place"]
-            edge = Edge(row["id"], one.relation, target["id"], one.weight)
+            place = target["place"] if there.owner else source["place"]
+            edge = Edge(source["id"], one.relation, target["id"], one.weight)
             self._space.edges.add(execute, edge, place=place, agent=one.agent, at=one.at)
 
 

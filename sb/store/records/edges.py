@@ -12,6 +12,9 @@ from sb.store.records.places import Execute
 DERIVED_FROM = "derived_from"
 SUPERSEDES = "supersedes"
 LINEAGE = frozenset({DERIVED_FROM, SUPERSEDES})
+_NEXT = (
+    "1 + max((SELECT coalesce(max(id), 0) FROM edges), (SELECT coalesce(max(edge), 0) FROM sync_replicas))"
+)
 _AT_ONCE = 16  # records whose relations one statement reads
 _LOOKED_AT = 256  # relations of one record, in one direction, of which the ends are looked up
 
@@ -35,13 +38,16 @@ class EdgeStore:
     def add(self, execute: Execute, edge: Edge, *, place: int, agent: str, at: float) -> None:
         """Keep a relation; one that is there already gets the larger of both weights.
 
+        What is new, or weighs more, gets a number that no relation had when a synchronisation last looked: it finds it so.
+
         Args:
             place: who may see it. at: seconds since the epoch.
         """
         execute(
-            "INSERT INTO edges (source, relation, target, weight, place, agent, created_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (source, relation, target) DO UPDATE SET weight = max(weight, excluded.weight)",
+            "INSERT INTO edges (id, source, relation, target, weight, place, agent, created_at)"
+            f" VALUES ({_NEXT}, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (source, relation, target) DO UPDATE SET weight = excluded.weight, id = excluded.id"
+            " WHERE excluded.weight > weight",
             (edge.source, edge.relation, edge.target, edge.weight, place, agent, at),
         )
 
