@@ -32,6 +32,7 @@ from sb.screens.state.recovery_record import (
     read_detail,
     recovery_document,
     recovery_question,
+    run_question,
 )
 from textual import on
 from textual.containers import Container
@@ -46,7 +47,7 @@ from sb.state import Subject
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
-    from sb.kernel.recovery.service import Undone
+    from sb.kernel.recovery.service import Plan, Undone
 
 EMPTY = {
     OPEN_VIEW: "Nothing has to be recovered.\n\nCalls that lost their reason, and calls in doubt, appear here."
@@ -236,6 +237,40 @@ class RecoveryScreen(Deciding):
             self.console_app.say("its reversal waits for agreement: a agrees to it")
         else:
             self._look(item, lambda looked: self._ask_to_undo(item, looked))
+
+    def action_undo_run(self) -> None:
+        item = self.current
+        if item is None:
+            self.console_app.say("nothing is known that could be undone here")
+        elif not self.console_app.read_only and not self.refuses_more():
+            self.read(
+                "dry run", lambda: self._plan_run(item), lambda found: self._ask_to_undo_run(item, *found)
+            )
+            self.show_status()
+
+    def _plan_run(self, item: Item) -> tuple[list[Plan], list[str]]:
+        """What undoing all of its run would do, and the run's calls in doubt; called in a worker."""
+        runtime, run_id = self.records.runtime(), item.about.run_id
+        doubtful = [intent.call_id for intent in runtime.executor.in_doubt() if intent.run_id == run_id]
+        return runtime.recovery.plan_all(runtime.recovery.mutations.of_run(run_id)), doubtful
+
+    def _ask_to_undo_run(self, item: Item, plans: list[Plan], doubtful: list[str]) -> None:
+        self.show_status()
+        if not self.is_current or self.current != item:
+            return
+        if any(plan.ok for plan in plans):
+            self.ask(run_question(item.about.run_id, plans, doubtful), [item], self._undo_run)
+        else:
+            why = plans[0].detail if plans else "it changed nothing that is on record"
+            self.notify_failure(f"{item.about.run_id}: {why}")
+
+    def _undo_run(self, item: Item, by: Decider, reason: str) -> str:
+        recovery = self.records.runtime().recovery
+        done = list(recovery.undo_all(recovery.mutations.of_run(item.about.run_id), by, reason))
+        count = sum(undone.state == "reversed" for undone in done)
+        if count < len(done):
+            return f"{count} undone; {_outcome(done[-1])}"
+        return f"{item.about.run_id}: {count} undone"
 
     def _ask_to_undo(self, item: Item, looked: DryRun) -> None:
         if looked.ok:

@@ -11,7 +11,7 @@ from sb.screens.filtering import Filtering
 from sb.screens.reading import safe
 from sb.screens.row_list import RowList
 from sb.screens.state.events import TIMELINE_COLUMNS, timeline_rows
-from sb.screens.state.runs import RUN_COLUMNS, OneRun, one_run, run_rows
+from sb.screens.state.runs import RUN_COLUMNS, OneRun, last_change, one_run, run_rows
 from textual import on
 from textual.containers import Container
 from textual.widget import Widget
@@ -134,8 +134,15 @@ class RunsScreen(Filtering):
         seq = self.timeline.listing.current
         if self.timeline.has_focus and seq is not None:
             self.read("call", lambda: events_at(self.records.log(), [seq]).get(seq), self._undo)
+        elif self._chosen is not None:
+            first = self._chosen
+            self.read("run", lambda: last_change(self.records.log(), first), self._undo_run)
+
+    def _undo_run(self, mutation_id: str) -> None:
+        if mutation_id:
+            self.console_app.find_on("recovery", mutation_id)
         else:
-            self.console_app.say("nothing to undo here: enter leads to the run's calls")
+            self.console_app.say("nothing to undo here: this run changed nothing that is on record")
 
     def _undo(self, event: Event | None) -> None:
         if event is None or not event.subject.call_id.startswith("call_"):

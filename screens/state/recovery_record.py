@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sb.screens.state.approvals import Question
 from sb.screens.state.document import Field
@@ -22,7 +23,11 @@ from sb.sources import iso
 from sb.state import EventLog
 from sb.text import revealed
 
+if TYPE_CHECKING:
+    from sb.kernel.recovery.service import Plan
+
 LONGEST_ARGS = 2_000  # characters of a reversal's arguments in a question
+MOST_PLANS = 20  # in a question
 
 
 @dataclass(frozen=True)
@@ -218,3 +223,21 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     if verb == "approve" and isinstance(about, Escalation) and about.people > 1 and not about.decided_by:
         consequence = "Dual control: a second person has to agree before it is performed."
     return Question(_TITLES[verb], (*lines, "", consequence), performs)
+
+
+def run_question(run_id: str, plans: Sequence[Plan], doubtful: Sequence[str]) -> Question:
+    """What to ask before a whole run is undone.
+
+    Args:
+        plans: in the order in which they would be carried out.
+        doubtful: the ids of its calls that are in doubt.
+    """
+    lines = [
+        f"{plan.ref.mutation_id} {plan.ref.tool_id}: {'' if plan.ok else 'NO: '}{revealed(plan.detail)[:200]}"
+        for plan in plans[:MOST_PLANS]
+    ]
+    if len(plans) > MOST_PLANS:
+        lines.append(f"and {len(plans) - MOST_PLANS:,} more")
+    lines += [f"{call_id} is in doubt, and stays so" for call_id in doubtful]
+    consequence = "The newest first, each at once; it ends at the first that does not work."
+    return Question(f"Undo what {run_id} did?", (*lines, "", consequence), True)

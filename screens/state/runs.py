@@ -9,6 +9,7 @@ from sb.screens.state.events import moment
 from sb.screens.state.listing import LONGEST_CELL, Column, Row
 
 from sb.duration import human_duration
+from sb.kernel.reversibility import MutationStore
 from sb.kernel.runs import Run, RunState, project_name, run_events, runs_at
 from sb.state import EventLog
 from sb.text import shorten
@@ -66,3 +67,14 @@ def one_run(log: EventLog, first: int) -> OneRun:
     """The run that begins with this event."""
     found = runs_at(log, [first]).get(first)
     return OneRun(whereabouts(found), run_events(log, found.run_id)) if found else OneRun()
+
+
+def last_change(log: EventLog, first: int) -> str:
+    """The id of what a run changed last; "" for nothing.
+
+    Args:
+        first: the number of the run's first event.
+    """
+    run = runs_at(log, [first]).get(first)
+    changes = MutationStore(log).of_run(run.run_id) if run else []
+    return changes[-1].mutation_id if changes else ""

@@ -443,9 +443,7 @@ def test_a_call_of_a_run_leads_to_where_it_is_undone(agents: Agents, console: Co
     ref = done(agents)
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "5", "u")
-        await console.says(pilot, "enter leads to the run's calls")
-        await console.press(pilot, "enter", "G", "u")
+        await console.press(pilot, "5", "enter", "G", "u")
         await console.says(pilot, "this is no call")
         await console.press(pilot, "g", "u")
         await console.shows(pilot, "undoable: pay.human")
