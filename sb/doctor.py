@@ -43,11 +43,13 @@ def examine(config: Config) -> list[Finding]:
     """Every finding; nothing is written or repaired, and one check that fails does not stop the others."""
     findings = [*_driver(), _embedder(config), *_configuration(config), *enforcement(config), *_tools(config)]
     findings += _guarded("hooks", lambda: installed(config, Places(os.environ, Path.cwd())))
-    if not config.database.is_file():
-        missing = Finding(
-            "database", Status.FAIL, f"no database at {config.database}", "make one with `sb init`"
+    if not config.database.is_file() or config.database.stat().st_size == 0:
+        detail = (
+            f"{config.database} is empty"
+            if config.database.is_file()
+            else f"no database at {config.database}"
         )
-        return [*findings, missing]
+        return [*findings, Finding("database", Status.FAIL, detail, "make one with `sb init`")]
     try:
         database = Database(config.database)
     except SBError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sb.errors import StoreError, StoreReadOnly
+from sb.errors import SchemaMismatch, StoreError, StoreReadOnly
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store import driver, migrate
 
@@ -152,7 +152,7 @@ class Database:
             try:
                 action()
                 return
-            except driver.Error as error:
+            except driver.Failures as error:
                 if not driver.is_busy(error) or self._clock.monotonic() >= deadline:
                     raise driver.explain(error, self.path) from error
             self._clock.sleep(0.001 + 0.02 * self._ids.random())
@@ -233,7 +233,7 @@ class Database:
         with self.lock:
             try:
                 return self._normal.execute(sql, parameters).fetchall()
-            except driver.Error as error:
+            except driver.Failures as error:
                 raise driver.explain(error, self.path) from error
 
     @contextmanager
@@ -312,6 +312,10 @@ def _ensure_file(path: Path, create: bool) -> None:
     if path.is_dir():
         raise StoreError(f"{path} is a folder, not a database", "point --db or SB_DB at a file")
     if path.exists():
+        if (
+            path.is_file() and path.stat().st_size == 0 and not create
+        ):  # to open it for writing would make it longer
+            raise SchemaMismatch(f"database {path} is empty", "make it with `sb init`")
         return
     if not create:
         raise StoreError(f"no database at {path}", "make one with `sb init`")

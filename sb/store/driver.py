@@ -30,6 +30,7 @@ Error = sqlite.Error
 DatabaseError = sqlite.DatabaseError
 IntegrityError = sqlite.IntegrityError
 OperationalError = sqlite.OperationalError
+Failures = (Error, UnicodeDecodeError)  # the latter where SQLite's own message quotes a damaged schema
 
 NAME: str = sqlite.__name__.split(".")[0]
 VERSION: str = sqlite.sqlite_version
@@ -89,15 +90,17 @@ def _reading(path: Path) -> str:
 
 
 def error_code(error: BaseException) -> int:
-    """SQLite's primary result code of any driver's error, 0 when it gives none."""
+    """SQLite's primary result code of any of `Failures`, 0 when it gives none."""
+    if isinstance(error, UnicodeDecodeError):
+        return _CORRUPT
     return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
 
 
-def is_busy(error: Error) -> bool:
+def is_busy(error: BaseException) -> bool:
     return error_code(error) in (_BUSY, _LOCKED)
 
 
-def explain(error: Error, path: str | Path) -> StoreError:
+def explain(error: BaseException, path: str | Path) -> StoreError:
     """The driver's error as one that a person can act on."""
     kind, what, hint = _ADVICE.get(error_code(error), (StoreError, f"reported: {error}", ""))
     return kind(f"database {path} {what}", hint)

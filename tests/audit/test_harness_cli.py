@@ -300,12 +300,20 @@ def test_live_looks_at_the_configured_database_and_leaves_the_score_alone(
     assert outcome == without
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbage", "missing", "edited", "bad configuration"])
+@pytest.mark.parametrize(
+    "damage", ["cut", "empty", "garbage", "schema", "missing", "edited", "bad configuration"]
+)
 def test_a_damaged_live_database_is_a_finding_and_no_crash(sb: CommandLine, home: Path, damage: str) -> None:
     open_runtime().close()
     database = home / "brain.db"
     if damage == "cut":
         database.write_bytes(database.read_bytes()[:5000])
+    elif damage == "schema":
+        database.write_bytes(
+            database.read_bytes().replace(b"events", b"\xff\xfe((((")
+        )  # SQLite quotes its names
+    elif damage == "empty":
+        database.write_bytes(b"")
     elif damage == "garbage":
         database.write_bytes(b"not a database" * 1000)
     elif damage == "missing":
@@ -317,12 +325,15 @@ def test_a_damaged_live_database_is_a_finding_and_no_crash(sb: CommandLine, home
         connection.close()
     else:
         (home / "config.yaml").write_text("nonsense: 1\n", encoding="utf-8")
+    before = {file: file.read_bytes() for file in home.iterdir()}
     outcome = sb("harness", "audit", "--only", PASSES, "--live")
     assert outcome.code == 0
+    assert {file: file.read_bytes() for file in home.iterdir()} == before
     assert "fail" in outcome.out.partition("live")[2]
     hints = {
         "edited": "chain: sb audit verify names every row",
         "garbage": "chain: point --db or SB_DB at another file",
+        "empty": "database: make one with `sb init`",
         "missing": "database: make one with `sb init`",
         "bad configuration": "configuration: ",
     }
