@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from sb import __version__
+from sb.audit.folders import probe_folder, remove_left_behind
 from sb.audit.harness import Harness
 from sb.audit.network_guard import no_network
 from sb.audit.probes import PROBES
-from sb.errors import SBError
 from sb.kernel.harness_audit import AuditReport, Check, Control, Grade, grade, load_catalogue
 from sb.kernel.tooling.workers import DeadlineExceeded, Workers
 from sb.text import plain, shorten
@@ -40,6 +39,7 @@ def audit(
     Raises:
         SBError: there is no folder for temporary files.
     """
+    remove_left_behind()
     catalogue = load_catalogue()
     workers, grades, seconds = Workers(), [], {}
     for control in catalogue.controls if controls is None else controls:
@@ -52,12 +52,8 @@ def audit(
 def _grade(control: Control, probe: Probe | None, workers: Workers, deadline_s: float) -> Grade:
     if probe is None:
         return grade(control, None)
-    try:
-        folder = tempfile.TemporaryDirectory(prefix="sb-audit-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise SBError(f"no folder for temporary files: {error.strerror}", "set TMPDIR") from None
-    with folder as name, no_network() as touched:
-        clean = _Cleaning(Path(name))
+    with probe_folder() as folder, no_network() as touched:
+        clean = _Cleaning(folder)
         try:
             trouble = workers.call(lambda: clean.trouble_with(probe), deadline_s)
         except DeadlineExceeded:

@@ -340,7 +340,7 @@ def every_host_is_allowed(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-15")
 def a_dependency_calls_home_when_it_is_imported(patch: pytest.MonkeyPatch) -> None:
-    folder = Path(mkdtemp(prefix="sb-audit-saboteur-"))
+    folder = Path(mkdtemp(prefix="sb-saboteur-"))
     atexit.register(rmtree, folder, ignore_errors=True)
     (folder / "orjson.py").write_text(CALLS_HOME)
     patch.setenv("PYTHONPATH", str(folder))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator
@@ -191,6 +194,53 @@ def test_the_home_of_a_probe_is_its_own_and_gone_afterwards() -> None:
     assert [graded(probe).status for _ in range(2)] == [ControlStatus.PASS] * 2
     assert len(set(folders)) == 2
     assert not any(folder.exists() for folder in folders)
+
+
+KILLED = """
+import os, signal, sys
+from sb.audit.running import audit
+from sb.kernel.harness_audit import load_catalogue
+
+def probe(harness):
+    print(harness.folder, flush=True)
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+
+audit([load_catalogue().controls[0]], probes={load_catalogue().controls[0].id: probe})
+"""
+
+
+@pytest.mark.parametrize("state", ["killed", "running"])
+def test_what_a_killed_audit_left_behind_is_removed_by_the_next_and_a_running_ones_is_not(
+    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    stopped = "SIGKILL" if state == "killed" else "SIGSTOP"
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, stopped], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().strip())
+        if state == "killed":
+            process.wait()
+        os.utime(folder, (1, 1))
+        assert graded(all_ok).status is ControlStatus.PASS
+        assert folder.is_dir() is (state == "running")
+        process.kill()
+
+
+def test_what_looks_like_it_and_is_somebody_elses_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    link, file = tmp_path / "sb-audit-link", tmp_path / "sb-audit-file"
+    link.symlink_to("mine")
+    file.touch()
+    os.utime(file, (1, 1))
+    os.utime(link, (1, 1), follow_symlinks=False)
+    graded(all_ok)
+    assert (link.is_symlink(), file.is_file(), (tmp_path / "mine").is_dir()) == (True, True, True)
 
 
 def test_without_a_folder_for_temporary_files_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
