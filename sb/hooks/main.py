@@ -94,6 +94,8 @@ def _not_understood(why: str) -> Answer:
 def _understand(arguments: list[str]) -> tuple[Adapter, HookEvent]:
     from sb.hooks.hosts import adapter_for
 
+    if sys.stdin.isatty():
+        raise ValueError("a host calls this, with an event on stdin; sb install HOST has it do so")
     data = sys.stdin.buffer.read(LONGEST_PAYLOAD + 1)
     if len(data) > LONGEST_PAYLOAD:
         raise ValueError(f"an event of more than {LONGEST_PAYLOAD >> 20} MiB")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -242,7 +244,7 @@ def test_the_hook_loads_nothing_of_the_command_line(host: Host) -> None:
 
 
 def test_a_person_who_types_it_is_told_what_it_is_for(tmp_path: Path) -> None:
-    for arguments in (["hook"], ["hook", "--help"]):
+    for arguments in (["hook"], ["hook", "--help"], ["hook", "claude-code", "--help"]):
         done = subprocess.run(
             [sys.executable, "-m", "sb", *arguments],
             input=b"",
@@ -252,6 +254,19 @@ def test_a_person_who_types_it_is_told_what_it_is_for(tmp_path: Path) -> None:
         )
         assert b"Usage: sb hook" in done.stdout
         assert done.returncode == 0
+
+
+def test_at_a_terminal_nothing_is_waited_for(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "sb", "hook", "claude-code"]
+    try:
+        done = subprocess.run(
+            command, stdin=theirs, capture_output=True, check=False, cwd=tmp_path, timeout=15
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert (done.returncode, b"sb install HOST" in done.stderr) == (2, True)
 
 
 def test_a_call_that_takes_long_to_understand_is_refused_within_the_deadline(host: Host) -> None:
