@@ -13,6 +13,7 @@ from evals.bench import (
     memory_peers,
     memory_screen,
     recovery,
+    sync,
     workflows,
 )
 
@@ -28,6 +29,7 @@ REPORTS = (
     audit.report,
     memory.report,
     memory_peers.report,
+    sync.report,
 )
 
 

@@ -122,7 +122,7 @@ class Conflicts:
             retired = _retired(kept.now)
             receiver.write(execute, row, retired, {STANDING, KEYED}, "resolve", reason)
             self._feed.tell(execute, row["id"], retired)
-        receiver.receive(execute, Kept(0, 0, peer, 0.0, remote.seen, document.encode(), seal.encode()))
+        receiver.receive(execute, [Kept(0, 0, peer, 0.0, remote.seen, document.encode(), seal.encode())])
         receiver.receive_rest(execute)
         receiver.finish(execute)
 

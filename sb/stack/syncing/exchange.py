@@ -143,8 +143,8 @@ class Exchange:
                 with self._local.space.database.write() as execute:
                     self._local.stamp_rest(execute)
                     _know(execute, self._local, page)
-                    for kept in page:
-                        self._count(receiver.receive(execute, kept), kept)
+                    for kept, outcome in zip(page, receiver.receive(execute, page), strict=True):
+                        self._count(outcome, kept)
                     receiver.finish(execute)
                     if since is None and not receiver.waiting:
                         _reached(execute, self._local, remote.replica, pulled=reached)
@@ -162,15 +162,19 @@ class Exchange:
         standings: Counter[str] = Counter()
         gone = []
         here, head = self._local.replica, self._local.head
-        for kept in incoming:
-            standings[self._local.sealer.standing(kept.document, kept.seal)] += 1
-            change = receiver.check(kept)
-            if change.seen.get(here, 0) > head:
-                raise damaged(f"{change.uid} knows of changes that were never made here")
-            if change.erased:
-                gone.append(kept)
-        told = self._local.sealer.admit(standings, from_anybody=self._from_anybody)
-        self.result.notes += [one for one in told if one not in self.result.notes]
+        told = set[str]()
+        for page, _ in _pages(iter(incoming)):
+            for kept in page:
+                standings[self._local.sealer.standing(kept.document, kept.seal)] += 1
+                if kept.change.seen.get(here, 0) > head:
+                    raise damaged(f"{kept.change.uid} knows of changes that were never made here")
+                if kept.change.uid in told:
+                    raise damaged(f"there are two changes of {kept.change.uid}")
+                told.add(kept.change.uid)
+            receiver.check(page)
+            gone += [kept for kept in page if kept.change.erased]
+        notes = self._local.sealer.admit(standings, from_anybody=self._from_anybody)
+        self.result.notes += [one for one in notes if one not in self.result.notes]
         return gone
 
     def _count(self, outcome: Outcome, kept: Kept) -> None:
@@ -203,8 +207,8 @@ class Exchange:
         after, head = _position(local, remote.replica, "pushed"), local.head
         held = self._held()
 
-        def outgoing() -> Iterator[Kept]:
-            for one in local.after(after):
+        def outgoing(*, erased: bool = False) -> Iterator[Kept]:
+            for one in local.after(after, erased=erased):
                 if one.seq > head:
                     return
                 if (
@@ -216,8 +220,7 @@ class Exchange:
                     yield one
 
         receiver = Receiver(remote, local.replica, merge=False)
-        gone = [one for one in outgoing() if one.change.erased]
-        self.result.pushed += self._erase(remote, receiver, gone)
+        self.result.pushed += self._erase(remote, receiver, outgoing(erased=True))
         waits = False
         for page, reached in _pages(outgoing()):
             outcomes = self._give(receiver, page)
@@ -256,7 +259,7 @@ class Exchange:
                 remote.stamp_rest(execute)
             _know(execute, remote, page)
             before = remote.head
-            outcomes = [receiver.receive(execute, kept) for kept in page]
+            outcomes = receiver.receive(execute, page)
             receiver.finish(execute)
             after = remote.head
         if before == pulled and Outcome.HELD not in outcomes:  # for which it may have told something itself

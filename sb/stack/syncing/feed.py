@@ -325,13 +325,13 @@ class Feed:
 
     def tell(self, execute: Execute, record: int, change: Change) -> None:
         """Write down a change of this database's own, under its next number; `NEW` stands for it in the dots."""
-        found = self._found(execute)
-        number = found.head + 1
-        dot: Dot = (found.replica, number)
-        seen = {**change.seen, dot[0]: number}
+        replica, number = self._next(execute)
+        dot: Dot = (replica, number)
+        seen = {**change.seen, replica: number}
         dots = {part: dot if old == NEW else old for part, old in change.dots.items()}
         document = replace(change, seen=seen, dots=dots).document()
-        self.put(execute, record, seen, document, self.sealer.seal(document), erased=change.erased)
+        kept = Kept(record, number, "", self.space.clock.now(), seen, document, self.sealer.seal(document))
+        self._write(execute, kept, change.erased)
 
     def put(
         self,
@@ -349,23 +349,32 @@ class Feed:
         Args:
             peer: which database has it just so.
         """
-        found = self._found(execute)
-        number = found.head + 1
+        _, number = self._next(execute)
+        kept = Kept(record, number, peer, self.space.clock.now(), seen, document, seal)
+        self._write(execute, kept, erased)
+
+    def _next(self, execute: Execute) -> tuple[str, int]:
+        """What this database is called, and the next number of its feed."""
+        rows = execute(
+            "UPDATE sync_replicas SET head = head + 1 WHERE stack = ? RETURNING replica, head", (self.stack,)
+        ).fetchall()
+        return str(rows[0][0]), int(rows[0][1])
+
+    def _write(self, execute: Execute, kept: Kept, erased: bool) -> None:
         execute(
             f"INSERT OR REPLACE INTO sync_changes (stack, {_COLUMNS}, erased) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 self.stack,
-                record,
-                number,
-                peer,
-                self.space.clock.now(),
-                orjson.dumps(seen).decode(),
-                document.decode(),
-                seal.decode(),
+                kept.record,
+                kept.seq,
+                kept.peer,
+                kept.at,
+                orjson.dumps(kept.seen).decode(),
+                kept.document.decode(),
+                kept.seal.decode(),
                 int(erased),
             ),
         )
-        self._reached(execute, head=number)
 
     def learn(self, execute: Execute, record: int, seen: Seen) -> None:
         """Note that a record already has what these changes made of it."""
@@ -406,14 +415,18 @@ class Feed:
         )
         return {row[0]: _kept(row) for row in rows}
 
-    def after(self, seq: int, execute: Execute | None = None, *, since: float = 0.0) -> Iterator[Kept]:
+    def after(
+        self, seq: int, execute: Execute | None = None, *, since: float = 0.0, erased: bool = False
+    ) -> Iterator[Kept]:
         """The changes after a number, in their order.
 
         Args:
             execute: reads, by default from the database as it is by then. since: only what was written by then or later.
+            erased: only what is erased.
         """
+        which = " AND erased = 1" if erased else ""
         while True:
-            sql = f"SELECT {_COLUMNS} FROM sync_changes WHERE stack = ? AND seq > ? AND at >= ? ORDER BY seq LIMIT ?"
+            sql = f"SELECT {_COLUMNS} FROM sync_changes WHERE stack = ? AND seq > ? AND at >= ?{which} ORDER BY seq LIMIT ?"
             values = (self.stack, seq, since, AT_ONCE)
             rows = execute(sql, values).fetchall() if execute else self.space.database.query(sql, values)
             yield from map(_kept, rows)

@@ -5,7 +5,7 @@ Nothing that was changed here since is overwritten: that is either merged or a c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -72,23 +72,29 @@ class Receiver:
         """Whether some of what was received is to be looked at once more, at the end."""
         return bool(self._unrelated or self._unnamed)
 
-    def check(self, kept: Kept) -> Change:
-        """What a change says, if it can be taken at all.
+    def check(self, page: Iterable[Kept]) -> None:
+        """Find out whether all of these changes can be taken.
 
         Raises:
-            CheckFailed: it is damaged, of another stack, or says something of another record.
+            CheckFailed: one is damaged, of another stack, or says something of another record.
         """
-        change = kept.change
+        page = list(page)
+        rows = self._rows(page)
+        for kept in page:
+            self._check(kept.change, rows.get(kept.change.uid))
+
+    def _rows(self, page: Iterable[Kept]) -> dict[str, Row]:
+        return self._space.records.known([kept.change.uid for kept in page])
+
+    def _check(self, change: Change, row: Row | None) -> None:
         if change.place.stack != self._feed.stack:
             raise damaged(f"{change.uid} belongs to another stack")
         if not change.erased:
             row_of(change)
-        row = self._space.records.find(change.uid)
         if row is not None and (
             row["kind"] != change.kind or self._space.places.numbered(row["place"]) != change.place
         ):
             raise damaged(f"another record has the id {change.uid} here")
-        return change
 
     def bury(self, execute: Execute, kept: Kept) -> bool:
         """Note that a record is erased elsewhere; whether it has yet to be erased here."""
@@ -102,10 +108,13 @@ class Receiver:
         self._feed.put(execute, row["id"], seen, kept.document, kept.seal, peer=self._peer, erased=True)
         return True
 
-    def receive(self, execute: Execute, kept: Kept) -> Outcome:
-        """Take one change; what was changed here has been stamped."""
+    def receive(self, execute: Execute, page: Sequence[Kept]) -> list[Outcome]:
+        """Take changes of different records; what was changed here has been stamped."""
+        rows = self._rows(page)
+        return [self._received(execute, kept, rows.get(kept.change.uid)) for kept in page]
+
+    def _received(self, execute: Execute, kept: Kept, row: Row | None) -> Outcome:
         change = kept.change
-        row = self._space.records.find(change.uid)
         if change.erased:
             return self._erased(execute, change, row)
         if row is None:
@@ -143,7 +152,7 @@ class Receiver:
         done: list[tuple[Kept, Outcome]] = []
         waiting, self._unnamed = self._unnamed, []
         while waiting:
-            outcomes = [(kept, self.receive(execute, kept)) for kept in waiting]
+            outcomes = zip(waiting, self.receive(execute, waiting), strict=True)
             done += [one for one in outcomes if one[1] is not Outcome.WAITS]
             still, self._unnamed = self._unnamed, []
             if len(still) == len(waiting):
@@ -205,7 +214,8 @@ class Receiver:
         self._new.append(number)
         self._feed.put(execute, number, change.seen, kept.document, kept.seal, peer=self._peer)
         self._relate(execute, {**row, "id": number}, change.relations)
-        self._named(execute, change.uid, number)
+        if row["key"]:
+            self._named(execute, change.uid, number)
         return Outcome.TAKEN
 
     def _session(self, execute: Execute, session: Session | None) -> int | None:
