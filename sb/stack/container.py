@@ -110,10 +110,16 @@ class Container:
 
     def find(self, uid: str, kinds: Iterable[str]) -> Row | None:
         """The record of an id, if it is in view and of one of these kinds; erased and quarantined ones are not."""
-        row = self.space.records.find(uid)
-        if row is None or row["state"] in (ERASED, QUARANTINED) or row["kind"] not in kinds:
-            return None
-        return row if row["place"] in self.places() else None
+        return self.find_all([uid], kinds).get(uid)
+
+    def find_all(self, uids: Sequence[str], kinds: Iterable[str]) -> dict[str, Row]:
+        """Those of these ids that are in view, as `find` has it, by id."""
+        places, kinds = frozenset(self.places()), frozenset(kinds)
+        return {
+            uid: row
+            for uid, row in self.space.records.known(uids).items()
+            if row["place"] in places and row["kind"] in kinds and row["state"] not in (ERASED, QUARANTINED)
+        }
 
     def records(self, rows: Sequence[Row]) -> Iterator[Any]:
         """Rows as the records that a stack shows."""

@@ -87,11 +87,12 @@ def felt(text: str) -> Feeling | None:
     """
     ratings = lexicon()
     said = words(text)
+    telling = _telling().intersection(said)  # most texts have few such words
     total, emotions = 0.0, dict[str, None]()
-    for at, word in enumerate(said):
-        emotion, rating = _EMOTION_OF.get(word), ratings.get(word, 0.0)
-        if emotion is None and rating == 0:
+    for at, word in enumerate(said) if telling else ():
+        if word not in telling:
             continue
+        emotion, rating = _EMOTION_OF.get(word), ratings.get(word, 0.0)
         denied = not _NEGATIONS.isdisjoint(said[max(0, at - _REACH) : at])
         total += rating * _DENIED if denied else rating
         if emotion is not None and not denied:
@@ -106,6 +107,11 @@ def _arousal(valence: float, emotions: Sequence[str]) -> float:
     if not emotions:
         return _UNNAMED * abs(valence)
     return sum(_EMOTIONS[name][0] for name in emotions) / len(emotions)
+
+
+@cache
+def _telling() -> frozenset[str]:
+    return frozenset((*_EMOTION_OF, *lexicon()))
 
 
 @cache

@@ -6,7 +6,7 @@ Source: the stack protocol, "Component registry" and "Component hooks".
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from sb.protocols import InferenceService, StackComponentProtocol
@@ -60,14 +60,18 @@ class Components:
         return dict(self._all)
 
     def searching(self) -> dict[str, StackComponentProtocol]:
-        """Those that may change what a search returns: all but those that only inherit to leave it as it is."""
+        """Those that may change what a search returns."""
+        return self._with("on_search")
+
+    def _with(self, hook: str) -> dict[str, StackComponentProtocol]:
+        """All but those that only inherit to do nothing in a hook."""
         from sb.stack.components.component import Component  # its package imports what imports this module
 
-        inherited = Component.on_search
+        inherited = getattr(Component, hook)
         return {
             name: one
             for name, one in self._all.items()
-            if getattr(type(one), "on_search", None) is not inherited
+            if hook in getattr(one, "__dict__", ()) or getattr(type(one), hook, None) is not inherited
         }
 
     def use(self, inference: InferenceService | None) -> None:
@@ -76,12 +80,14 @@ class Components:
         for component in list(self._all.values()):
             self._asked(component, "set_inference", inference)
 
-    def on_save(self, kind: str, uid: str, record: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What each of them says of a record that was kept: attributes to set."""
-        for name, component in list(self._all.items()):
-            said = self._asked(component, "on_save", kind, uid, record)
-            if isinstance(said, dict) and said:
-                yield name, said
+    def on_save(self, kind: str, records: Iterable[Any]) -> Iterator[tuple[Any, str, dict[str, Any]]]:
+        """What each of them says of records that were kept: attributes to set, with the record and the component's name."""
+        asked = self._with("on_save")
+        for record in records:
+            for name, component in asked.items():
+                said = self._asked(component, "on_save", kind, record.id, record)
+                if isinstance(said, dict) and said:
+                    yield record, name, said
 
     def on_search(self, query: str, results: list[Any]) -> list[Any]:
         """The results once each of them was asked, in turn."""

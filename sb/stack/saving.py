@@ -126,15 +126,30 @@ class Saver:
             ValueError: it cannot have such a value.
         """
         with self._container.space.database.write() as execute:
-            return self._amend_in(execute, kind, uid, changes, actor=actor, operation=operation)
+            found = self._in_view([uid], kind).get(uid)
+            return self._amend(execute, kind, found, changes, actor, operation) if found else 0
 
-    def _amend_in(
-        self, execute: Execute, kind: str, uid: str, changes: dict[str, Any], *, actor: str, operation: str
+    def _in_view(self, uids: Sequence[str], kind: str) -> dict[str, tuple[Row, Any]]:
+        """Rows, and the records that they hold, by id; read at once."""
+        rows = self._container.find_all(uids, kinds_shown_as(kind))
+        return dict(
+            zip(
+                rows,
+                zip(rows.values(), self._container.space.all_records([*rows.values()]), strict=True),
+                strict=True,
+            )
+        )
+
+    def _amend(
+        self,
+        execute: Execute,
+        kind: str,
+        found: tuple[Row, Any],
+        changes: dict[str, Any],
+        actor: str,
+        operation: str,
     ) -> int:
-        row = self._container.find(uid, kinds_shown_as(kind))
-        if row is None:
-            return 0
-        before = self._container.space.record(row)
+        row, before = found
         former = shown(before)
         for name in changes.keys() - vars(former).keys():
             raise ValueError(f"a {kind} has no {name}")
@@ -148,7 +163,7 @@ class Saver:
         """Let a record that is there say what this one says, within a transaction; returns its row.
 
         Args:
-            before: the record that the row holds, if it was read already.
+            before: the record that the row holds, if this transaction has read both already.
 
         Raises:
             ValueError: it cannot be changed so.
@@ -174,31 +189,34 @@ class Saver:
         attributes = set(DESCRIPTORS[kind].attributes) - _FIXED
         said = [
             (record, name, known)
-            for record in records
-            for name, answer in self._components.on_save(kind, record.id, record)
+            for record, name, answer in self._components.on_save(kind, records)
             if (known := {key: value for key, value in answer.items() if key in attributes})
         ]
         if not said:
             return
         try:
             with self._container.space.database.write() as execute:
-                for record, name, known in said:
-                    self._keep_said(execute, kind, record, name, known)
+                self._keep_said(execute, kind, said)
         except StoreError as error:  # the records are kept; it is what components say of them that is not
             for name in dict.fromkeys(name for _, name, _ in said):
                 self._components.failed(name, "on_save", error)
 
-    def _keep_said(self, execute: Execute, kind: str, record: Any, name: str, known: dict[str, Any]) -> None:
-        actor = f"{SYSTEM}{name}"
-        try:
-            version = self._amend_in(execute, kind, record.id, known, actor=actor, operation="component")
-        except ValueError as error:
-            self._components.failed(name, "on_save", error)
-            return
-        for key, value in known.items():
-            setattr(record, key, value)
-        if hasattr(record, "version"):
-            record.version = version
+    def _keep_said(
+        self, execute: Execute, kind: str, said: Sequence[tuple[Any, str, dict[str, Any]]]
+    ) -> None:
+        found = self._in_view([record.id for record, _, _ in said], kind)
+        for record, name, known in said:
+            # what another component said of it has changed it
+            one = found.pop(record.id, None) or self._in_view([record.id], kind).get(record.id)
+            try:
+                version = self._amend(execute, kind, one, known, f"{SYSTEM}{name}", "component") if one else 0
+            except ValueError as error:
+                self._components.failed(name, "on_save", error)
+                continue
+            for key, value in known.items():
+                setattr(record, key, value)
+            if hasattr(record, "version"):
+                record.version = version
 
 
 class _StackKeeper(Keeper):
@@ -258,6 +276,7 @@ class _StackKeeper(Keeper):
         Raises:
             ValueError: it is of another kind, or cannot be changed so.
         """
+        as_it_is = None if before is None else former
         before = before if before is not None else self.space.record(former)
         if isinstance(before, Remembered) and type(shown(before)) is type(record):
             record = unshown(record, before)
@@ -275,7 +294,12 @@ class _StackKeeper(Keeper):
         if former["state"] != new["state"]:
             self.space.vectors.drop(execute, former["id"])
         new["version"] = self.space.records.update(
-            execute, former["id"], changes, actor=actor or _writer(record), operation=operation
+            execute,
+            former["id"],
+            changes,
+            actor=actor or _writer(record),
+            operation=operation,
+            former=as_it_is,
         )
         return new
 

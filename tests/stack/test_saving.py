@@ -231,6 +231,27 @@ class TestComponents:
         stack.save_notes_batch([Note("n1", "mine", "one"), Note("n2", "mine", "two")])
         assert [seen[1] for seen in first.seen] == ["e", "n1", "n2"]
 
+    def test_what_several_say_of_many_is_all_kept_and_counted(self, stack: SQLiteStack) -> None:
+        stack.add_component(Recorder("first", {"emotional_valence": 0.5}))
+        stack.add_component(Recorder("wrong", {"emotional_arousal": 9.0}))
+        stack.add_component(Recorder("second", {"emotional_tags": ["joy"]}))
+        days = [Episode(f"e{number}", "mine", f"day {number}", "good") for number in range(5)]
+        stack.save_episodes_batch(days)
+        kept = {one.id: one for one in stack.get_episodes()}
+        assert {(one.emotional_valence, tuple(one.emotional_tags or ())) for one in kept.values()} == {
+            (0.5, ("joy",))
+        }
+        assert {one.id: one.version for one in days} == {uid: one.version for uid, one in kept.items()}
+        assert {one.version for one in days} == {3}
+
+    def test_a_hook_that_one_component_was_given_is_asked(self, tmp_path: Path) -> None:
+        asked: list[str] = []
+        with SQLiteStack("s", tmp_path / "s.db") as stack:
+            anxiety: Any = stack.components["anxiety"]
+            anxiety.on_save = lambda kind, uid, memory: asked.append(uid)
+            stack.save_note(Note("n", "s", "asked"))
+        assert asked == ["n"]
+
     def test_a_failure_stays_the_components_own(
         self, stack: SQLiteStack, caplog: pytest.LogCaptureFixture
     ) -> None:

@@ -134,18 +134,20 @@ class RecordStore:
         reason: str = "",
         operation: str = "update",
         expected_version: int | None = None,
+        former: Row | None = None,
     ) -> int:
         """Change a record and keep its former state; returns its version.
 
         Args:
             changes: columns by name. Only content (`CONTENT`) that differs moves the version.
             expected_version: raise unless the record is still at it.
+            former: the record as it is, if this transaction has read it already.
 
         Raises:
             VersionConflictError: somebody else changed it. ValueError: it cannot be changed in that way.
             NotFoundError: there is none.
         """
-        former = self.row(number)
+        former = former or self.row(number)
         if former is None:
             raise NotFoundError(f"no record {number}")
         if expected_version is not None and former["version"] != expected_version:
