@@ -311,7 +311,10 @@ def test_what_a_killed_agent_did_can_still_be_undone(shop: Shop) -> None:
     kill.throw(KillScope.GLOBAL, "", ADA, "something is wrong", wait_s=0)
     assert "something is wrong" in shop.call().error_message
     assert shop.runtime.watch()[0].unclear == []
+    assert shop.runtime.recovery.plan(ref).ok
     kill.throw(KillScope.AGENT, "recovery", ADA, "recovery too", wait_s=0)
+    looked = shop.runtime.recovery.plan(ref)
+    assert (looked.ok, looked.detail) == (False, "agent recovery was killed by ada: recovery too")
     stopped = shop.runtime.recovery.undo(ref, ADA, "wrong")
     assert (stopped.state, "recovery too" in stopped.detail) == ("failed", True)
     kill.lift(KillScope.AGENT, "recovery", ADA, "it may go on")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sb.decisions.namespace import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
-from sb.errors import DeniedError
+from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.approval import MICROSECONDS, Approval, ApprovalState
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
@@ -130,7 +130,7 @@ class Recovery:
         except NoReversalToken as error:
             return Plan(ref, False, error.message, args, checked=False)
         ctx = self.context(f"look whether {ref.mutation_id} could be undone")
-        refusal = self.executor.refusal(ctx, ref.reversal_tool, ref.reversal_args)
+        refusal = self._killed(ctx, ref) or self.executor.refusal(ctx, ref.reversal_tool, ref.reversal_args)
         if refusal:
             return Plan(ref, False, refusal, args, checked=False)
         call = f"would call {ref.reversal_tool}"
@@ -144,6 +144,18 @@ class Recovery:
             return Plan(ref, True, f"{call}; its preview failed: {why}", args, checked=False)
         detail = str(scrub(str(answer.get("detail", "")), look.secrets))
         return Plan(ref, answer["ok"] is True, detail, args, checked=True)
+
+    def _killed(self, ctx: RunContext, ref: MutationRef) -> str:
+        """Why recovery itself is stopped, or ""."""
+        spec = self.executor.registry.get(ref.reversal_tool)
+        if spec is None:
+            return ""
+        check = self.executor.kill.check
+        try:
+            kill = check(RECOVERY, ref.reversal_tool, spec.effective_class, ctx.run_id, recovers=True)
+        except SBError as error:
+            return f"whether a kill stops it cannot be told: {error.message}"
+        return "" if kill is None else kill.sentence
 
     def plan_all(self, refs: list[MutationRef]) -> list[Plan]:
         """What `undo_all` would do, the newest first; a preview that says no may change its mind after those before."""
