@@ -200,6 +200,7 @@ def figures(home: Path) -> Iterator[Figure]:
     yield Figure(
         "key to the first paint of another screen, 95th percentile", quantiles(screens, n=20)[-1], 50, 100
     )
+    terminal.press("6")
     terminal.settle()
     for name, number in (("newest", CALLS - 1), ("oldest", 11)):
         times = median(filter_ms(terminal, number) for _ in range(FILTERS))
