@@ -9,6 +9,7 @@ import pytest
 
 from sb.errors import CheckFailed, NotFoundError
 from sb.kernel import RunContext, SafetyClass
+from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.decisions import AlreadyDecided
 from sb.kernel.compensation import CompensationDispatcher, CompensationKind, NoReversalToken
 from sb.kernel.contracts import Assumption, MutationRef, MutationState, RecoveryApprovalMode, ToolResult
@@ -290,6 +291,25 @@ def test_one_reversal_approved_in_two_places_happens_once(shop: Shop) -> None:
     for runtime in runtimes:
         runtime.close()
     assert (said.count("reversed") >= 1, shop.reversed_) == (True, ["ref_1"])
+
+
+def test_who_is_late_is_told_that_somebody_else_is_at_it(shop: Shop) -> None:
+    ref = shop.done()
+    shop.runtime.invalidate(SHIPPED)
+    late = []
+
+    def reverse(refund_id: str) -> dict[str, str]:
+        with shop.open() as other:
+            waiting = other.approvals.page(states=[ApprovalState.USED])[0]
+            late.append(other.recovery._run(other.recovery.context("late"), ref, "x", waiting.id).state)
+        return {"reversed": refund_id}
+
+    spec = shop.runtime.registry.get("pay.reverse")
+    assert spec is not None
+    shop.runtime.registry.unregister("pay.reverse")
+    shop.runtime.registry.register(spec, reverse)
+    assert shop.runtime.recovery.approve(ref.mutation_id, ADA, "it has shipped").state == "reversed"
+    assert late == ["under way"]
 
 
 def test_two_loops_on_one_database_recover_once(shop: Shop) -> None:

@@ -64,7 +64,8 @@ class Undone:
     """What came of one reversal.
 
     Args:
-        state: "reversed", "failed", "in doubt", or "waiting" for a second person.
+        state: "reversed", "failed", "in doubt", "under way" where somebody else is at it, or "waiting" for a second
+            person.
         detail: one line for a person.
     """
 
@@ -394,8 +395,11 @@ class Recovery:
         state = self.mutations.get(ref.mutation_id).state
         if state is MutationState.REVERSED:
             return Undone(ref.mutation_id, "reversed", f"{ref.tool_id} was undone", result)
-        word = "in doubt" if state is MutationState.REVERSING else "failed"
-        return Undone(ref.mutation_id, word, result.error_message, result)
+        if state is MutationState.COMMITTED:
+            return Undone(ref.mutation_id, "failed", result.error_message, result)
+        number = self.mutations.number(ref.mutation_id)
+        doubtful = any(intent.reverses == number for intent in self.executor.in_doubt())
+        return Undone(ref.mutation_id, "in doubt" if doubtful else "under way", result.error_message, result)
 
 
 def _one_agreed(ref: MutationRef, by: Decider, reference: str) -> Undone:
