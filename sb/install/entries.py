@@ -19,10 +19,11 @@ class Handler:
     @classmethod
     def of(cls, entry: Any) -> Handler | None:
         """What an entry of a configuration runs, or None if it is no command."""
-        if not isinstance(entry, dict) or not isinstance(entry.get("command"), str):
+        command = entry.get("command", entry.get("bash")) if isinstance(entry, dict) else None
+        if not isinstance(command, str):
             return None
         args = entry.get("args")
-        return cls(entry["command"], tuple(map(str, args)) if isinstance(args, list) else None)
+        return cls(command, tuple(map(str, args)) if isinstance(args, list) else None)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,11 @@ FILES = {
     "claude-code": ".claude/settings.json",
     "claude-desktop": ".config/Claude/claude_desktop_config.json",
     "codex": ".codex/hooks.json",
+    "copilot": ".copilot/hooks/sb.json",
     "cursor": ".cursor/hooks.json",
     "gemini-cli": ".gemini/settings.json",
     "vscode": ".config/Code/User/mcp.json",
+    "windsurf": ".codeium/windsurf/hooks.json",
 }
 HOOKED = [name for name, host in HOSTS.items() if host.hooks]
 OWN = (
@@ -284,6 +286,8 @@ def test_a_project_is_joined_in_its_own_files_and_left_from_anywhere(
         ".codex/hooks.json",
         ".cursor/hooks.json",
         ".gemini/settings.json",
+        ".github/hooks/sb.json",
+        ".windsurf/hooks.json",
     }
     monkeypatch.chdir(person)
     for host in HOOKED:
@@ -367,6 +371,7 @@ def test_timeouts_have_the_units_of_each_host(person: Path, sb: CommandLine) -> 
     assert handler(read["codex"], "Stop")["timeout"] == 30
     assert handler(read["gemini-cli"], "BeforeTool")["timeout"] == 30_000
     assert read["cursor"]["stop"][0]["timeout"] == 30
+    assert read["copilot"]["agentStop"][0]["timeoutSec"] == 30
 
 
 def test_without_a_record_our_entries_are_still_found_and_taken_out(
