@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from sb.config import Config
 from sb.decisions import namespace
 from sb.entity.checkpoints import Checkpoint, Checkpoints, read_checkpoint
-from sb.entity.restoring import FILE, KIND, location_of
+from sb.entity.restoring import FILE, KIND, component_name, location_of
 from sb.errors import CheckFailed, NotFoundError
 from sb.protocols import Binding
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
@@ -237,8 +239,14 @@ def _where(location: Mapping[str, Any] | None) -> Iterator[str]:
         elif name == _ENFORCED:
             yield "with provenance" if value else "WITHOUT provenance"
         elif isinstance(value, list):
-            yield f"{name}: {', '.join(map(str, value)) or 'none'}"
+            yield f"{name}: {', '.join(map(_component, value)) or 'none'}"
         else:
             yield f"{name} {value}"
     if not location:
         yield "nothing is known of where it is"
+
+
+def _component(described: Any) -> str:
+    """A component by its name, and what it was made with."""
+    arguments = described.get("arguments") if isinstance(described, dict) else None
+    return component_name(described) + (f" {orjson.dumps(arguments).decode()}" if arguments else "")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Of a location: its class and its components by entry points, and the path that is relative to the data folder.
 KIND, FILE, COMPONENTS, ENFORCED = "kind", "db_path", "components", "enforce_provenance"
+REMOTE = "remote"
 _DEFAULT_KIND = "sqlite"
 _ANY_MODEL = "llm"  # the adapter that is asked where no entry point has the provider's name
 logger = logging.getLogger("sb.entity")
@@ -63,22 +64,30 @@ def open_stack(stack_id: str, location: Mapping[str, Any], data_dir: Path) -> St
     return stack
 
 
-def _components(stack_id: str, names: Iterable[str]) -> list[StackComponentProtocol]:
-    """The components of these names; one that cannot be loaded is left out."""
+def _components(stack_id: str, described: Iterable[Any]) -> list[StackComponentProtocol]:
+    """The components of these names and arguments; one that cannot be made is left out."""
     found: list[StackComponentProtocol] = []
 
-    def load(name: str) -> None:
-        found.append(load_component(find(STACK_COMPONENTS, name))())
+    def load(one: Any) -> None:
+        name, arguments = (one["name"], one["arguments"]) if isinstance(one, dict) else (one, {})
+        found.append(load_component(find(STACK_COMPONENTS, name))(**arguments))
 
-    for name in names:
-        _attempt(f"component {name} of stack {stack_id}", lambda one=name: load(one))  # type: ignore[misc]
+    for one in described:
+        name = component_name(one)
+        _attempt(f"component {name} of stack {stack_id}", lambda made=one: load(made))  # type: ignore[misc]
     return found
+
+
+def component_name(described: Any) -> str:
+    """What a component in a location is called."""
+    return str(described.get("name") if isinstance(described, dict) else described)
 
 
 def rehydrate(entity: Entity, checkpoint: Checkpoint, data_dir: Path) -> list[StackProtocol]:
     """Attach, load and bind what a checkpoint names; returns the stacks that were opened for it.
 
-    A file that was changed after it was written may not turn off that memories have to say what they were made from.
+    A file that was changed after it was written may not turn off that memories have to say what they were made from,
+    nor say where they go, nor what components are made with.
     """
     binding = checkpoint.binding
     opened: list[StackProtocol] = []
@@ -91,7 +100,7 @@ def rehydrate(entity: Entity, checkpoint: Checkpoint, data_dir: Path) -> list[St
         else:
             said = dict(location) if isinstance(location, dict) else {}
             if not checkpoint.intact:
-                said.pop(ENFORCED, None)  # which is the default
+                said = _plain(said)
             stack = open_stack(stack_id, said, data_dir)
         opened.append(stack)
         entity.attach_stack(stack, alias=alias if isinstance(alias, str) else None, set_active=False)
@@ -109,6 +118,14 @@ def rehydrate(entity: Entity, checkpoint: Checkpoint, data_dir: Path) -> list[St
     if binding.model_config:
         _attempt("the model", lambda: entity.set_model(_model(binding.model_config)))
     return opened
+
+
+def _plain(location: Mapping[str, Any]) -> dict[str, Any]:
+    """A location with no settings but those that come with a stack."""
+    said = {name: value for name, value in location.items() if name not in (ENFORCED, REMOTE)}
+    if isinstance(said.get(COMPONENTS), list):
+        said[COMPONENTS] = [component_name(one) for one in said[COMPONENTS]]
+    return said
 
 
 def _model(config: Mapping[str, Any]) -> Any:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from sb.canonical import NotCanonical, canonical_bytes
 from sb.protocols import InferenceService, StackComponentProtocol
 from sb.types import SearchResult
 
@@ -73,6 +74,20 @@ class Components:
             for name, one in self._all.items()
             if hook in getattr(one, "__dict__", ()) or getattr(type(one), hook, None) is not inherited
         }
+    def described(self) -> list[str | dict[str, Any]]:
+        """What makes each of them again: its name, with its arguments if it says that it was given some."""
+        return [self._made_by(component) for component in list(self._all.values())]
+
+    def _made_by(self, component: StackComponentProtocol) -> str | dict[str, Any]:
+        said = self._asked(component, "arguments") if hasattr(component, "arguments") else None
+        if not isinstance(said, dict) or not said:
+            return component.name
+        try:
+            canonical_bytes(said)
+        except NotCanonical as error:
+            self.failed(component.name, "arguments", error)
+            return component.name
+        return {"name": component.name, "arguments": said}
 
     def use(self, inference: InferenceService | None) -> None:
         """Let all of them use a model from now on, or none."""

@@ -112,10 +112,10 @@ class SQLiteStack(Writes, Reads):
         return self._database.path
 
     def location(self) -> dict[str, Any]:
-        """The arguments with which this stack is opened again, components by their names."""
+        """The arguments with which this stack is opened again, components by their names and arguments."""
         said: dict[str, Any] = {
             "enforce_provenance": self.enforce_provenance,
-            "components": list(self.components),
+            "components": self._components.described(),
         }
         if self._remote is not None:
             said["remote"] = str(Path(self._remote).absolute())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import shutil
 import stat
 import sys
@@ -183,6 +184,46 @@ def test_a_stack_has_the_components_again_that_it_had(
     assert warnings(caplog) == [
         "component mood of stack odd was not restored: ImportError: mood of sb.stack_components is not installed"
     ]
+
+
+class Odd(Mood):
+    """Its arguments cannot be written down."""
+
+    name = "odd"
+
+    def arguments(self) -> dict[str, Any]:
+        return {"clock": SteeredClock()}
+
+
+def test_a_component_is_made_with_what_it_was_made_with_also_in_another_home(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = [ForgettingComponent({"note": 3, "belief": math.inf}), Odd()]
+    with Entity("me") as core, SQLiteStack("mine", components=made) as stack:
+        core.attach_stack(stack)
+        path = taken(core, home / "checkpoints")
+    assert warnings(caplog) == ["component odd failed in arguments: NotCanonical"]
+    other = tmp_path / "other-home"
+    (other / "checkpoints").mkdir(parents=True)
+    monkeypatch.setenv("SB_HOME", str(other))
+    SQLiteStack("mine", components=[]).close()
+    copied = Path(shutil.copy(path, other / "checkpoints"))
+    with Entity.from_checkpoint(copied) as restored:
+        again = restored.active_stack
+        assert isinstance(again, SQLiteStack)
+        assert again.path == str(other / "brain.db")
+        forgetting = again.get_component("forgetting")
+        assert isinstance(forgetting, ForgettingComponent)
+        assert forgetting.half_lives == {"note": 3.0, "belief": math.inf}
+    locations = document(copied)["binding"]["stack_locations"]
+    locations["mine"]["components"][0]["arguments"]["half_lives"]["note"] = 0.001
+    locations["mine"]["remote"] = str(tmp_path / "theirs.db")
+    binding = document(copied)["binding"] | {"stack_locations": locations}
+    with Entity.from_checkpoint(rewritten(copied, binding=binding)) as restored:
+        forgetting = restored.active_stack.get_component("forgetting")  # type: ignore[union-attr]
+        assert isinstance(forgetting, ForgettingComponent)
+        assert forgetting.half_lives == {}
+        assert "remote" not in restored.get_binding().stack_locations["mine"]
 
 
 def test_a_home_that_was_moved_is_restored_from_where_it_is_now(

@@ -26,6 +26,10 @@ class Component:
         self._storage: StackStorage | None = None
         self._stack_id = ""
 
+    def arguments(self) -> dict[str, Any]:
+        """What it was made with, as JSON has it, so that a checkpoint can make it again."""
+        return {}
+
     def attach(self, stack_id: str, inference: InferenceService | None = None) -> None:
         """Belong to a stack."""
         self._stack_id, self._inference = stack_id, inference

@@ -18,7 +18,7 @@ class ForgettingComponent(Component):
 
     Args:
         half_lives: kind of memory (episode, belief, goal, note, relationship) to the days after which half of its
-            strength is left; `math.inf` for never. It goes before what the stack was set to.
+            strength is left; `math.inf` or None for never. It goes before what the stack was set to.
 
     Raises:
         ValueError: a kind is none that fades, or days are not above 0.
@@ -26,15 +26,19 @@ class ForgettingComponent(Component):
 
     name = "forgetting"
 
-    def __init__(self, half_lives: Mapping[str, float] | None = None) -> None:
+    def __init__(self, half_lives: Mapping[str, float | None] | None = None) -> None:
         super().__init__()
-        self._own = {kind: _checked(kind, days) for kind, days in (half_lives or {}).items()}
+        self._own = {kind: _checked(kind, _from_json(days)) for kind, days in (half_lives or {}).items()}
+
+    def arguments(self) -> dict[str, Any]:
+        own = {kind: _to_json(days) for kind, days in self._own.items()}
+        return {"half_lives": own} if own else {}
 
     @property
     def half_lives(self) -> dict[str, float]:
         """Kind to days, as far as they are not what comes with the kind."""
         kept = (self._storage.setting(_SETTING) if self._storage else None) or {}
-        return {kind: math.inf if days is None else days for kind, days in kept.items()} | self._own
+        return {kind: _from_json(days) for kind, days in kept.items()} | self._own
 
     def set_half_life(self, kind: str, days: float) -> None:
         """Let a kind of memory fade at another rate in this stack, now and when it is opened again.
@@ -46,7 +50,7 @@ class ForgettingComponent(Component):
         if self._storage is None:
             raise RuntimeError("a half-life is kept by a stack: add the component to one first")
         kept = dict(self._storage.setting(_SETTING) or {})
-        self._storage.keep_setting(_SETTING, kept | {kind: None if checked == math.inf else checked})
+        self._storage.keep_setting(_SETTING, kept | {kind: _to_json(checked)})
 
     def on_save(self, memory_type: str, memory_id: str, memory: Any) -> None:
         """Let time count from the first memory on."""
@@ -55,6 +59,14 @@ class ForgettingComponent(Component):
 
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:
         return storage.forgetting.fade(self.half_lives)._asdict()
+
+
+def _to_json(days: float) -> float | None:
+    return None if days == math.inf else days
+
+
+def _from_json(days: float | None) -> float:
+    return math.inf if days is None else days
 
 
 def _checked(kind: str, days: float) -> float:
