@@ -9,7 +9,7 @@ A process that cannot load it can still write; it leaves a mark, and the next on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,20 +95,28 @@ class BitIndex:
                 f" (record INTEGER PRIMARY KEY, place INTEGER PARTITION KEY,"
                 f" bits bit[{-dimensions // 8 * -8}], chunk_size={_CHUNK})"
             )
-            for record, place, vector in _of_model(execute, model):
-                self.put(execute, record, place, np.frombuffer(vector, "<f2"))
+            for rows in _of_model(execute, model):
+                vectors = np.frombuffer(b"".join(vector for _, _, vector in rows), "<f2")
+                self.put(
+                    execute, [(record, place) for record, place, _ in rows], vectors.reshape(len(rows), -1)
+                )
             execute("DELETE FROM index_state WHERE name = ?", (_BEHIND,))
             execute("INSERT OR REPLACE INTO index_state (name, value) VALUES (?, ?)", (_MODEL, model))
         return bool(model) or _MODEL in state
 
-    def put(self, execute: Execute, record: int, place: int, vector: Any) -> None:
-        """Keep the bits of a record that has none."""
-        if vector.any():  # a text without meaning is near to nothing
-            bits = np.packbits(vector > 0).tobytes()
-            execute(
-                "INSERT INTO record_bits (record, place, bits) VALUES (?, ?, vec_bit(?))",
-                (record, place, bits),
-            )
+    def put(self, execute: Execute, records: Sequence[tuple[int, int]], vectors: Any) -> None:
+        """Keep the bits of records that have none.
+
+        Args:
+            records: number and place of each. vectors: a row for each.
+        """
+        bits, telling = np.packbits(vectors > 0, axis=1), vectors.any(axis=1)
+        for (record, place), own, says in zip(records, bits, telling, strict=True):
+            if says:  # a text without meaning is near to nothing
+                execute(
+                    "INSERT INTO record_bits (record, place, bits) VALUES (?, ?, vec_bit(?))",
+                    (record, place, own.tobytes()),
+                )
 
     def drop(self, execute: Execute, record: int) -> None:
         """Remove the bits of a record: sqlite-vec can neither update nor replace them."""
@@ -135,7 +143,7 @@ def _differing(bits: bytes, asked: bytes) -> np.ndarray[Any, np.dtype[np.uint16]
     return differing
 
 
-def _of_model(execute: Execute, model: str) -> Iterator[tuple[int, int, bytes]]:
+def _of_model(execute: Execute, model: str) -> Iterator[list[tuple[int, int, bytes]]]:
     after = 0
     while True:
         rows = execute(
@@ -145,5 +153,5 @@ def _of_model(execute: Execute, model: str) -> Iterator[tuple[int, int, bytes]]:
         ).fetchall()
         if not rows:
             return
-        yield from rows
+        yield rows
         after = rows[-1][0]

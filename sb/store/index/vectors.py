@@ -8,10 +8,12 @@ active, is read from the records by the same statement that reads the exact vect
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from sb.store.database import Database
 from sb.store.index.bits import BitIndex, Execute
@@ -24,6 +26,7 @@ FEW = 500  # records of a place that are all compared exactly, which takes as lo
 # Proposals for each record that is wanted: 256 bits alone find half of the nearest, four times as many 0.86.
 _OVERSAMPLED = 4
 _ENOUGH = 100  # but no more, unless more are wanted: their cost grows faster than their number
+_LENGTHS = struct.Struct(">QQQ")
 _SLICE = 1_000  # rows that are read or written at once
 
 # CROSS JOIN keeps the order of the tables, as SQLite has it: records first for those of a place, vectors first for those named.
@@ -75,10 +78,13 @@ class Source(NamedTuple):
     @property
     def digest(self) -> bytes:
         """Of the texts; 16 bytes."""
-        texts = (self.text, *self.previous, "", "")[:3]
-        parts = [text.encode("utf-8", "replace") for text in texts]
-        lengths = b"".join(len(part).to_bytes(8, "big") for part in parts)
-        return hashlib.blake2b(lengths + b"".join(parts), digest_size=16).digest()
+        first, second, third, *_ = (self.text, *self.previous, "", "")
+        a, b, c = (
+            first.encode("utf-8", "replace"),
+            second.encode("utf-8", "replace"),
+            third.encode("utf-8", "replace"),
+        )
+        return hashlib.blake2b(_LENGTHS.pack(len(a), len(b), len(c)) + a + b + c, digest_size=16).digest()
 
 
 class VectorCounts(NamedTuple):
@@ -107,17 +113,22 @@ class VectorIndex:
         if not rows:
             return
         listed = self._bits.kept(execute, rows[0].model, len(rows[0].vector))
-        for row in rows:
-            if execute("SELECT 1 FROM vectors WHERE record = ?", (row.record,)).fetchone():
-                execute("DELETE FROM vectors WHERE record = ?", (row.record,))
-                if listed:
-                    self._bits.drop(execute, row.record)
+        named = orjson.dumps([row.record for row in rows]).decode()
+        former = execute(
+            "SELECT record FROM vectors WHERE record IN (SELECT value FROM json_each(?))", (named,)
+        )
+        for (record,) in former.fetchall():
+            execute("DELETE FROM vectors WHERE record = ?", (record,))
+            if listed:
+                self._bits.drop(execute, record)
+        vectors = np.array([row.vector for row in rows], np.float32)
+        for row, vector in zip(rows, vectors.astype("<f2"), strict=True):
             execute(
                 "INSERT INTO vectors (record, model, digest, vector) VALUES (?, ?, ?, ?)",
-                (row.record, row.model, row.digest, row.vector.astype("<f2").tobytes()),
+                (row.record, row.model, row.digest, vector.tobytes()),
             )
-            if listed:
-                self._bits.put(execute, row.record, row.place, row.vector)
+        if listed:
+            self._bits.put(execute, [(row.record, row.place) for row in rows], vectors)
 
     def drop(self, execute: Execute, record: int) -> list[int]:
         """Remove what the text of a record went into: its vector, and those of the records that quote it.
