@@ -54,13 +54,12 @@ class ContextEmbedder:
         new = [text for text in texts if text not in self._own]
         own = self._own | dict(zip(new, self.embedder.embed(new), strict=True)) if new else self._own
         self._own = {text: own[text] for text in texts}
+        first = np.array([own[text] for text, _ in rows], np.float32).reshape(-1, self.embedder.dimensions)
+        if not any(any(before) for _, before in rows):  # zeros take and add nothing
+            return unit(first)
         nothing = np.zeros(self.embedder.dimensions, np.float32)
         quoted = [
             [own[before[step]] if len(before) > step else nothing for _, before in rows]
             for step in range(len(_SHARES))
         ]
-        first, *previous = (
-            np.array(part, np.float32).reshape(-1, len(nothing))
-            for part in ([own[text] for text, _ in rows], *quoted)
-        )
-        return mix(first, previous)
+        return mix(first, [np.array(part, np.float32) for part in quoted])

@@ -13,6 +13,7 @@ import orjson
 
 from sb.errors import NotFoundError, VersionConflictError
 from sb.sources import SYSTEM_CLOCK, Clock
+from sb.store import driver
 from sb.store.database import Database
 from sb.store.records.descriptors import ASIDE
 from sb.store.records.places import Execute
@@ -452,8 +453,6 @@ def _read_elsewhere(execute: Execute, row: Row) -> None:
 
 
 def _guarded(execute: Execute, sql: str, parameters: tuple[Any, ...]) -> None:
-    from sb.store import driver
-
     try:
         execute(sql, parameters)
     except driver.IntegrityError as error:
