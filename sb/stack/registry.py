@@ -74,6 +74,7 @@ class Components:
             for name, one in self._all.items()
             if hook in getattr(one, "__dict__", ()) or getattr(type(one), hook, None) is not inherited
         }
+
     def described(self) -> list[str | dict[str, Any]]:
         """What makes each of them again: its name, with its arguments if it says that it was given some."""
         return [self._made_by(component) for component in list(self._all.values())]
