@@ -14,15 +14,14 @@ from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.fusion import fuse
 from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
-from sb.memory.ranking.statistics import common_among
-from sb.memory.ranking.terms import match_expression
 from sb.memory.ranking.weights import Weights
 from sb.memory.ranking.weights import weights as fitted
+from sb.memory.ranking.wording import word_query
 from sb.memory.salience import in_reach, salient
 from sb.memory.space import Space
 from sb.memory.views import Hit
 from sb.store.embedding.choosing import NoEmbedder
-from sb.store.records.descriptors import ASIDE, DESCRIPTORS
+from sb.store.records.descriptors import ASIDE, DESCRIPTORS, MEMORIES
 from sb.store.records.store import Row
 
 LEG = 60  # candidates that words, and meaning, name each: 100 find a half percent more in many scopes at once, for twice the time
@@ -175,14 +174,18 @@ class Searcher:
         return dict(found)
 
     def _by_words(self, asked: Query, places: Sequence[int], filters: Predicate) -> list[int]:
-        terms = dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True)))
-        expression = match_expression(terms, places)
-        if not expression:
+        terms = list(dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True))))
+        query = word_query(terms, places, self._space.statistics)
+        if not query.expression:
             return []
-        common = common_among(terms, places, self._space.statistics)
-        rarer = match_expression(terms, places, common=common) if common else ""
         where, parameters = filters.sql()
-        found = self._space.words.best(expression, LEG, first=rarer, where=where, parameters=parameters)
+        if not query.placed:
+            marks = ", ".join("?" * len(places))
+            here = f"+r.place IN ({marks}) AND r.state = 'active' AND {MEMORIES}"
+            where, parameters = f"{here} AND ({where or 1})", (*places, *parameters)
+        found = self._space.words.best(
+            query.expression, LEG, first=query.first, where=where, parameters=parameters
+        )
         return [number for number, _ in found]
 
     def _candidates(self, legs: Mapping[str, Sequence[int]], similar: Mapping[int, float]) -> list[Candidate]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from sb.memory import Brain
-from sb.memory.ranking.statistics import common_among
+from sb.memory.ranking.wording import common_among, word_query
 from sb.store.records.places import Place
 from sb.types import Event
 from tests.memory.agents import Agents, agents
@@ -73,10 +73,25 @@ class Frequencies:
 
 @pytest.mark.parametrize(
     ("records", "inside", "common"),
-    [(50_000, 50_000, ["dog", "cat"]), (50_000, 25_000, ["cat"]), (50_000, 5_000, []), (2_000, 2_000, [])],
+    [(50_000, 50_000, ["dog", "cat"]), (50_000, 25_000, ["cat"]), (50_000, 5_000, [])],
 )
 def test_a_word_is_common_once_rarer_ones_name_two_thousand_in_these_places(
     records: int, inside: int, common: list[str]
 ) -> None:
     known = Frequencies(records, inside, cat=9_000, dog=3_000, fox=1_500, hen=500)
-    assert common_among(["cat", "dog", "fox", "hen"], [1], known) == common
+    assert common_among(["cat", "dog", "fox", "hen"], inside, known) == common
+
+
+def test_in_a_small_store_every_word_names_what_has_it() -> None:
+    known = Frequencies(2_000, 2_000, cat=1_900, dog=1_900)
+    assert word_query(["cat", "dog"], [1], known) == (
+        '(- place : ("cat" OR "dog")) AND (place : ("p1"))',
+        (),
+        True,
+    )
+
+
+@pytest.mark.parametrize(("inside", "placed"), [(30_000, False), (20_000, True)])
+def test_a_place_that_most_records_are_in_is_looked_at_afterwards(inside: int, placed: bool) -> None:
+    query = word_query(["cat"], [1], Frequencies(50_000, inside, cat=9))
+    assert (query.placed, "p1" in query.expression) == (placed, placed)

@@ -126,13 +126,17 @@ def test_several_places_can_be_read_and_none_finds_nothing(index: Index) -> None
     assert terms.match_expression([], [1]) == ""
 
 
-def test_a_common_word_names_nothing_by_itself(index: Index) -> None:
+def test_words_may_have_to_stand_beside_others_and_anywhere(index: Index) -> None:
     for body in ("falcon", "falcon report", "report"):
         index.add(body)
     index.add("falcon report of others", place=2)
-    found = index.find(terms.match_expression(["falcon", "report"], [1], common=["report"]))
-    assert sorted(found) == ["falcon", "falcon report"]
-    assert terms.match_expression(["report"], [1], common=["report"]) == ""
+    assert index.find(terms.match_expression(["falcon"], [1], beside=["report", "letter"])) == [
+        "falcon report"
+    ]
+    assert sorted(index.find(terms.match_expression(["falcon"], None, beside=["report"]))) == [
+        "falcon report",
+        "falcon report of others",
+    ]
 
 
 def test_a_question_of_ten_thousand_words_is_cut(index: Index) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -135,27 +135,27 @@ def stems(text: str) -> list[str]:
     return [_STEMS[word] for word in words(text)]
 
 
-def match_expression(terms: Iterable[str], places: Sequence[int], *, common: Collection[str] = ()) -> str:
-    """The FTS5 expression for texts in any of the places that hold any of the terms.
+def match_expression(
+    terms: Iterable[str], places: Sequence[int] | None, *, beside: Iterable[str] = ()
+) -> str:
+    """The FTS5 expression for texts that hold any of the terms.
 
     Args:
         terms: words as `words` gives them, the most important first: those after the first `MOST_TERMS` are left out.
-        places: what may be read, as integers; the index has them as tokens `p<place>` of its column `place`.
-        common: terms that count where they stand beside others, and name nothing by themselves.
+        places: where the texts may be, as integers, which the index has as tokens `p<place>` of its column `place`;
+            None for anywhere, and in any state.
+        beside: one of these has to be there too.
 
     Returns:
         An empty string if nothing can match.
     """
-    wanted = list(islice(dict.fromkeys(terms), MOST_TERMS))
-    naming = [term for term in wanted if term not in common]
-    if not naming or not places:
+    wanted = islice(dict.fromkeys(terms), MOST_TERMS)
+    parts = [f"(- place : ({_any(one)}))" for one in (list(wanted), list(beside)) if one]
+    if not parts or (places is not None and not places):
         return ""
-    allowed = f"(place : ({_any(f'p{int(place)}' for place in places)}))"
-    expression = f"(- place : ({_any(naming)})) AND {allowed}"
-    if len(naming) == len(wanted):
-        return expression
-    beside = _any(term for term in wanted if term in common)
-    return f"{expression} AND ((- place : ({beside})) OR {allowed})"  # what is allowed is there, with a weight of 0
+    if places is not None:
+        parts.append(f"(place : ({_any(f'p{int(place)}' for place in places)}))")
+    return " AND ".join(parts)
 
 
 def _any(terms: Iterable[str]) -> str:

@@ -23,27 +23,43 @@ class WordIndex:
         self._database = database
 
     def best(
-        self, expression: str, k: int, *, first: str = "", where: str = "", parameters: tuple[Any, ...] = ()
+        self,
+        expression: str,
+        k: int,
+        *,
+        first: Sequence[str] = (),
+        where: str = "",
+        parameters: tuple[Any, ...] = (),
     ) -> list[tuple[int, float]]:
         """The k records that match best, with their bm25 (the larger the better).
 
         Args:
-            expression: an FTS5 expression, which has to name the places in view.
-            first: one that matches fewer, which is enough if k of them meet the condition.
+            expression: an FTS5 expression; it or the condition has to name the places in view.
+            first: some that match fewer, which are enough if k of what one of them matches meet the condition; a record's best bm25 counts.
             where: a further condition over `r`, the table of records.
         """
         # A condition on each match would cost more than ranking them all: most often enough of the best meet it.
         ranked = _SPARE * k if where else k
-        for asked in (first, expression) if first else (expression,):
-            best = self._ranked(asked, ranked)
-            kept = self._meeting(best, where, parameters)[:k] if where else best
-            if len(kept) == k or (asked == expression and len(best) < ranked):
-                return kept
+        if first:
+            scores: dict[int, float] = {}
+            for one in first:
+                for number, score in self._ranked(one, ranked):
+                    scores[number] = max(score, scores.get(number, score))
+            by_score = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+            kept = self._meeting(by_score[:ranked], where, parameters)
+            if len(kept) >= k:
+                return kept[:k]
+        best = self._ranked(expression, ranked)
+        kept = self._meeting(best, where, parameters)
+        if len(kept) >= k or len(best) < ranked:
+            return kept[:k]
         return self._ranked(expression, k, where=where, parameters=parameters)
 
     def _meeting(
         self, best: Sequence[tuple[int, float]], where: str, parameters: tuple[Any, ...]
     ) -> list[tuple[int, float]]:
+        if not where:
+            return list(best)
         marks = ", ".join("?" * len(best)) or "NULL"
         sql = f"SELECT r.id FROM records AS r WHERE r.id IN ({marks}) AND ({where})"
         met = {number for (number,) in self._database.query(sql, (*(one for one, _ in best), *parameters))}
