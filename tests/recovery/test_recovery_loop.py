@@ -251,7 +251,8 @@ def test_two_reasons_for_one_reversal_are_one_request_and_each_is_brought_up_onc
     escalations = shop.runtime.recovery.escalations.page()
     assert len({one.approval_id for one in escalations}) == 1
     assert {one.cause for one in escalations} == {"price", "order_not_shipped:1"}
-    assert shop.runtime.recovery.approve(escalations[0].id, ADA, "it has shipped").state == "reversed"
+    shop.runtime.approvals.approve(escalations[0].approval_id, ADA, "it has shipped")
+    assert [one.state for one in shop.runtime.watch()[0].performed] == ["reversed"]
     assert shop.runtime.recovery.escalations.page() == []
 
 

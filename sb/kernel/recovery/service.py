@@ -327,11 +327,10 @@ class Recovery:
 
     def perform_approved(self) -> list[Undone]:
         """Perform the reversals that people agreed to elsewhere, in the queue of approvals, and nobody performed yet."""
-        return [
-            self._perform(found, self.mutations.get(found.mutation_id))
-            for found in self.escalations.page(limit=0)
-            if found.standing is Standing.APPROVED and found.mutation_id
-        ]
+        approved = [one for one in self.escalations.page(limit=0) if one.standing is Standing.APPROVED]
+        # Two causes may have led to one.
+        by_mutation = {one.mutation_id: one for one in approved if one.mutation_id}
+        return [self._perform(one, self.mutations.get(name)) for name, one in by_mutation.items()]
 
     def _perform(self, found: Escalation, ref: MutationRef) -> Undone:
         ctx = self._undoing(ref, found.cause)
