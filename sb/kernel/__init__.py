@@ -28,7 +28,17 @@ if TYPE_CHECKING:
         ToolReturnSchema,
         ToolSpec,
     )
-    from sb.kernel.durable.journal import WorkflowJournal
+    from sb.kernel.durable_execution import (
+        CallFailed,
+        LeaseLost,
+        ReplayMismatch,
+        StepInDoubt,
+        UnfinishedWorkflow,
+        Workflow,
+        WorkflowClaimed,
+        WorkflowConflict,
+        WorkflowJournal,
+    )
     from sb.kernel.error_classifier import classify
     from sb.kernel.error_kinds import ErrorKind, tool_failure
     from sb.kernel.events import (
@@ -53,6 +63,8 @@ if TYPE_CHECKING:
         load_catalogue,
     )
     from sb.kernel.incident_response import (
+        SEVERITY_MATRIX,
+        AlreadyClosed,
         Impact,
         Incident,
         Incidents,
@@ -61,6 +73,10 @@ if TYPE_CHECKING:
         KillSwitch,
         Reach,
         Severity,
+        Thrown,
+        parse_scope,
+        runbook,
+        severity_of,
     )
     from sb.kernel.memory import (
         DurableMemory,
@@ -72,8 +88,10 @@ if TYPE_CHECKING:
         WorkingMemory,
     )
     from sb.kernel.recovery_loop import (
+        DecisionStore,
         RecoveryLoop,
         RuntimeDecisionRecord,
+        ask_a_person,
         registry_approval_resolver,
     )
     from sb.kernel.reversal_contracts import (
@@ -87,6 +105,7 @@ if TYPE_CHECKING:
     )
     from sb.kernel.reversibility import (
         MutationStore,
+        Reversibility,
     )
     from sb.kernel.run_context import (
         IrreversibilityBudget,
@@ -129,7 +148,17 @@ else:
                 "ToolReturnSchema",
                 "ToolSpec",
             ),
-            "sb.kernel.durable.journal": ("WorkflowJournal",),
+            "sb.kernel.durable_execution": (
+                "CallFailed",
+                "LeaseLost",
+                "ReplayMismatch",
+                "StepInDoubt",
+                "UnfinishedWorkflow",
+                "Workflow",
+                "WorkflowClaimed",
+                "WorkflowConflict",
+                "WorkflowJournal",
+            ),
             "sb.kernel.error_classifier": ("classify",),
             "sb.kernel.error_kinds": (
                 "ErrorKind",
@@ -153,6 +182,8 @@ else:
                 "load_catalogue",
             ),
             "sb.kernel.incident_response": (
+                "SEVERITY_MATRIX",
+                "AlreadyClosed",
                 "Impact",
                 "Incident",
                 "Incidents",
@@ -161,6 +192,10 @@ else:
                 "KillSwitch",
                 "Reach",
                 "Severity",
+                "Thrown",
+                "parse_scope",
+                "runbook",
+                "severity_of",
             ),
             "sb.kernel.memory": (
                 "DurableMemory",
@@ -180,14 +215,19 @@ else:
                 "ReversalClass",
                 "ReversalSpec",
             ),
-            "sb.kernel.reversibility": ("MutationStore",),
+            "sb.kernel.reversibility": (
+                "MutationStore",
+                "Reversibility",
+            ),
             "sb.kernel.events": (
                 "AssumptionInvalidated",
                 "EventBus",
             ),
             "sb.kernel.recovery_loop": (
+                "DecisionStore",
                 "RecoveryLoop",
                 "RuntimeDecisionRecord",
+                "ask_a_person",
                 "registry_approval_resolver",
             ),
             "sb.kernel.run_context": (
@@ -212,11 +252,14 @@ else:
 
 __all__ = [
     "PLAYBOOK",
+    "SEVERITY_MATRIX",
     "AgentCapabilities",
+    "AlreadyClosed",
     "Assumption",
     "AssumptionInvalidated",
     "AuditReport",
     "BlastRadius",
+    "CallFailed",
     "Catalogue",
     "Check",
     "CompensationAction",
@@ -228,6 +271,7 @@ __all__ = [
     "ControlSeverity",
     "ControlStatus",
     "Criterion",
+    "DecisionStore",
     "DurableMemory",
     "EpisodicMemory",
     "ErrorKind",
@@ -242,6 +286,7 @@ __all__ = [
     "Kill",
     "KillScope",
     "KillSwitch",
+    "LeaseLost",
     "LocaleCode",
     "MemoryBundle",
     "MemoryEntry",
@@ -256,8 +301,10 @@ __all__ = [
     "Reach",
     "RecoveryApprovalMode",
     "RecoveryLoop",
+    "ReplayMismatch",
     "ReversalClass",
     "ReversalSpec",
+    "Reversibility",
     "RiskDimension",
     "RunBudget",
     "RunContext",
@@ -265,6 +312,8 @@ __all__ = [
     "SafetyClass",
     "SafetyMode",
     "Severity",
+    "StepInDoubt",
+    "Thrown",
     "TokenStore",
     "ToolArgSchema",
     "ToolCallFailed",
@@ -278,17 +327,25 @@ __all__ = [
     "ToolResult",
     "ToolReturnSchema",
     "ToolSpec",
+    "UnfinishedWorkflow",
     "Verdict",
+    "Workflow",
+    "WorkflowClaimed",
+    "WorkflowConflict",
     "WorkflowJournal",
     "WorkingMemory",
+    "ask_a_person",
     "classify",
     "executor_dispatcher",
     "get_default_registry",
     "governed",
     "guard",
     "load_catalogue",
+    "parse_scope",
     "register_governed",
     "registry_approval_resolver",
+    "runbook",
+    "severity_of",
     "tool_failure",
     "verdict_for",
 ]

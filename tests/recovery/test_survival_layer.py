@@ -141,5 +141,12 @@ def test_everything_is_re_exported() -> None:
         "RuntimeDecisionRecord",
         "EventBus",
         "AssumptionInvalidated",
+        "SEVERITY_MATRIX",
+        "severity_of",
+        "runbook",
+        "KillSwitch",
+        "WorkflowJournal",
+        "StepInDoubt",
+        "ReplayMismatch",
     ]:
         assert getattr(sb.kernel, name)
