@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sb.errors import SBError, UsageError
 from sb.kernel.contracts import Assumption, MutationRef, MutationState, ToolResult
@@ -42,6 +42,10 @@ __all__ = [
 MOST_ATTEMPTS = 10
 
 
+Reverse = Callable[[MutationRef], ToolResult | None]
+_R = TypeVar("_R", bound=Callable[..., Any])
+
+
 class NoReversalToken(SBError):
     """Nothing allows this reversal."""
 
@@ -52,6 +56,20 @@ class TokenStore(Protocol):
     """Knows what calls changed; `sb.kernel.reversibility.MutationStore` is the one there is."""
 
     def for_call(self, reference: str) -> MutationRef | None: ...
+
+
+class Begun(Protocol):
+    """A reversal that nobody else can begin any more."""
+
+    def run(self, runner: Reverse) -> ToolResult | None:
+        """Perform it and keep how it ended; raises what the runner raises."""
+        ...
+
+
+class ReversalStore(TokenStore, Protocol):
+    """Also lets each reversal be begun once."""
+
+    def begin(self, ref: MutationRef) -> Begun: ...
 
 
 def guard(store: TokenStore | None, call_id: str, now: int) -> MutationRef:
@@ -165,7 +183,12 @@ Retry = Callable[[FailedCall, float], ToolResult]
 Refresh = Callable[[FailedCall], bool]
 Escalate = Callable[[FailureNotice], object]
 InDoubt = Callable[[FailedCall], bool]
-Reverse = Callable[[MutationRef], ToolResult | None]
+
+
+def begins_itself(runner: _R) -> _R:
+    """Mark a function that reverses by a call of the executor, which takes the mutation with its intent."""
+    runner.__dict__["begins_itself"] = True
+    return runner
 
 
 class CompensationDispatcher:
@@ -185,7 +208,7 @@ class CompensationDispatcher:
 
     def __init__(
         self,
-        mutation_store: TokenStore | None = None,
+        mutation_store: ReversalStore | None = None,
         *,
         retry: Retry | None = None,
         refresh: Refresh | None = None,
@@ -258,7 +281,8 @@ class CompensationDispatcher:
         Args:
             call_id: the call's id, or that of what it left behind.
             runner: performs the reversal that the token describes; raises, or returns a failed result, if it does
-                not work, which a person is told.
+                not work, which a person is told. It is begun once, whoever else tries: one that ends in a timeout or
+                a lost connection, or with the process, is in doubt.
         """
         try:
             ref = self._token(call_id)
@@ -416,10 +440,16 @@ class CompensationDispatcher:
         return replace(self._run_reversal(ref, self._reverse), verdict=call.verdict)
 
     def _run_reversal(self, ref: MutationRef, runner: Reverse) -> CompensationOutcome:
+        begun: Begun | None = None
+        if self._store is not None and not getattr(runner, "begins_itself", False):
+            try:
+                begun = self._store.begin(ref)
+            except (SBError, driver.Error) as refusal:
+                return _refused(ref.call_id, safe_line(str(refusal)), ref.tool_id)
         result: ToolResult | None = None
         verdict = None
         try:
-            result = runner(ref)
+            result = runner(ref) if begun is None else begun.run(runner)
         except Exception as error:  # noqa: BLE001 - whatever the runner raises, the reversal did not work
             verdict = verdict_for(error, clock=self._clock)
         if result is not None and not result.success:

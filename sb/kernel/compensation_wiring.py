@@ -13,8 +13,8 @@ from sb.kernel.compensation import (
     Escalate,
     FailedCall,
     FailureNotice,
+    ReversalStore,
     Reverse,
-    TokenStore,
 )
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult, ToolSpec
 from sb.kernel.error_kinds import CODES
@@ -31,7 +31,7 @@ _UNKNOWN_EFFECT = (ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
 
 def executor_dispatcher(
     executor: ToolExecutor,
-    mutation_store: TokenStore | None = None,
+    mutation_store: ReversalStore | None = None,
     *,
     escalate: Escalate | None = None,
     reverse: Reverse | None = None,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sb.canonical import digest, encode
 from sb.errors import NotFoundError, StoreCorrupt
@@ -34,6 +34,9 @@ from sb.kernel.tooling.arguments import secret_texts
 from sb.state import EVENT_COLUMNS, EventLog, LogWrite, Subject
 from sb.store import driver
 from sb.text import plain, shorten
+
+if TYPE_CHECKING:
+    from sb.kernel.recovery.performing import Performing
 
 MUTATION_ID = re.compile(r"mut_([0-9]{1,13})_([0-9a-f]{4})")
 MOST_ASSUMPTIONS = 50  # of one call
@@ -263,6 +266,12 @@ class MutationStore:
             "UPDATE mutations SET state = ? WHERE id = ? AND state = ?", (after, number, before)
         )
         return bool(changed.rowcount)
+
+    def begin(self, ref: MutationRef) -> Performing:
+        """Take a mutation that a caller's own function is about to reverse; raises NoReversalToken."""
+        from sb.kernel.recovery.performing import Performing
+
+        return Performing(self, ref)
 
     def get(self, mutation_id: str) -> MutationRef:
         """One mutation; raises NotFoundError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from sb.kernel.compensation import CompensationDispatcher, CompensationKind, NoR
 from sb.kernel.contracts import Assumption, MutationRef, MutationState, RecoveryApprovalMode, ToolResult
 from sb.kernel.events import AssumptionInvalidated, EventBus
 from sb.kernel.log_verification import verify
+from sb.kernel.recovery.settling import Settling, Verdict
 from sb.kernel.recovery_loop import (
     RecoveryLoop,
     RuntimeDecisionRecord,
@@ -61,6 +63,66 @@ def test_the_documented_loop(shop: Shop) -> None:
     record = decisions.kept[0]
     assert (record.action, record.reverses_mutation_ref) == (CompensationKind.REVERSED, ref.mutation_id)
     assert record.assumption_refs == ("order_not_shipped:1",)
+
+
+def test_a_documented_loop_of_ones_own_recovers_once_too(shop: Shop) -> None:
+    """Two loops on one database, each told twice, with a function of their own that performs the reversal."""
+    ref = shop.done("pay.auto")
+    decisions, ran, bus = Decisions(), list[str](), EventBus()
+    resolver = registry_approval_resolver(shop.runtime.registry)
+    for _ in range(2):
+        loop_of(shop, decisions, ran, approval_resolver=resolver).subscribe(bus)
+    for _ in range(2):
+        bus.emit(AssumptionInvalidated(run_id=ref.run_id, assumption_ref="order_not_shipped:1"))
+    assert (ran, shop.ref(ref.mutation_id).state) == ([ref.mutation_id], MutationState.REVERSED)
+    assert [one.action for one in decisions.kept] == [CompensationKind.REVERSED]
+    assert shop.runtime.executor.in_doubt() == []
+    assert verify(shop.runtime.log).ok
+
+
+def test_of_two_loops_at_once_one_performs_and_the_other_is_refused(shop: Shop) -> None:
+    ref, ran = shop.done("pay.auto"), list[str]()
+    dispatcher = CompensationDispatcher(shop.runtime.recovery.mutations, clock=shop.clock)
+
+    def run(token: MutationRef) -> ToolResult:
+        ran.append(token.mutation_id)
+        with shop.open() as other:
+            second = CompensationDispatcher(other.recovery.mutations, clock=shop.clock)
+            assert second.reverse(ref.call_id, run).kind is CompensationKind.REVERSAL_REFUSED
+        return ToolResult.ok(token.reversal_tool)
+
+    assert dispatcher.reverse(ref.call_id, run).kind is CompensationKind.REVERSED
+    assert ran == [ref.mutation_id]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "left"),
+    [
+        (ValueError("closed"), MutationState.COMMITTED),
+        (TimeoutError("no answer"), MutationState.REVERSING),
+        (KeyboardInterrupt(), MutationState.REVERSING),
+    ],
+)
+def test_a_reversal_of_ones_own_that_did_not_work_can_be_tried_again_unless_it_is_in_doubt(
+    shop: Shop, trouble: BaseException, left: MutationState
+) -> None:
+    ref = shop.done("pay.auto")
+    dispatcher = CompensationDispatcher(shop.runtime.recovery.mutations, clock=shop.clock)
+
+    def fail(token: MutationRef) -> ToolResult:
+        raise trouble
+
+    with contextlib.suppress(KeyboardInterrupt):
+        assert dispatcher.reverse(ref.call_id, fail).kind is CompensationKind.ESCALATED
+    assert shop.ref(ref.mutation_id).state is left
+    doubtful = shop.runtime.executor.in_doubt()
+    if left is MutationState.REVERSING:
+        again = dispatcher.reverse(ref.call_id, lambda token: ToolResult.ok(token.reversal_tool))
+        assert again.kind is CompensationKind.REVERSAL_REFUSED
+        Settling(shop.runtime.recovery).settle(doubtful[0].call_id, Verdict.NOT_DONE, ADA, "it knows nothing")
+    assert dispatcher.reverse(ref.call_id, lambda token: None).kind is CompensationKind.REVERSED
+    assert shop.ref(ref.mutation_id).state is MutationState.REVERSED
+    assert verify(shop.runtime.log).ok
 
 
 @pytest.mark.parametrize("mode", ["human", "dual_control"])

@@ -12,6 +12,7 @@ from typing import Any
 
 from sb.decisions.namespace import RECOVERY_BEGUN, RECOVERY_ESCALATED
 from sb.errors import SBError
+from sb.kernel.compensation import NoReversalToken
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.people_events import people_events
 from sb.kernel.reversal_contracts import MutationRef, MutationState
@@ -85,34 +86,10 @@ class Reversal:
 
     def claim(self, write: LogWrite, call: ToolCall) -> None:
         """Take the mutation, unless somebody else has, or it cannot be undone any more; raises Refused."""
-        ref = self._ref
-        if not ref.in_window(self._store.now()):
-            raise _refused(f"the window in which {ref.mutation_id} could be undone is over")
         try:
-            self._store.unaltered(write.execute, ref)
-            begun_before = self._begun_before()
+            claim(self._store, write, self._ref, call.ctx.run_id, call.call_id)
         except SBError as error:
-            raise _refused(error.message) from error
-        if begun_before:
-            raise _refused(f"the log says that {begun_before} undid {ref.mutation_id}, or may have")
-        if not self._store.move(write, self.reverses, MutationState.COMMITTED, MutationState.REVERSING):
-            raise _refused(f"{ref.mutation_id} is being undone, or was undone, already")
-        subject = Subject(ref.run_id, "", ref.agent, ref.tool_id, ref.call_id)
-        facts = {"mutation": ref.mutation_id, "run": call.ctx.run_id, "call": call.call_id}
-        write.append(RECOVERY_BEGUN, {}, subject, facts)
-
-    def _begun_before(self) -> str:
-        """The call that began to undo the same and has not failed, or "": the mutation's state alone can be edited."""
-        log = self._store.log
-        for event in people_events(log, self._ref.call_id):
-            begun = event.payload or {}
-            if event.kind != RECOVERY_BEGUN or begun.get("mutation") != self._ref.mutation_id:
-                continue
-            run_id, call_id = str(begun["run"]), str(begun["call"])
-            ended = [one.payload or {} for one in log.events(run_id=run_id, call_id=call_id)]
-            if not any(one.get("state") == IntentState.FAILED for one in ended):
-                return call_id
-        return ""
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, error.message, "reversal_refused") from error
 
     def settle(self, write: LogWrite, call: ToolCall, state: IntentState) -> None:
         """Reversed, or as it was before; one in doubt stays reversing."""
@@ -127,8 +104,37 @@ def secrets_of(ref: MutationRef) -> list[str]:
     return secret_texts(hidden) if hidden else []
 
 
-def _refused(reason: str) -> Refused:
-    return Refused(ToolErrorCode.PERMISSION_DENIED, reason, "reversal_refused")
+def claim(store: MutationStore, write: LogWrite, ref: MutationRef, run_id: str, call_id: str) -> None:
+    """Take a mutation, to reverse it by this call of this run.
+
+    Raises:
+        NoReversalToken: somebody else has, or it cannot be undone any more.
+        StoreCorrupt: it is not what was bound.
+    """
+    if not ref.in_window(store.now()):
+        raise NoReversalToken(f"the window in which {ref.mutation_id} could be undone is over")
+    store.unaltered(write.execute, ref)
+    begun_before = _begun_before(store, ref)
+    if begun_before:
+        raise NoReversalToken(f"the log says that {begun_before} undid {ref.mutation_id}, or may have")
+    number = store.number(ref.mutation_id)
+    if not store.move(write, number, MutationState.COMMITTED, MutationState.REVERSING):
+        raise NoReversalToken(f"{ref.mutation_id} is being undone, or was undone, already")
+    subject = Subject(ref.run_id, "", ref.agent, ref.tool_id, ref.call_id)
+    write.append(RECOVERY_BEGUN, {}, subject, {"mutation": ref.mutation_id, "run": run_id, "call": call_id})
+
+
+def _begun_before(store: MutationStore, ref: MutationRef) -> str:
+    """The call that began to undo the same and has not failed, or "": the mutation's state alone can be edited."""
+    for event in people_events(store.log, ref.call_id):
+        begun = event.payload or {}
+        if event.kind != RECOVERY_BEGUN or begun.get("mutation") != ref.mutation_id:
+            continue
+        run_id, call_id = str(begun["run"]), str(begun["call"])
+        ended = [one.payload or {} for one in store.log.events(run_id=run_id, call_id=call_id)]
+        if not any(one.get("state") == IntentState.FAILED for one in ended):
+            return call_id
+    return ""
 
 
 def open_escalation(

@@ -15,7 +15,7 @@ from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.approval import MICROSECONDS, Approval, ApprovalState
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.compensation import NoReversalToken, guard
+from sb.kernel.compensation import NoReversalToken, begins_itself, guard
 from sb.kernel.contracts import ToolResult
 from sb.kernel.data_classification import redact_json, scrub
 from sb.kernel.events import AssumptionInvalidated
@@ -219,6 +219,7 @@ class Recovery:
         run = self.executor.execute_recovery
         return run(ctx, ref.reversal_tool, ref.reversal_args, call, approval_id)
 
+    @begins_itself
     def fire(self, ref: MutationRef) -> ToolResult:
         """Reverse without asking where nobody has to agree, as the recovery loop has made sure before; else ask."""
         ctx = self.context(f"undo {ref.mutation_id}, since an assumption turned false")
@@ -226,6 +227,7 @@ class Recovery:
         reasons = [_reason("an assumption turned false")] if asks else []
         return self._call(ctx, ref, self._reversal(ref, "auto", reasons))
 
+    @begins_itself
     def reverse(self, ref: MutationRef) -> ToolResult:
         """Reverse what a failed call half did: at once where nobody has to agree, else by the request that the failed
         result names."""
