@@ -1,7 +1,7 @@
 """A process that undoes what a call did, and is killed at one point of that.
 
-`python recovery_child.py FOLDER POINT`: undoes the newest mutation of FOLDER's home and dies at POINT by SIGKILL. Each
-effect is a line of FOLDER/effects, written by the tool itself.
+`python recovery_child.py FOLDER POINT [own]`: undoes the newest mutation of FOLDER's home, as the runtime does or by a loop
+of its own, and dies at POINT by SIGKILL. Each effect is a line of FOLDER/effects, written by the tool itself.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from sb.config import load_config
-from sb.kernel import RunContext, SafetyClass
+from sb.kernel import RunContext, SafetyClass, ToolResult
 from sb.kernel.authority.signing import Label
+from sb.kernel.compensation import CompensationDispatcher
 from sb.kernel.contracts import RecoveryApprovalMode, ReversalClass, ReversalSpec
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.recovery.calls import Reversal
+from sb.kernel.recovery_loop import RecoveryLoop, registry_approval_resolver
 from sb.runtime import Runtime, open_runtime
 from tests.faults.child import append
 
@@ -92,6 +94,18 @@ def recover(runtime: Runtime) -> None:
             runtime.recovery.approve(escalation.id, Label("ada"), "undo it")
 
 
+def recover_by_own_loop(runtime: Runtime) -> None:
+    """Say it to a loop that performs the reversal with a function of its own."""
+    store, undo = runtime.recovery.mutations, runtime.registry.get_callable("thing.undo")
+    assert undo is not None
+    RecoveryLoop(
+        store,
+        CompensationDispatcher(store),
+        lambda ref: ToolResult.ok(ref.reversal_tool, undo(**ref.reversal_args)),
+        registry_approval_resolver(runtime.registry),
+    ).handle(AssumptionInvalidated(ASSUMPTION, reason="not any more"))
+
+
 if __name__ == "__main__":
     with open_here(Path(sys.argv[1]), sys.argv[2]) as opened:
-        recover(opened)
+        (recover_by_own_loop if sys.argv[3:] else recover)(opened)

@@ -12,7 +12,7 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import MutationState
 from sb.kernel.log_verification import verify
 from sb.kernel.recovery.settling import Settling, Verdict
-from tests.faults.recovery_child import POINTS, open_here, prepare, recover
+from tests.faults.recovery_child import POINTS, open_here, prepare, recover, recover_by_own_loop
 from tests.forked import Forks
 
 
@@ -27,8 +27,8 @@ def effects(folder: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
 
 
-def killed_at(forks: Forks, folder: Path, point: str) -> None:
-    done = forks.run("-m", "tests.faults.recovery_child", str(folder), point)
+def killed_at(forks: Forks, folder: Path, point: str, *how: str) -> None:
+    done = forks.run("-m", "tests.faults.recovery_child", str(folder), point, *how)
     assert done.returncode == (0 if point == "never" else -signal.SIGKILL), done.stderr
 
 
@@ -55,4 +55,24 @@ def test_a_killed_recovery_never_undoes_twice(forks: Forks, tmp_path: Path, poin
             assert runtime.recovery.undo(ref, Label("ada"), "undo it").state == "reversed"
         assert runtime.recovery.mutations.get(mutation_id).state is MutationState.REVERSED
         assert effects(tmp_path) == 1
+        assert verify(runtime.log).ok
+
+
+@pytest.mark.parametrize("point", ["never", "inside", "done"])
+def test_a_killed_loop_of_ones_own_never_undoes_twice(forks: Forks, tmp_path: Path, point: str) -> None:
+    mutation_id = prepare(tmp_path, "auto")
+    killed_at(forks, tmp_path, point, "own")
+    happened = effects(tmp_path)
+    assert happened == (point != "inside")
+    with open_here(tmp_path) as runtime:
+        for again in (recover_by_own_loop, recover):
+            again(runtime)
+            assert effects(tmp_path) == happened
+        if point != "never":
+            (doubtful,) = runtime.executor.in_doubt()
+            verdict = Verdict.DONE if happened else Verdict.NOT_DONE
+            Settling(runtime.recovery).settle(doubtful.call_id, verdict, Label("ada"), "I looked")
+        recover_by_own_loop(runtime)
+        assert effects(tmp_path) == 1
+        assert runtime.recovery.mutations.get(mutation_id).state is MutationState.REVERSED
         assert verify(runtime.log).ok
