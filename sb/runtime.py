@@ -271,13 +271,16 @@ def _log(config: Config, database: Database, clock: Clock, ids: Ids, digest_key:
     )
 
 
-def open_registry(config: Config, *, hosted: bool = False) -> tuple[ToolRegistry, tuple[LoadFailure, ...]]:
+def open_registry(
+    config: Config, *, hosted: bool = False, shipped: Callable[[], ToolRegistry] | None = None
+) -> tuple[ToolRegistry, tuple[LoadFailure, ...]]:
     """The shipped tools, those of others, and the agents of the configuration; needs no database.
 
     Args:
         hosted: of the tools only what hosts of coding agents do, for a process that judges one call.
+        shipped: makes the registry that the others are added to; by default `shipped_registry`.
     """
-    registry = hosted_registry(config) if hosted else shipped_registry(config)
+    registry = hosted_registry(config) if hosted else shipped() if shipped else shipped_registry(config)
     failures: Sequence[LoadFailure] = ()
     if not hosted:
         from sb.tools.discovery import load_third_party
@@ -391,11 +394,12 @@ def open_runtime(
     database = open_database(config.database, clock=clock, ids=ids)
     try:
         log = _log(config, database, clock, ids, home_secret(config.home.digest_key))
-        registry, failures = open_registry(config, hosted=hosted)
         authority = open_authority(config, log)
         shipped = cache(lambda: shipped_registry(config))
         baselines = _baselines(log, authority, KERNEL, shipped)
         reversals = _baselines(log, authority, REVERSAL, shipped)
+        # Only now may others touch the shipped tools: what counts as approved was taken from them as they are shipped.
+        registry, failures = open_registry(config, hosted=hosted, shipped=shipped)
         executor = ToolExecutor(
             registry,
             open_policy(config),

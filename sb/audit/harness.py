@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import update_wrapper
 from pathlib import Path
@@ -14,7 +14,7 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.run_context import RunContext
-from sb.kernel.tooling.registry import SHIPPED, ToolRegistry
+from sb.kernel.tooling.registry import SHIPPED, RegisteredTool
 from sb.runtime import Runtime, open_runtime
 from sb.sources import CountingIds, SteeredClock
 
@@ -93,9 +93,10 @@ class Harness:
 
     def approve(self, runtime: Runtime) -> None:
         """Approve the contract and the way back of each of the probe's own tools, as they are registered now."""
-        own = {one.spec.tool_id for one in runtime.registry.listing() if one.source != SHIPPED}
+        tools = map(runtime.registry.tool, runtime.registry.list_ids())
+        own = [tool for tool in tools if tool is not None and tool.source != SHIPPED]
         for store in (runtime.baselines, runtime.reversals):
-            _approve(store, runtime.registry, own)
+            _approve(store, runtime, own)
 
 
 def saw(result: ToolResult, tool: Counted | None = None) -> str:
@@ -118,9 +119,12 @@ def broken(part: object, name: str) -> Iterator[None]:
         delattr(part, name)
 
 
-def _approve(store: ContractBaselineStore, registry: ToolRegistry, tool_ids: Container[str]) -> None:
-    store.seen.note_all(registry)
-    live = store.seen.fingerprints(registry)
-    wanted = {tool_id: fingerprint for tool_id, fingerprint in live.items() if tool_id in tool_ids}
+def _approve(store: ContractBaselineStore, runtime: Runtime, tools: Iterable[RegisteredTool]) -> None:
+    live = store.seen.fingerprints(runtime.registry)
+    wanted = [tool for tool in tools if tool.spec.tool_id in live]  # the others declare no way back
     if wanted:
-        store.approve(wanted, AUDITOR, "the probe's own tools")
+        with runtime.log.write() as write:
+            for tool in wanted:
+                store.seen.note(write, tool, store.seen.fingerprint(tool))
+        contracts = {tool.spec.tool_id: store.seen.fingerprint(tool) for tool in wanted}
+        store.approve(contracts, AUDITOR, "the probe's own tools")
