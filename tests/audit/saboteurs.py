@@ -39,6 +39,20 @@ def breaks(control_id: str) -> Callable[[Saboteur], Saboteur]:
     return register
 
 
+def while_it_runs(
+    patch: pytest.MonkeyPatch, part: object, function: str, place: object, name: str, value: Any
+) -> None:
+    """Give a constant another value for as long as the function runs that reads it."""
+    real = getattr(part, function)
+
+    def call(*given: Any, **named: Any) -> Any:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(place, name, value)
+            return real(*given, **named)
+
+    patch.setattr(part, function, call)
+
+
 @breaks("HA-02")
 def packs_of_every_scope_are_visible(patch: pytest.MonkeyPatch) -> None:
     real = injector._wish

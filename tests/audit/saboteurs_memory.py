@@ -38,7 +38,7 @@ from sb.store.records.places import Places
 from sb.store.records.sessions import Sessions
 from sb.store.records.store import RecordStore
 from sb.tools import http
-from tests.audit.saboteurs import breaks
+from tests.audit.saboteurs import breaks, while_it_runs
 
 CALLS_HOME = """
 import importlib, pathlib, socket, sys
@@ -150,7 +150,7 @@ def notes_are_not_shown(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-03")
 def no_budget_is_too_small(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(orienting, "LEAST_TOKENS", 0)
+    while_it_runs(patch, Orienting, "package", orienting, "LEAST_TOKENS", 0)
 
 
 @breaks("HA-04")
@@ -162,8 +162,7 @@ def what_is_private_is_kept_where_everybody_reads(patch: pytest.MonkeyPatch) -> 
 @breaks("HA-05")
 def working_memory_belongs_to_the_process(patch: pytest.MonkeyPatch) -> None:
     kept: dict[str, MemoryEntry] = {}
-    patch.setattr(memory._DictBackend, "_entries", kept, raising=False)
-    patch.setattr(memory._DictBackend, "__init__", lambda _: None)
+    patch.setattr(memory._DictBackend, "__init__", lambda backend: setattr(backend, "_entries", kept))
 
 
 @breaks("HA-05")
@@ -364,4 +363,4 @@ def derivations_are_not_related(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-20")
 def why_ends_after_one_step(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(provenance, "DEEPEST", 1)
+    while_it_runs(patch, provenance, "why", provenance, "DEEPEST", 1)

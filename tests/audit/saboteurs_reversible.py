@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sb.kernel import compensation_wiring, error_classifier, run_context, verdicts
+from sb.kernel import compensation, compensation_wiring, error_classifier, run_context, verdicts
 from sb.kernel.approvals.approval import Approval
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.authority import authority
@@ -22,10 +22,11 @@ from sb.kernel.incidents import kill_switch
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.incidents.severity import SEVERITY_MATRIX, Impact, Reach, Severity
 from sb.kernel.reversibility import MutationStore
+from sb.kernel.run_context import IrreversibilityBudget
 from sb.kernel.tooling import attempts
 from sb.kernel.tooling.intents import Intents
 from sb.kernel.verdicts import CompensationAction
-from tests.audit.saboteurs import breaks
+from tests.audit.saboteurs import breaks, while_it_runs
 
 
 @breaks("HA-27")
@@ -60,7 +61,8 @@ def any_assumption_takes_everything_back(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-29")
 def compensable_costs_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(run_context.DEBT_SHARE, ReversalClass.COMPENSABLE, 1.0)
+    dear = {**run_context.DEBT_SHARE, ReversalClass.COMPENSABLE: 1.0}
+    while_it_runs(patch, IrreversibilityBudget, "charge", run_context, "DEBT_SHARE", dear)
 
 
 @breaks("HA-30")
@@ -76,7 +78,7 @@ def dual_control_of_tools_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 @breaks("HA-33")
 def refusals_are_retried(patch: pytest.MonkeyPatch) -> None:
     naive = {**verdicts.PLAYBOOK, ErrorKind.REFUSAL: CompensationAction.RETRY_WITH_BACKOFF}
-    patch.setattr(verdicts, "PLAYBOOK", naive)
+    while_it_runs(patch, compensation, "verdict_for", verdicts, "PLAYBOOK", naive)
 
 
 @breaks("HA-33")

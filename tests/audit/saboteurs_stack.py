@@ -14,13 +14,15 @@ from sb.entity.core import Entity
 from sb.protocols import PROTOCOL_VERSION
 from sb.stack import loading, provenance, reading, saving, strength
 from sb.stack.loading import Loader
+from sb.stack.reading import Reader
 from sb.stack.registry import Components
 from sb.stack.saving import Saver
+from sb.stack.strength import Strengths
 from sb.stack.suggesting import Suggestions
 from sb.store.index import vectors
 from sb.store.index.vectors import VectorIndex
 from sb.types.vocabulary import WEAK
-from tests.audit.saboteurs import breaks
+from tests.audit.saboteurs import breaks, while_it_runs
 
 
 @breaks("HA-03")
@@ -50,12 +52,12 @@ def a_stack_says_of_nothing_that_it_was_left_out(patch: pytest.MonkeyPatch) -> N
 
 @breaks("HA-04")
 def weak_memories_are_loaded(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(loading, "FADING", WEAK)
+    while_it_runs(patch, Loader, "_candidates", loading, "FADING", WEAK)
 
 
 @breaks("HA-04")
 def weak_memories_are_read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reading, "FADING", WEAK)
+    while_it_runs(patch, Reader, "query", reading, "FADING", WEAK)
 
 
 @breaks("HA-04")
@@ -71,7 +73,7 @@ def what_is_forgotten_is_found(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-04")
 def what_is_recovered_stays_away(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(strength, "WEAK", WEAK / 2)
+    while_it_runs(patch, Strengths, "recover", strength, "WEAK", WEAK / 2)
 
 
 @breaks("HA-20")
@@ -180,9 +182,8 @@ def vectors_of_another_model_count_as_made(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-32")
 def vectors_of_all_models_are_compared(patch: pytest.MonkeyPatch) -> None:
-    for name in ("_OF_PLACE", "_NAMED"):
-        careless = getattr(vectors, name).replace("v.model = ?", "? <> ''")
-        patch.setattr(vectors, name, careless)
+    careless = vectors._OF_PLACE.replace("v.model = ?", "? <> ''")
+    while_it_runs(patch, VectorIndex, "_few", vectors, "_OF_PLACE", careless)
 
 
 @breaks("HA-37")
