@@ -326,3 +326,15 @@ LOADER_VARIABLES = frozenset(
         "AWKLIBPATH",
     ]
 )
+# Variables that decide which settings a host's agent goes by, or that it goes by none.
+HOST_VARIABLES = frozenset(
+    [
+        "CLAUDE_CONFIG_DIR",
+        "CLAUDE_CODE_SIMPLE",
+        "CLAUDE_CODE_SAFE_MODE",
+        "CODEX_HOME",
+        "COPILOT_HOME",
+        "GEMINI_CLI_HOME",
+        "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
+    ]
+)

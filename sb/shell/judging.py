@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sb.shell.arguments import (
     COMMAND_VARIABLES,
     COPIES_TO_LAST,
+    HOST_VARIABLES,
     LOADER_VARIABLES,
     RUN_OPTIONS,
     WHOLE_FOLDERS,
@@ -264,6 +265,8 @@ class Judge:
             self.refuse(f"{name}=…: has programs use another home than the one that governs")
         if name in COMMAND_VARIABLES:
             return highest(*(self._as_command(name, value) for value in values))
+        if name in HOST_VARIABLES:
+            return Finding(DESTROY, f"{name}=: has a host go by other settings about agents")
         if name in LOADER_VARIABLES or name.startswith(("DYLD_", "LD_", "GIT_CONFIG_", "BASH_FUNC_")):
             return Finding(NETWORK, f"{name}=: changes which programs or settings are used")
         return QUIET

@@ -47,6 +47,7 @@ RULES: dict[str, str] = {
         "fc complete compopt cd pushd popd chdir journalctl dmesg ",
     ),
     "jobs": "R only reads | D -x: runs a program",
+    **each("R only reads | N ^+!: runs a program", "less more"),
     "sort": "R only reads | W -o --output: writes a file | N --compress-program: runs a program",
     "tree": "R only reads | W -o: writes a file",
     "shuf": "R only reads | W -o --output: writes a file",
@@ -331,6 +332,21 @@ RULES: dict[str, str] = {
         "cursor osascript expect gdb lldb ",
     ),
     "ed": "N runs a script that is not looked into",
+    # --- other agents
+    **each("N starts another agent", "cursor-agent copilot opencode aider goose amp"),
+    "claude": (
+        "N starts another agent | D --bare --safe-mode --settings --setting-sources --mcp-config "
+        "--dangerously-skip-permissions --allow-dangerously-skip-permissions: one that may not be governed"
+    ),
+    "codex": (
+        "N starts another agent | D -c --config --disable --profile --yolo --dangerously-bypass-hook-trust "
+        "--dangerously-bypass-approvals-and-sandbox: one that may not be governed"
+    ),
+    "gemini": "N starts another agent | D -y --yolo --approval-mode: one that may not be governed",
+    **each(
+        "D changes what decides about agents",
+        "claude.config claude.mcp claude.plugin codex.mcp codex.features gemini.mcp gemini.extensions gemini.hooks",
+    ),
     # --- the network
     **each(
         "N talks to the network",

@@ -159,6 +159,9 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     return judge.command(command, judge.not_known)
 
 
+_FIND_PATTERNS = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename")
+
+
 def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """`find` and `fd`: what they do with what they find."""
     found = Finding(READ, f"{name}: only reads")
@@ -178,6 +181,11 @@ def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
                 found = highest(found, judge.command(command, stdin))
         elif word == "-delete" and name == "find":
             found = highest(found, Finding(DESTROY, "find -delete: deletes what it finds"))
+        elif word in _FIND_PATTERNS and at < len(arguments):
+            if own := judge.paths.mentions(f'"{shown(arguments[at])}"'):
+                judge.refuse(
+                    f"{name} {word}: {own} belongs to SecondBrain: agents neither read nor change it"
+                )
         elif word in ("-fprint", "-fprint0", "-fprintf", "-fls") and at < len(arguments):
             found = highest(found, judge.write(arguments[at], word))
         elif word.startswith(UNKNOWN):
