@@ -219,7 +219,11 @@ class Judge:
         self._count(len(node.words))
         if self._removes_made(node.words):
             return highest(found, Finding(WRITE, "rm: removes what the line itself has made"))
-        if node.words[0].text == "eval" and len(node.words) == 2 and sets_up(node.words[1]):
+        if (
+            not self._renames
+            and [word.text for word in node.words[:-1]] == ["eval"]
+            and sets_up(node.words[1])
+        ):
             return highest(found, Finding(NETWORK, "eval: sets up the shell as a known program says"))
         asked = "" if self._renames else program_of(node.words[0])
         first = [asked] if asked else self._expand(node.words[0].text)
@@ -245,12 +249,12 @@ class Judge:
         moved = any(program.rpartition("/")[2] == "mv" for program in self.programs)
         if words[0].text != "rm" or moved or self._renames:  # what was moved there is not new
             return False
-        names = [word.text[1:-1] for word in words[1:] if not compiled("-[rf]+").fullmatch(word.text)]
-        quoted = all(word.raw == f'"${name}"' for word, name in zip(words[-len(names) :], names, strict=True))
-        return bool(names) and quoted and all(self._is_made(name) for name in names)
+        named = [word for word in words[1:] if not compiled("-[rf]+").fullmatch(word.text)]
+        return bool(named) and all(self._is_made(word) for word in named)
 
-    def _is_made(self, name: str) -> bool:
-        return name in self._made and self.values.get(name) == [OPERAND]
+    def _is_made(self, word: Word) -> bool:
+        name = word.text[1:-1]
+        return word.raw == f'"${name}"' and name in self._made and self.values.get(name) == [OPERAND]
 
     def assign(self, name: str, text: str, *, made: bool = False) -> Finding:
         """A variable gets a value; `made`: a file or folder that the line makes."""

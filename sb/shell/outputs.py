@@ -82,11 +82,8 @@ def program_of(word: Word) -> str:
 def sets_up(word: Word) -> bool:
     """Whether a word is what a known program prints to set up a shell."""
     words = _substituted(word)
-    known = next((begin for begin in _SETS_UP if words[: len(begin)] == begin), words)
-    return (
-        all(part[:1] == "-" or part in ("bash", "hook") for part in words[len(known) :])
-        and known is not words
-    )
+    rests = (words[len(begin) :] for begin in _SETS_UP if words[: len(begin)] == begin)
+    return any(all(part[:1] == "-" or part in ("bash", "hook") for part in rest) for rest in rests)
 
 
 def _substituted(word: Word) -> list[str]:
