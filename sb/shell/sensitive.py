@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -31,6 +32,8 @@ HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
     ("claude", "claude_desktop_config.json"),
     ("claude-code", "managed-settings.json"),
 )
+# Variables that name another folder for one of these; `sb install` follows them too.
+_MOVED_BY = {"CLAUDE_CONFIG_DIR": ".claude", "CODEX_HOME": ".codex", "COPILOT_HOME": ".copilot"}
 # Of these folders other files are a project's own.
 HOLD_SETTINGS = (".claude", ".gemini", ".cursor", ".windsurf")
 _HARMLESS_DEVICES = (
@@ -97,11 +100,22 @@ def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fnmatc
     Args:
         fits: whether a component of the path is one of a setting's.
     """
+    parts = _as_usual(parts)
     for setting in HOST_SETTINGS:
         for at in range(len(parts) - len(setting) + 1):
             if all(fits(part, name) for part, name in zip(parts[at:], setting, strict=False)):
                 return "/".join(setting)
     return ""
+
+
+def _as_usual(parts: Sequence[str]) -> Sequence[str]:
+    """A path as if no variable said that a host keeps its settings elsewhere."""
+    for variable, usual in _MOVED_BY.items():
+        said = os.environ.get(variable, "")
+        for folder in {folded(said), folded(os.path.realpath(said))} if os.path.isabs(said) else ():
+            if folder and tuple(parts[: len(folder)]) == folder:
+                return (usual, *parts[len(folder) :])
+    return parts
 
 
 def sensitive(place: str, home: str) -> str:

@@ -183,6 +183,27 @@ def test_settings_of_every_host_wait_for_a_person(around: Surroundings, path: st
     assert govern(NativeCall("Write", given), around).tool_id == "host.write_config"
 
 
+@pytest.mark.parametrize(
+    ("variable", "file"),
+    [
+        ("CLAUDE_CONFIG_DIR", "settings.json"),
+        ("CODEX_HOME", "config.toml"),
+        ("COPILOT_HOME", "hooks/sb.json"),
+    ],
+)
+def test_settings_are_a_hosts_own_also_where_a_variable_says_that_they_are(
+    around: Surroundings, variable: str, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = around.home / "conf" / file
+    write = NativeCall("Write", {"file_path": str(place), "content": "{}"})
+    assert govern(write, around).tool_id == "host.write"
+    monkeypatch.setenv(variable, str(around.home / "conf"))
+    assert govern(write, around).tool_id == "host.write_config"
+    assert govern(NativeCall("Bash", {"command": f"echo x > {place}"}), around).refused
+    other = NativeCall("Write", {"file_path": str(around.home / "other" / file), "content": "{}"})
+    assert govern(other, around).tool_id == "host.write"
+
+
 def test_settings_are_a_hosts_own_in_whichever_case(around: Surroundings) -> None:
     call = NativeCall("Write", {"file_path": ".CLAUDE/Settings.json", "content": "{}"})
     assert govern(call, around).tool_id == "host.write_config"
