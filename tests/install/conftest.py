@@ -14,6 +14,6 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "project" / ".git").mkdir(parents=True)
     monkeypatch.chdir(folder / "project")
     monkeypatch.setenv("HOME", str(folder))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     return folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -15,11 +16,23 @@ from sb.config.home import Home
 from sb.install.host import Wanted
 from sb.install.hosts import HOSTS
 from sb.install.wrapper import amiss, write_wrapper
+from tests.hooks import recorded
 
 RECORDER = """\
 import json, os, sys
 print(json.dumps({"argv": sys.argv[1:], "home": os.environ["SB_HOME"], "stdin": sys.stdin.read(), "path": sys.path}))
 """
+
+# Where each host asks before a command is run, and what leaves it to the host where that is not silence.
+GATES = {
+    "claude-code": "PreToolUse",
+    "codex": "PreToolUse",
+    "copilot": "preToolUse",
+    "cursor": "beforeShellExecution",
+    "gemini-cli": "BeforeTool",
+    "windsurf": "pre_run_command",
+}
+NEUTRAL = {"cursor": '{"permission": "ask"}'}
 
 
 @pytest.fixture
@@ -100,6 +113,22 @@ def test_it_reaches_the_sb_that_wrote_it_and_none_of_the_projects_code(wrapper: 
         (tmp_path / name).write_text("raise SystemExit('code of the project')\n", "utf-8")
     done = run([str(wrapper), "--no-such-host"], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
     assert "code of the project" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("host", GATES)
+def test_what_is_registered_refuses_what_destroys(host: str, wrapper: Path, tmp_path: Path) -> None:
+    entries = HOSTS[host].entries(Wanted(wrapper))
+    entry = next(one.value for one in entries if one.place[-1] == GATES[host])
+    handler = entry.get("hooks", [entry])[0]
+    shell = ["/bin/sh", "-c", handler.get("command") or handler.get("bash")]
+    command = [handler["command"], *handler["args"]] if "args" in handler else shell
+    asked = json.dumps(recorded.payload(host, GATES[host], tmp_path))
+    assert {"make", "npm test"} & set(re.findall("make|npm test", asked))
+    refused = run(command, re.sub("make|npm test", "rm -rf build", asked), cwd=tmp_path)
+    assert "deletes a folder" in refused.stdout + refused.stderr
+    assert refused.returncode == 2 if host == "windsurf" else '"deny"' in refused.stdout
+    let_run = run(command, asked, cwd=tmp_path)
+    assert (let_run.returncode, let_run.stdout) == (0, NEUTRAL.get(host, ""))
 
 
 @pytest.mark.parametrize("host", [name for name, host in HOSTS.items() if host.hooks])
