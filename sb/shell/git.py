@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sb.shell.arguments import VALUED
 from sb.shell.programs import RULES
-from sb.shell.repositories import foreign, settings_of
+from sb.shell.repositories import settings_of
 from sb.shell.rules import DESTROY, NETWORK, QUIET, WRITE, Finding, highest, judged, operands
 from sb.shell.words import is_literal, shown
 
@@ -49,13 +49,12 @@ def _elsewhere(judge: Judge, arguments: Sequence[str]) -> Finding:
     """Whether git follows the settings of another repository, which may name programs that it runs."""
     named = [word.partition("=")[2] for word in arguments if word.startswith("--git-dir=")]
     named += [after for word, after in itertools.pairwise(arguments) if word == "--git-dir"]
-    session = judge.paths.folders[0]
     if named:
-        own = settings_of(session)
+        own = settings_of(judge.paths.folders[0])
         places = [os.path.realpath(place) for word in named for place in judge.paths.places(word)]
         where = next((place for place in places if place != own or not is_literal(place)), "")
     else:
-        where = "…" if judge.paths.anywhere else foreign(judge.paths.folders, session)
+        where = "…" if judge.paths.anywhere else judge.paths.foreign()
     return (
         Finding(NETWORK, f"git in {shown(where, 40)}: runs what another repository's settings say")
         if where

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from sb.shell.nodes import Unparsed
+from sb.shell.repositories import foreign
 from sb.shell.sensitive import HOLD_SETTINGS, HOST_SETTINGS, OPENCODE, folded, host_setting, sensitive
 from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal, is_sure
 
@@ -46,6 +47,7 @@ class Paths:
         self._tails = {name: _tail(parts) for name, parts in self._protected.items()}
         self._seen: dict[tuple[str, int], list[str]] = {}
         self._protects: dict[tuple[str, int], str] = {}
+        self._foreign: dict[int, str] = {}
         self._looks = 0
 
     def enter(self, word: str) -> None:
@@ -56,6 +58,13 @@ class Paths:
         for folder in self.places(word):
             if folder not in self.folders:
                 self.folders.append(folder)
+
+    def foreign(self) -> str:
+        """A folder that the line may run in where git follows the settings of another repository, or ""."""
+        key = len(self.folders)
+        if key not in self._foreign:
+            self._foreign[key] = foreign(self.folders, self.folders[0])
+        return self._foreign[key]
 
     def places(self, word: str) -> list[str]:
         """The absolute paths that a word may name, by its spelling and with links followed."""
