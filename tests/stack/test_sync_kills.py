@@ -16,6 +16,7 @@ from sb.stack.syncing import exchange, feed
 from sb.store import database as store
 from sb.store.database import database_files
 from tests.stack.copies import Copy
+from tests.stack.test_sync_names import meet, rename
 
 NOTES = 7
 MOST = 100  # transactions of one synchronisation
@@ -42,7 +43,13 @@ def prepared(folder: Path) -> None:
     """Two copies with something of everything to take and to give, in more than one transaction."""
     one, other = Copy(folder / "one.db"), Copy(folder / "other.db", ahead_s=50_000)
     shared = [one.note(f"shared {number}", tags=["old"]) for number in range(5)]
+    meet(one, "Bob")
     one.with_remote(other).sync()
+    rename(one, "Bob", "Robert")
+    meet(one, "Bob")
+    meet(other, "Ann")
+    rename(other, "Ann", "Anna")
+    meet(other, "Ann")
     for number in range(NOTES):
         one.note(f"from one {number}")
         other.note(f"from other {number}")
@@ -59,7 +66,7 @@ def prepared(folder: Path) -> None:
 
 
 def texts(copy: Copy) -> dict[str, Any]:
-    return {uid: said and said["text"]["content"] for uid, said in copy.state().items()}
+    return {uid: said and next(iter(said["text"].values())) for uid, said in copy.state().items()}
 
 
 def die_at(transaction: int, when: str) -> None:
