@@ -205,7 +205,7 @@ class Exchange:
         """Give what is new here; returns whether some of it has to wait until what is new there was taken."""
         local, remote = self._local, self._remote
         after, head = _position(local, remote.replica, "pushed"), local.head
-        held = self._held()
+        held, there = self._held(), remote.replica
 
         def outgoing(*, erased: bool = False) -> Iterator[Kept]:
             for one in local.after(after, erased=erased):
@@ -213,7 +213,7 @@ class Exchange:
                     return
                 if (
                     one.document
-                    and one.peer != remote.replica
+                    and one.peer != there
                     and one.record not in held
                     and self._reach.covers(one.change.place)
                 ):
