@@ -149,12 +149,12 @@ class Loader:
     def _in_order(self, about: Descriptor, query: Query) -> Iterator[tuple[Row, Any]]:
         """Rows and records, without how often they were read."""
         container, places = self._container, self._container.space.places
-        legs = [(place, own) for place in container.places() for own in kinds_shown_as(about.kind)]
+        here, kinds = container.places(), kinds_shown_as(about.kind)
         where, values = query.sql()
         skip, page, numbers = 0, _PAGE, [0]
-        while legs and numbers:
+        while here and numbers:
             numbers = container.space.records.leading(
-                legs, where, values, by=_importance(about), skip=skip, limit=page
+                here, kinds, where, values, by=_importance(about), skip=skip, limit=page
             )
             for start in range(0, len(numbers), _SLICE):
                 part = numbers[start : start + _SLICE]

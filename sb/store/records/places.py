@@ -6,7 +6,7 @@ full-text index, a column of the vector table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,10 @@ class Places:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._ids: dict[Place, int] = {}
-        self._numbered: dict[int, Place] = {}
+        self._known: dict[int, Place] = {}
+        self._stacks: dict[
+            str, tuple[dict[int, Place], dict[int, Place]]
+        ] = {}  # of which known ones, and those
 
     def make(self, execute: Execute, place: Place) -> int:
         """The number of a place, which is made if there is none; within a write transaction."""
@@ -83,9 +86,7 @@ class Places:
 
     def numbered(self, number: int) -> Place:
         """The place of that number."""
-        if number not in self._numbered:
-            self._numbered.update(self.all())
-        return self._numbered[number]
+        return self._known.get(number) or self.all()[number]
 
     def speakers(self, places: Sequence[int]) -> list[str]:
         """Everybody who is known to speak in these places."""
@@ -93,14 +94,27 @@ class Places:
         sql = f"SELECT DISTINCT name FROM speakers WHERE place IN ({marks}) ORDER BY name"
         return [name for (name,) in self._database.query(sql, tuple(places))]
 
-    def of_stack(self, stack: str) -> dict[int, Place]:
-        """Every place of one stack."""
-        rows = self._database.query(
-            "SELECT id, scope, owner FROM places WHERE stack = ? ORDER BY id", (stack,)
-        )
-        return {int(number): Place(stack, scope, owner) for number, scope, owner in rows}
+    def of_stack(self, stack: str) -> Mapping[int, Place]:
+        """Every place of one stack, by number."""
+        known = self.all()
+        base, found = self._stacks.get(stack, (None, {}))
+        if base is not known:
+            found = {number: place for number, place in known.items() if place.stack == stack}
+            if known is self._known:
+                self._stacks[stack] = known, found
+        return found
 
     def all(self) -> dict[int, Place]:
-        """Every place there is, for those who look after the whole database."""
-        rows = self._database.query("SELECT id, stack, scope, owner FROM places ORDER BY id")
-        return {int(number): Place(stack, scope, owner) for number, stack, scope, owner in rows}
+        """Every place there is, by number, for those who look after the whole database."""
+        kept = self._known
+        keep = (
+            self._database.writer == 0
+        )  # what a transaction has made may yet be rolled back, and its number be another's
+        sql = "SELECT id, stack, scope, owner FROM places WHERE id > ? ORDER BY id"
+        rows = self._database.query(sql, (next(reversed(kept), 0),))
+        if not rows:
+            return kept
+        found = kept | {number: Place(*place) for number, *place in rows}
+        if keep:
+            self._known = found
+        return found

@@ -268,7 +268,8 @@ class RecordStore:
 
     def leading(
         self,
-        legs: Sequence[tuple[int, str]],
+        places: Sequence[int],
+        kinds: Sequence[str],
         where: str,
         parameters: tuple[Any, ...],
         *,
@@ -281,17 +282,23 @@ class RecordStore:
         Without `by` the cost depends on how many are asked for, not on how many there are.
 
         Args:
-            legs: pairs of a place and a kind. where, by: SQL over `r`, the table of records, that holds no value.
+            where, by: SQL over `r`, the table of records, that holds no value.
         """
         order = f"{'3 DESC, ' if by else ''}2 DESC, 1 DESC"
         one = f"SELECT r.id, r.happened_at{by and ', '}{by} FROM records AS r WHERE"
-        if len(legs) <= _MOST_LEGS:  # each is read in the order of its index, and no further than the limit
+        legs = (
+            [(place, kind) for place in places for kind in kinds]
+            if len(places) * len(kinds) <= _MOST_LEGS
+            else []
+        )
+        if legs:  # each is read in the order of its index, and no further than the limit
             parts = [f"{one} r.place = ? AND r.kind = ? AND r.state = 'active' AND {where}"] * len(legs)
             sql, values = " UNION ALL ".join(parts), [value for leg in legs for value in (*leg, *parameters)]
         else:
-            marks = ", ".join(["(?, ?)"] * len(legs))
-            sql = f"{one} (r.place, r.kind) IN (VALUES {marks}) AND r.state = 'active' AND {where}"
-            values = [*(value for leg in legs for value in leg), *parameters]
+            marks, named = ", ".join("?" * len(kinds)), orjson.dumps(places).decode()
+            there = f"r.place IN (SELECT value FROM json_each(?)) AND r.kind IN ({marks})"
+            sql = f"{one} {there} AND r.state = 'active' AND {where}"
+            values = [named, *kinds, *parameters]
         found = self.database.query(f"{sql} ORDER BY {order} LIMIT ? OFFSET ?", (*values, limit, skip))
         return [one[0] for one in found]
 
