@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -52,6 +52,7 @@ class _Write:
             if not driver.is_busy(error):
                 raise driver.explain(error, self._database.path) from error
             self._database.patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"))
+        self._database.writing = self._connection
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -75,7 +76,7 @@ class _Write:
             if self._connection.in_transaction:  # SQLite rolls back by itself when the disk is full
                 self._connection.execute("ROLLBACK")
         finally:
-            database.writer = 0
+            database.writer, database.writing = 0, None
             database.lock.release()
 
 
@@ -103,6 +104,7 @@ class Database:
         self.pid = os.getpid()
         self.lock = threading.RLock()
         self.writer = 0  # the thread that has a write transaction open
+        self.writing: driver.Connection | None = None  # and the connection that it is open on
         self._patience_s = patience_s
         self._clock = clock
         self._ids = ids
@@ -174,6 +176,16 @@ class Database:
             if self._power_write is None:
                 self._power_write = _Write(self, self._connect("FULL"))
         return self._power_write
+
+    def write_each(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Run a statement for each of these rows within the write transaction that this thread has open.
+
+        Raises:
+            RuntimeError: it has none open.
+        """
+        if self.writing is None or self.writer != threading.get_ident():
+            raise RuntimeError("no write transaction is open in this thread")
+        self.writing.executemany(sql, rows)
 
     def sync(self) -> None:
         """Make every commit so far survive power loss: one fsync of the write-ahead log.

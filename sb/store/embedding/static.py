@@ -203,5 +203,5 @@ class StaticEmbedder:
 
 def _mean_of(ids: NDArray[Any], weights: NDArray[np.float32], table: Vectors) -> NDArray[np.float32]:
     own = weights.take(ids)
-    mean: Vectors = own @ table.take(ids, 0) / own.sum()
+    mean: Vectors = own @ table.take(ids, 0) / np.add.reduce(own)
     return mean

@@ -97,26 +97,26 @@ class BitIndex:
             )
             for rows in _of_model(execute, model):
                 vectors = np.frombuffer(b"".join(vector for _, _, vector in rows), "<f2")
-                self.put(
-                    execute, [(record, place) for record, place, _ in rows], vectors.reshape(len(rows), -1)
-                )
+                self.put([(record, place) for record, place, _ in rows], vectors.reshape(len(rows), -1))
             execute("DELETE FROM index_state WHERE name = ?", (_BEHIND,))
             execute("INSERT OR REPLACE INTO index_state (name, value) VALUES (?, ?)", (_MODEL, model))
         return bool(model) or _MODEL in state
 
-    def put(self, execute: Execute, records: Sequence[tuple[int, int]], vectors: Any) -> None:
+    def put(self, records: Sequence[tuple[int, int]], vectors: Any) -> None:
         """Keep the bits of records that have none.
 
         Args:
             records: number and place of each. vectors: a row for each.
         """
         bits, telling = np.packbits(vectors > 0, axis=1), vectors.any(axis=1)
-        for (record, place), own, says in zip(records, bits, telling, strict=True):
-            if says:  # a text without meaning is near to nothing
-                execute(
-                    "INSERT INTO record_bits (record, place, bits) VALUES (?, ?, vec_bit(?))",
-                    (record, place, own.tobytes()),
-                )
+        self._database.write_each(
+            "INSERT INTO record_bits (record, place, bits) VALUES (?, ?, vec_bit(?))",
+            [
+                (record, place, own.tobytes())
+                for (record, place), own, says in zip(records, bits, telling, strict=True)
+                if says  # a text without meaning is near to nothing
+            ],
+        )
 
     def drop(self, execute: Execute, record: int) -> None:
         """Remove the bits of a record: sqlite-vec can neither update nor replace them."""

@@ -122,13 +122,15 @@ class VectorIndex:
             if listed:
                 self._bits.drop(execute, record)
         vectors = np.array([row.vector for row in rows], np.float32)
-        for row, vector in zip(rows, vectors.astype("<f2"), strict=True):
-            execute(
-                "INSERT INTO vectors (record, model, digest, vector) VALUES (?, ?, ?, ?)",
-                (row.record, row.model, row.digest, vector.tobytes()),
-            )
+        self._database.write_each(
+            "INSERT INTO vectors (record, model, digest, vector) VALUES (?, ?, ?, ?)",
+            [
+                (row.record, row.model, row.digest, vector.tobytes())
+                for row, vector in zip(rows, vectors.astype("<f2"), strict=True)
+            ],
+        )
         if listed:
-            self._bits.put(execute, [(row.record, row.place) for row in rows], vectors)
+            self._bits.put([(row.record, row.place) for row in rows], vectors)
 
     def drop(self, execute: Execute, record: int) -> list[int]:
         """Remove what the text of a record went into: its vector, and those of the records that quote it.

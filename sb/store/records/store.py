@@ -53,6 +53,8 @@ _SELECT = f"SELECT {', '.join('r.' + column for column in COLUMNS)} FROM records
 _values = itemgetter(*COLUMNS)
 _INSERT = f"INSERT INTO records ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 _INDEX = "INSERT INTO record_index (rowid, body, prev, place) VALUES (?, ?, ?, ?)"
+_READ = "INSERT INTO record_stats (record, place, accessed, last_accessed) VALUES (?, ?, ?, ?)"  # elsewhere
+_SPEAKER = "INSERT INTO speakers (place, name) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _QUOTED = (
     1000  # characters of a record that the two after it are found by; the view `searchable` says the same
 )
@@ -84,30 +86,36 @@ class RecordStore:
         top = execute("SELECT coalesce(max(id), 0) FROM records").fetchone()[0]
         neighbours: dict[tuple[Any, ...], list[_Before]] = {}
         speakers: dict[tuple[int, str], None] = {}
+        kept: list[tuple[Any, ...]] = []
+        indexed: list[tuple[Any, ...]] = []
+        read: list[tuple[Any, ...]] = []
         words = window = 0
-        numbers = []
         for number, row in enumerate(rows, top + 1):
             whole = DEFAULTS | row
             whole["text"] = whole["text"].replace("\0", " ")  # SQLite's functions read no further than a NUL
             prev = self._before(execute, neighbours, whole)
             (whole["prev1"], first, _), (whole["prev2"], second, _) = prev
             whole["id"] = number
-            _guarded(execute, _INSERT, _values(whole))
+            kept.append(_values(whole))
             quoted = f"{first[:_QUOTED]} {second[:_QUOTED]}"
-            execute(_INDEX, (number, whole["text"], quoted, place_token(whole)))
+            indexed.append((number, whole["text"], quoted, place_token(whole)))
             if whole["accessed"] or whole["last_accessed"] is not None:
-                _read_elsewhere(execute, whole)
+                last = NEVER if whole["last_accessed"] is None else whole["last_accessed"]
+                read.append((number, whole["place"], whole["accessed"], last))
             words += whole["length"]
             window += whole["length"] + prev[0][2] + prev[1][2]
             if whole["speaker"] is not None:
                 speakers[whole["place"], whole["speaker"]] = None
             if whole["state"] == ACTIVE:  # as `_before` has it: nothing else is quoted
                 prev[:] = (number, whole["text"], whole["length"]), prev[0]
-            numbers.append(number)
-        for speaker in speakers:
-            execute("INSERT INTO speakers (place, name) VALUES (?, ?) ON CONFLICT DO NOTHING", speaker)
+        try:
+            self.database.write_each(_INSERT, kept)
+        except driver.IntegrityError as error:
+            raise ValueError(str(error)) from error
+        for sql, values in ((_INDEX, indexed), (_READ, read), (_SPEAKER, speakers)):
+            self.database.write_each(sql, values)
         count(execute, records=len(rows), words=words, window=window)
-        return numbers
+        return [row[0] for row in kept]
 
     def _before(
         self, execute: Execute, known: dict[tuple[Any, ...], list[_Before]], row: Row
@@ -450,13 +458,6 @@ def count(execute: Execute, **changes: int) -> None:
         " ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
         [part for change in changes.items() for part in change],
     )
-
-
-def _read_elsewhere(execute: Execute, row: Row) -> None:
-    """Begin the counts of a record with the reads that it brings."""
-    last = NEVER if row["last_accessed"] is None else row["last_accessed"]
-    values = (row["id"], row["place"], row["accessed"], last)
-    execute("INSERT INTO record_stats (record, place, accessed, last_accessed) VALUES (?, ?, ?, ?)", values)
 
 
 def _guarded(execute: Execute, sql: str, parameters: tuple[Any, ...]) -> None:

@@ -1,0 +1,56 @@
+"""Many rows are written by one statement, as part of the transaction that is open in this thread."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from sb.store import driver
+from sb.store.database import Database
+
+INSERT = "INSERT INTO t (a) VALUES (?)"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    path = tmp_path / "t.db"
+    path.touch()
+    database = Database(path)
+    with database.write() as execute:
+        execute("CREATE TABLE t (a INTEGER PRIMARY KEY)")
+    return database
+
+
+@pytest.mark.parametrize("power", [False, True])
+def test_either_all_of_a_transaction_is_kept_or_nothing(database: Database, power: bool) -> None:
+    with database.write(power=power) as execute:
+        execute(INSERT, (1,))
+        database.write_each(INSERT, [(2,), (3,)])
+
+    def write_twice() -> None:
+        with database.write(power=power):
+            database.write_each(INSERT, [(4,), (2,)])
+
+    with pytest.raises(driver.IntegrityError):
+        write_twice()
+    assert database.query("SELECT a FROM t") == [(1,), (2,), (3,)]
+
+
+def test_without_a_transaction_of_this_thread_nothing_is_written(database: Database) -> None:
+    refused: list[RuntimeError] = []
+
+    def write() -> None:
+        with pytest.raises(RuntimeError, match="no write transaction") as caught:
+            database.write_each(INSERT, [(1,)])
+        refused.append(caught.value)
+
+    write()
+    with database.write():
+        other = threading.Thread(target=write)
+        other.start()
+        other.join()
+    write()
+    assert len(refused) == 3
+    assert database.query("SELECT a FROM t") == []
