@@ -139,7 +139,10 @@ class Relater:
         """Where both ends can be seen the relation can be; one that is somebody's own since then is left out."""
         now, places = self._space.clock.now(), set(self._places())
         ends = {end for edge in edges for end in (edge.source, edge.target)}
-        place = {row["id"]: row["place"] for row in self._space.records.rows(list(ends))}
+        rows = self._space.database.query(
+            f"SELECT id, place FROM records WHERE id IN ({_marks(ends)})", tuple(ends)
+        )
+        place: dict[int, int] = dict(rows)
         for edge in edges:
             if {place.get(edge.source), place.get(edge.target)} <= places:
                 self._space.edges.add(execute, edge, place=place[edge.source], agent=_ACTOR, at=now)
