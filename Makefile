@@ -8,6 +8,8 @@ FRAMEWORKS := .venv/.frameworks
 demo: $(STAMP)  ## install, and watch an agent work under the kernel
 	$(BIN)/sb demo
 
+# With bytecode, whatever the environment says: tests start hundreds of processes, and pytest rewrites every test module.
+test test-kernel prove: export PYTHONDONTWRITEBYTECODE =
 test: lint $(FRAMEWORKS)  ## lint, types, tests; three processes, since many tests wait for others
 	$(BIN)/python -m pytest -q -n 3
 

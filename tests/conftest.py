@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ from sb.sources import CountingIds, SteeredClock
 
 settings.register_profile("sb", deadline=None)  # a shared machine stalls now and then
 settings.load_profile("sb")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay to the end: the collector need not walk through them again and again, a tenth of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
