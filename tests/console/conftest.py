@@ -7,12 +7,15 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sb.screens.app import ConsoleApp
 from sb.screens.dialogs import PassphraseScreen
 from sb.screens.state.records import Records
 from textual._context import visible_screen_stack
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
 from sb.config import current_config
@@ -204,6 +207,23 @@ class Agents:
 
 def _hang(text: str) -> None:
     raise TimeoutError(text)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def parsed_once() -> Iterator[None]:
+    """Every console has the same style sheets: they are parsed for the first one, a seventh of what the others would take."""
+    known: dict[object, list[RuleSet]] = {}
+    parse = Stylesheet._parse_rules
+
+    def parse_rules(sheet: Stylesheet, *css: Any, **more: Any) -> list[RuleSet]:
+        key = (css, tuple(more.items()), tuple(sorted(sheet._variables.items())))
+        if key not in known:
+            known[key] = parse(sheet, *css, **more)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "_parse_rules", parse_rules)
+        yield
 
 
 @pytest.fixture
