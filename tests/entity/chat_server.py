@@ -87,7 +87,7 @@ class ChatServer:
 @contextmanager
 def chat_server() -> Iterator[ChatServer]:
     served = ChatServer()
-    thread = threading.Thread(target=served.server.serve_forever, daemon=True)
+    thread = threading.Thread(target=served.server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield served

@@ -74,7 +74,7 @@ class Ollama:
 @pytest.fixture
 def ollama() -> Iterator[Ollama]:
     served = Ollama()
-    thread = threading.Thread(target=served.server.serve_forever, daemon=True)
+    thread = threading.Thread(target=served.server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield served
     served.server.shutdown()
