@@ -93,7 +93,9 @@ def guard(store: TokenStore | None, call_id: str, now: int) -> MutationRef:
     if ref.state is MutationState.REVERSED:
         raise NoReversalToken(f"{ref.mutation_id} was reversed before")
     if ref.state is not MutationState.COMMITTED:
-        raise NoReversalToken(f"a reversal of {ref.mutation_id} was begun ({ref.state}), and has no outcome")
+        raise NoReversalToken(
+            f"a reversal of {ref.mutation_id} was begun, and has no outcome: sb recovery list shows it, if it is in doubt"
+        )
     if not ref.reversal_tool:
         raise NoReversalToken(f"{ref.mutation_id} has no way back: {ref.no_way_back or 'none was declared'}")
     if not ref.in_window(now):

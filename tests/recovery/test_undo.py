@@ -230,6 +230,7 @@ def test_a_reversal_that_ends_in_a_timeout_is_in_doubt_and_never_repeated(shop: 
     shop.trouble = None
     with pytest.raises(NoReversalToken, match="begun"):
         shop.runtime.recovery.undo(shop.ref(ref.mutation_id), ADA, "wrong")
+    assert "sb recovery list shows it" in shop.runtime.recovery.plan(shop.ref(ref.mutation_id)).detail
     assert shop.reversed_ == []
     assert [intent.tool_id for intent in shop.runtime.executor.in_doubt()] == ["pay.reverse"]
 
