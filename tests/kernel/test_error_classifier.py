@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from sb import errors
 from sb.kernel import ErrorKind, ToolError, ToolErrorCode, classify, tool_failure, verdict_for
 from sb.kernel.error_kinds import CODES, marked
+from sb.kernel.tooling.failures import code_for
 from sb.kernel.tooling.workers import DeadlineExceeded
 from sb.store import driver
 from sb.store.database import open_database
@@ -369,6 +370,12 @@ def test_a_broken_constraint_is_a_wrong_value_and_wrong_sql_is_unknown(sqlite: A
     assert classify(raised_by(lambda: connection.execute("INSERT INTO t VALUES (1)"))) is ErrorKind.VALIDATION
     assert classify(raised_by(lambda: connection.execute("SELECT * FROM none"))) is ErrorKind.UNKNOWN
     connection.close()
+
+
+@pytest.mark.parametrize("url", ["example.org/no-scheme", "gopher://example.org", "http://exa\x00mple"])
+def test_an_address_that_is_none_is_a_wrong_value_since_nothing_was_sent(url: str) -> None:
+    error = raised_by(lambda: fetch_with_httpx(url))
+    assert (classify(error), code_for(error)) == (ErrorKind.VALIDATION, ToolErrorCode.VALIDATION_ERROR)
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,12 @@ _BY_NAME = (
     ("concurrent.futures", "CancelledError", ToolErrorCode.TIMEOUT),
     ("http.client", "HTTPException", ToolErrorCode.NETWORK_ERROR),
     ("urllib.error", "URLError", ToolErrorCode.NETWORK_ERROR),
+    ("httpx", "InvalidURL", ToolErrorCode.VALIDATION_ERROR),
+    ("httpx", "UnsupportedProtocol", ToolErrorCode.VALIDATION_ERROR),  # of the URL: nothing was sent
     ("httpx", "TimeoutException", ToolErrorCode.TIMEOUT),
     ("httpx", "TransportError", ToolErrorCode.NETWORK_ERROR),
+    ("httpx2", "InvalidURL", ToolErrorCode.VALIDATION_ERROR),
+    ("httpx2", "UnsupportedProtocol", ToolErrorCode.VALIDATION_ERROR),
     ("httpx2", "TimeoutException", ToolErrorCode.TIMEOUT),
     ("httpx2", "TransportError", ToolErrorCode.NETWORK_ERROR),
     ("openai", "APITimeoutError", ToolErrorCode.TIMEOUT),
