@@ -13,8 +13,9 @@ from typing import Any, Protocol, TypeVar
 
 from sb.errors import SBError, UsageError
 from sb.kernel.contracts import Assumption, MutationRef, MutationState, ToolResult
-from sb.kernel.data_classification import redact_text
+from sb.kernel.data_classification import redact_text, scrub
 from sb.kernel.error_kinds import ErrorKind
+from sb.kernel.reversibility import secrets_of
 from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.failures import message_for
 from sb.kernel.verdicts import PLAYBOOK, CompensationAction, Verdict, safe_line, verdict_for
@@ -459,6 +460,7 @@ class CompensationDispatcher:
         if verdict is None:
             reason = f"{ref.mutation_id} was reversed with {ref.reversal_tool}"
             return CompensationOutcome(CompensationKind.REVERSED, reason, {}, result=result, performed=True)
+        verdict = replace(verdict, message=scrub(verdict.message, secrets_of(ref)))
         reason = f"the reversal of {ref.mutation_id} did not work: {verdict.message}"
         if self._escalate is not None:
             subject = Subject(ref.run_id, "", ref.agent, ref.tool_id, ref.call_id)

@@ -209,6 +209,12 @@ class Done:
         return "" if self.spec.compensation_capability else f"{tool_id} does not declare what undoes it"
 
 
+def secrets_of(ref: MutationRef) -> list[str]:
+    """The texts of a reversal that may appear nowhere, longest first."""
+    hidden = [ref.reversal_args[name] for name in ref.sensitive if name in ref.reversal_args]
+    return secret_texts(hidden) if hidden else []
+
+
 def mutation_row(mutation_id: str) -> tuple[int, str]:
     """The log's row and the end of the call's id that an id names; raises NotFoundError."""
     match = MUTATION_ID.fullmatch(mutation_id)

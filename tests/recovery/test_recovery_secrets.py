@@ -6,7 +6,15 @@ import json
 from typing import Any
 
 from sb.kernel import RunContext, SafetyClass
-from sb.kernel.contracts import Assumption, RecoveryApprovalMode, ReversalClass, ReversalSpec, ToolArgSchema
+from sb.kernel.compensation import CompensationDispatcher
+from sb.kernel.contracts import (
+    Assumption,
+    MutationRef,
+    RecoveryApprovalMode,
+    ReversalClass,
+    ReversalSpec,
+    ToolArgSchema,
+)
 from sb.kernel.recovery.settling import Settling, Verdict
 from sb.kernel.reversibility import assumption_name
 from tests.recovery.conftest import ADA, Shop, approve
@@ -56,6 +64,22 @@ def test_sensitive_arguments_are_used_to_undo_and_shown_nowhere(shop: Shop) -> N
     shown += [json.dumps(one.to_dict(0)) for one in shop.runtime.approvals.page()]
     shown += [json.dumps(event.to_dict()) for event in shop.runtime.log.events()]
     assert undone == [(CARD, PIN)]
+    assert not [text for text in shown if CARD in text or str(PIN) in text]
+
+
+def test_what_a_function_of_ones_own_says_of_them_is_shown_nowhere_either(shop: Shop) -> None:
+    _card_tools(shop)
+    ctx = RunContext.create("clerk", clock=shop.clock)
+    done = shop.runtime.executor.execute(ctx, "card.pay", {"card": CARD, "pin": PIN})
+
+    def reverse(ref: MutationRef) -> None:
+        raise ValueError(f"no such card {ref.reversal_args['card']}")
+
+    outcome = CompensationDispatcher(shop.runtime.recovery.mutations, clock=shop.clock).reverse(
+        done.call_id, reverse
+    )
+    shown = [outcome.reason, *(json.dumps(event.to_dict()) for event in shop.runtime.log.events())]
+    assert "did not work" in outcome.reason
     assert not [text for text in shown if CARD in text or str(PIN) in text]
 
 

@@ -16,8 +16,7 @@ from sb.kernel.compensation import NoReversalToken
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.people_events import people_events
 from sb.kernel.reversal_contracts import MutationRef, MutationState
-from sb.kernel.reversibility import MutationStore
-from sb.kernel.tooling.arguments import secret_texts
+from sb.kernel.reversibility import MutationStore, secrets_of
 from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.intents import IntentState
 from sb.state import LogWrite, Subject
@@ -96,12 +95,6 @@ class Reversal:
         after = AFTER.get(state)
         if after is not None:
             self._store.move(write, self.reverses, MutationState.REVERSING, after)
-
-
-def secrets_of(ref: MutationRef) -> list[str]:
-    """The texts of a reversal that may appear nowhere, longest first."""
-    hidden = [ref.reversal_args[name] for name in ref.sensitive if name in ref.reversal_args]
-    return secret_texts(hidden) if hidden else []
 
 
 def claim(store: MutationStore, write: LogWrite, ref: MutationRef, run_id: str, call_id: str) -> None:

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from sb.canonical import canonical_bytes
 from sb.decisions.namespace import RUN_STARTED, TOOL_DISPATCH
 from sb.kernel.contracts import ToolErrorCode, ToolResult
-from sb.kernel.data_classification import redact_text
+from sb.kernel.data_classification import scrub
 from sb.kernel.recovery.calls import AFTER, claim
 from sb.kernel.reversal_contracts import MutationRef, MutationState
-from sb.kernel.reversibility import MutationStore
+from sb.kernel.reversibility import MutationStore, secrets_of
 from sb.kernel.tooling.admission import RECOVERY
 from sb.kernel.tooling.failures import code_for, message_for
 from sb.kernel.tooling.intents import Intents, IntentState, step_of
+from sb.kernel.verdicts import safe_line
 from sb.state import Subject
 
 _LONGEST_S = 86_400  # after which it cannot be running any more
@@ -68,7 +69,7 @@ class Performing:
     def _settle(self, state: IntentState, error: str) -> None:
         facts = {"phase": "outcome", "state": state, "reverses": self._ref.mutation_id}
         intent = {"intent": self._intent - self._store.log.first_id}
-        said = {"error": redact_text(error)} if error else {}
+        said = {"error": safe_line(scrub(error, secrets_of(self._ref)))} if error else {}
         with self._store.log.write(power=True) as write:
             write.append(TOOL_DISPATCH, said, self._subject, facts | intent)
             self._intents.close(write, self._intent, state)

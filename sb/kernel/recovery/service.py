@@ -19,7 +19,7 @@ from sb.kernel.compensation import NoReversalToken, begins_itself, guard
 from sb.kernel.contracts import ToolResult
 from sb.kernel.data_classification import redact_json, scrub
 from sb.kernel.events import AssumptionInvalidated
-from sb.kernel.recovery.calls import Look, Reversal, open_escalation, secrets_of
+from sb.kernel.recovery.calls import Look, Reversal, open_escalation
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
 from sb.kernel.recovery_loop import (
     ApprovalResolver,
@@ -28,7 +28,7 @@ from sb.kernel.recovery_loop import (
     stricter,
 )
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
-from sb.kernel.reversibility import assumption_name
+from sb.kernel.reversibility import assumption_name, secrets_of
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.kernel.tooling.admission import RECOVERY
 from sb.kernel.tooling.executor import ToolExecutor
