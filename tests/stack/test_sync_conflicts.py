@@ -103,6 +103,20 @@ def test_a_conflict_shows_both_versions_and_changes_neither(pair: tuple[Copy, Co
     assert conflict.differing == ["tags", "text"]
 
 
+def test_nothing_stays_of_a_version_that_became_a_memory_of_its_own_and_was_erased(
+    pair: tuple[Copy, Copy], torn: str
+) -> None:
+    one, other = pair
+    stack = one.with_remote(other)
+    stack.sync()
+    (conflict,) = stack.conflicts()
+    stack.resolve_conflict(conflict.id, "both", "both are right")
+    (made,) = (uid for uid, said in one.state().items() if said and uid != torn)
+    assert one.read(made).content == "as it is there"
+    one.erase(made)
+    assert b"as it is there" not in one.path.read_bytes()
+
+
 def test_a_conflict_holds_up_nothing_else(pair: tuple[Copy, Copy], torn: str) -> None:
     one, other = pair
     here, there = one.note("new here"), other.note("new there")

@@ -64,7 +64,9 @@ class Conflicts:
                 self._choose_name(execute, keep, local, kept, row, reason)
             now = self._space.clock.now()
             execute(
-                "UPDATE sync_conflicts SET resolution = ?, reason = ?, resolved_at = ? WHERE id = ?",
+                # Without its document, which nobody would find if the memory that it became was erased.
+                "UPDATE sync_conflicts SET resolution = ?, reason = ?, resolved_at = ?, document = '', seal = ''"
+                " WHERE id = ?",
                 (keep, reason, now, conflict),
             )
         return dataclasses.replace(before, resolution=keep, resolved_at=to_moment(now))
