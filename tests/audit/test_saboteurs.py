@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import tests.audit.saboteurs_memory  # noqa: F401 - registers its saboteurs
+import tests.audit.saboteurs_refusing  # noqa: F401 - alike
 import tests.audit.saboteurs_reversible  # noqa: F401 - alike
 import tests.audit.saboteurs_stack  # noqa: F401 - alike
 import tests.audit.saboteurs_subtle  # noqa: F401 - alike
