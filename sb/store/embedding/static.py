@@ -108,9 +108,10 @@ class StaticModel:
             plain = plain.encode("utf-8", "replace").decode()  # half of a surrogate pair is no text
         if not plain:
             return np.empty(0, np.int64)
-        words = plain.split(" ")
-        if "" in words or _SPACE in plain:  # spaces in a row may be one token
-            words = [plain]
+        whole = (
+            "  " in plain or _SPACE in plain or " " in (plain[0], plain[-1])
+        )  # spaces in a row may be one token
+        words = [plain] if whole else plain.split(" ")
         return np.frombuffer(b"".join(map(self._words.__getitem__, words)), np.int64)
 
 
@@ -168,19 +169,21 @@ class StaticEmbedder:
             found.append(ids)
         total = np.zeros(self.dimensions, np.float32)
         idf = TokenStatistics(len(found), df, total).idf()
-        table = self._table([np.flatnonzero(df)])
+        table, mean = self._table([np.flatnonzero(df)]), np.empty_like(total)
         for ids in found:
             if len(ids):
-                total += _mean_of(ids, idf, table)
+                _mean_of(ids, idf, table, mean)
+                total += mean
         return TokenStatistics(len(found), df, total)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         found = [self._static.ids(text) for text in texts]
-        table = self._table(found)
-        for row, ids in enumerate(found):
+        table, some = self._table(found), [len(ids) > 0 for ids in found]
+        for vector, ids in zip(vectors, found, strict=True):
             if len(ids):
-                vectors[row] = _mean_of(ids, self._weights, table) - self._mean
+                _mean_of(ids, self._weights, table, vector)
+        vectors[some] -= self._mean
         return unit(vectors)
 
     def embed_query(self, text: str, keep: Sequence[str]) -> Vectors:
@@ -201,7 +204,10 @@ class StaticEmbedder:
         return self._static.table(np.concatenate((*found, np.empty(0, np.int64))))
 
 
-def _mean_of(ids: NDArray[Any], weights: NDArray[np.float32], table: Vectors) -> NDArray[np.float32]:
+def _mean_of(
+    ids: NDArray[Any], weights: NDArray[np.float32], table: Vectors, mean: NDArray[np.float32]
+) -> None:
+    """Put the mean of the tokens' vectors into `mean`."""
     own = weights.take(ids)
-    mean: Vectors = own @ table.take(ids, 0) / np.add.reduce(own)
-    return mean
+    np.dot(own, table.take(ids, 0), out=mean)
+    mean /= np.add.reduce(own)
