@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sb.stack import SQLiteStack
-from sb.types import Belief, Episode, TrustAssessment
+from sb.types import Belief, Episode, Note, TrustAssessment
 
 READS: list[Callable[[SQLiteStack], object]] = [
     lambda stack: stack.search("x", limit="many"),  # type: ignore[arg-type]
@@ -59,3 +59,12 @@ def test_a_trust_assessment_has_a_score_for_each_domain(stack: SQLiteStack, dime
     with pytest.raises(ValueError, match="must be"):
         stack.save_trust_assessment(TrustAssessment("t", "", "bob", dimensions))
     assert stack.get_trust_assessments() == []
+
+
+def test_what_can_be_no_id_names_no_memory(stack: SQLiteStack) -> None:
+    for uid in ("\ud800", "a\0b", "", "'"):
+        assert stack.get_memory("episode", uid) is None
+        assert stack.forget_memory("episode", uid, "whatever it was") is False
+    with pytest.raises(ValueError, match="cannot be kept"):
+        stack.save_note(Note("n", "mine", "made from nothing", derived_from=["note:\ud800"]))
+    assert stack.get_notes() == []

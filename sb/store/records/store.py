@@ -5,6 +5,7 @@ Whoever writes has a transaction open and passes its `execute` on, so that what 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -340,7 +341,8 @@ class RecordStore:
 
     def known(self, uids: Sequence[str]) -> dict[str, Row]:
         """Those of these public ids that there are, whatever their state."""
-        named = orjson.dumps(list(uids)).decode()  # there is no limit to how many, as there is to parameters
+        # There is no limit to how many, as there is to parameters; and half of a surrogate pair can be asked for, in vain.
+        named = json.dumps(list(uids))
         where = "r.uid IN (SELECT value FROM json_each(?))"
         return {row["uid"]: row for row in self.select(where, (named,))}
 
