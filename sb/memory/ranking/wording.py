@@ -6,17 +6,17 @@ need not name one if rarer ones name enough, and a place that most records are i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
-from sb.memory.ranking.statistics import Statistics
+from sb.memory.ranking.statistics import Statistics, idf
 from sb.memory.ranking.terms import match_expression
 from sb.memory.ranking.terms import stem as stem_of
 
-# Records that rarer words have to name before common ones need not: of 50 000, the ten best stay the same but for 0.5 %,
-# and bm25 weighs half as many; 1 000 would change 3 % of them.
-_ENOUGH_NAMED = 2_000
-_MANY = 10_000  # records of a place whose token costs more to count than what is found to look at
+# Records that rare words have to name before common ones need not. Of 50 000 the ten best then stay the same but for 0.2 %.
+_ENOUGH_NAMED = 180
+_MANY = 10_000  # records, of a database or of places: with fewer, asking for all at once takes as long
 _MOST = 0.5  # of all records, which leaves more than enough of the best ones
 
 
@@ -44,7 +44,7 @@ class WordQuery(NamedTuple):
 
 def word_query(terms: Sequence[str], places: Sequence[int], statistics: PlacedStatistics) -> WordQuery:
     """The expressions for texts in any of the places that have any of the words, the most important of which come first."""
-    if statistics.records <= _ENOUGH_NAMED:
+    if statistics.records < _MANY:
         return WordQuery(match_expression(terms, places))
     inside = statistics.records_in(places)
     placed = inside < _MANY or inside < _MOST * statistics.records
@@ -56,19 +56,27 @@ def word_query(terms: Sequence[str], places: Sequence[int], statistics: PlacedSt
 
 
 def common_among(terms: Sequence[str], inside: int, statistics: Statistics) -> list[str]:
-    """Those of a question's words that need not name a record by themselves, since rarer ones name enough.
+    """Those of a question's words that need not name a record by themselves.
 
-    What has only words that are common is not among the best where many have a rare one.
+    All of them together weigh no more than one of the rarer words that name enough: what has only common words is not among the best,
+    as if each word counted fully where it stands (MaxScore: Turtle and Flood, 1995, "Query evaluation: strategies and optimizations").
 
     Args:
         inside: how many of the records may be named.
     """
     share = inside / statistics.records
-    frequencies = {term: statistics.document_frequency(stem_of(term)) for term in terms}
-    rarest_first = sorted(frequencies, key=lambda term: frequencies[term])
+    weights = {term: idf(stem_of(term), statistics) for term in terms}
+    rarest_first = sorted(weights, key=lambda term: -weights[term])
     named = 0.0
-    for position, term in enumerate(rarest_first):
+    for position, term in enumerate(rarest_first, 1):
+        named += statistics.document_frequency(stem_of(term)) * share
         if named >= _ENOUGH_NAMED:
-            return rarest_first[position:]
-        named += frequencies[term] * share
+            return _lighter(rarest_first[position:], weights, weights[term])
     return []
+
+
+def _lighter(rarest_first: list[str], weights: Mapping[str, float], most: float) -> list[str]:
+    """The last of some words, as many as weigh no more together."""
+    weighed = accumulate(weights[term] for term in reversed(rarest_first))
+    many = sum(weight <= most for weight in weighed)
+    return rarest_first[len(rarest_first) - many :]
