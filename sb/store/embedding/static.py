@@ -92,7 +92,7 @@ class StaticModel:
     def table(self, ids: NDArray[Any]) -> Vectors:
         """Vectors by token, of these and of those that were met before."""
         ready, met = self._ready
-        new = np.unique(ids[~met.take(ids)])
+        new = _distinct(ids[~met.take(ids)])
         if len(new):
             vectors = self.stored.take(new, 0).astype(np.float32)
             # The length of a token's vector tells how much it says, but too loudly: its root finds more.
@@ -165,7 +165,7 @@ class StaticEmbedder:
         found = []
         for text in texts:
             ids = self._static.ids(text).astype(np.uint16)
-            df[np.unique(ids)] += 1
+            df[_distinct(ids)] += 1
             found.append(ids)
         total = np.zeros(self.dimensions, np.float32)
         idf = TokenStatistics(len(found), df, total).idf()
@@ -202,6 +202,12 @@ class StaticEmbedder:
 
     def _table(self, found: Sequence[NDArray[Any]]) -> Vectors:
         return self._static.table(np.concatenate((*found, np.empty(0, np.int64))))
+
+
+def _distinct(ids: NDArray[Any]) -> NDArray[Any]:
+    """Each token once, in order; np.unique would import numpy.ma, which takes longer than to load a model."""
+    ordered = np.sort(ids)
+    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
 
 
 def _mean_of(
