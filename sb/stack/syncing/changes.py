@@ -25,7 +25,11 @@ FORMAT = 1
 TEXT, STANDING, TRUST, KEYED = "text", "standing", "trust", "keyed"
 _COLUMNS = ("category", "speaker", "happened_at", "source_type")
 _FIELD = "fields."
-_OF_ONE_DATABASE = frozenset({"cloud_synced_at"})
+# Fields that say something of one database: a time that its column cannot hold is also a field.
+_OF_ONE_DATABASE = {
+    kind: {"cloud_synced_at", *(name for name, column in about.column_of.items() if column == "updated_at")}
+    for kind, about in DESCRIPTORS.items()
+}
 _STATES = (ACTIVE, FORGOTTEN, QUARANTINED, SUPERSEDED)
 _IMPOSSIBLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
 _NEWER = "update secondbrain here, then sync again"
@@ -156,7 +160,7 @@ def parse(document: bytes) -> Change:
 
 def parts_of(row: Row) -> dict[str, Any]:
     """What a row says, by part."""
-    about = DESCRIPTORS[row["kind"]]
+    about, own = DESCRIPTORS[row["kind"]], _OF_ONE_DATABASE[row["kind"]]
     fields = orjson.loads(row["fields"])
     texts = {name: fields.pop(name) for name in (*about.text, *about.also) if name in fields}
     if about.said_by_text:
@@ -168,7 +172,7 @@ def parts_of(row: Row) -> dict[str, Any]:
         KEYED: True if row["key"] is not None else None,
         "tags": orjson.loads(row["tags"]) if row["tags"] else None,
         **{name: row[name] for name in _COLUMNS},
-        **{_FIELD + name: value for name, value in fields.items() if name not in _OF_ONE_DATABASE},
+        **{_FIELD + name: value for name, value in fields.items() if name not in own},
     }
     return {name: value for name, value in parts.items() if value is not None}
 

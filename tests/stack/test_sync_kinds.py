@@ -1,0 +1,68 @@
+"""Whatever a record of any kind says comes to be in the other database as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sb.memory.keeping import Keeper
+from sb.protocols import SyncResult
+from sb.store.records.descriptors import DESCRIPTORS
+from sb.store.records.places import Place
+from sb.store.records.rows import from_row
+from tests.records.shelf import records_of
+from tests.stack.copies import Copy
+
+OF_ONE_DATABASE = {
+    "version",
+    "updated_at",
+    "local_updated_at",
+    "times_accessed",
+    "last_accessed",
+    "cloud_synced_at",
+    "strength",
+}
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Copy, Copy]]:
+    folder = tmp_path_factory.mktemp("kinds")
+    one, other = Copy(folder / "one.db"), Copy(folder / "other.db", ahead_s=-86_400)
+    yield one, other
+    one.close()
+    other.close()
+
+
+def read(copy: Copy, uid: str) -> dict[str, Any]:
+    row = copy.space.records.find(uid)
+    assert row is not None
+    place = copy.space.places.numbered(row["place"])
+    said: dict[str, Any] = vars(from_row(row, place))
+    return {name: value for name, value in said.items() if name not in OF_ONE_DATABASE}
+
+
+@pytest.mark.parametrize("kind", DESCRIPTORS)
+@given(data=st.data())
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+def test_a_record_of_any_kind_goes_over_whole(
+    pair: tuple[Copy, Copy], kind: str, data: st.DataObject
+) -> None:
+    one, other = pair
+    number = next(_numbers)
+    record = replace(data.draw(records_of(kind)), id=f"rec_{number}")
+    keeper = Keeper(one.space, "tester")
+    row = keeper.row(record)
+    with one.database.write() as execute:
+        row["place"] = one.space.places.make(execute, Place("mine", f"project:{number}"))  # for its name
+        keeper.keep(execute, [(row, record)])
+    assert one.with_remote(other).sync().pushed == 1
+    assert read(one, record.id) == read(other, record.id)
+    assert one.state()[record.id] == other.state()[record.id]
+    assert one.with_remote(other).sync() == SyncResult()
