@@ -28,6 +28,9 @@ _SHARED = {
     "created_at": "happened_at",
 }
 _COUNTED = {"version", "local_updated_at", "times_accessed", "last_accessed", "stack_id", "id"}
+_OF_RELATIONSHIPS = (
+    frozenset(one.name for one in fields(Relationship)) - _COUNTED
+)  # a newer version may know more
 CORE = "core:"  # before the id of the core, or agent, that something came from
 
 
@@ -94,7 +97,9 @@ def shown(record: Any) -> Any:
         case EntityRecord():
             common |= {"entity_name": record.name, "entity_type": record.entity_type}
             common["notes"] = "; ".join(record.observations) or None
-            standing = dict(record.standing or {})
+            standing = {
+                name: said for name, said in (record.standing or {}).items() if name in _OF_RELATIONSHIPS
+            }
             if "last_interaction" in standing:
                 standing["last_interaction"] = parse_datetime(standing["last_interaction"])
             return Relationship(**common | standing)

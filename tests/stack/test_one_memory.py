@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 
 from sb.entity import Entity
@@ -200,3 +201,20 @@ def test_citing_what_one_does_not_see_reaches_nothing_of_it(both: tuple[Brain, S
     assert database.query("SELECT count(*) FROM edges") == [(0,)]
     assert database.query("SELECT strength FROM records WHERE uid IN (?, 'w')", (secret,)) == [(0.5,), (0.5,)]
     assert Brain("other", database=database).graph(secret).neighbours == ()
+
+
+def test_what_a_newer_version_says_of_an_entity_is_kept_and_not_shown(stack: SQLiteStack) -> None:
+    space = stack._container.space
+    Brain("coder", database=space.database, stack="mine").entity("Ann", "person", properties={"a": 1})
+    (row,) = space.records.select("r.kind = 'entity'", ())
+    fields = orjson.dumps(
+        {**orjson.loads(row["fields"]), "standing": {"sentiment": 0.5, "mood": "good"}}
+    ).decode()
+    with space.database.write() as execute:
+        space.records.update(execute, row["id"], {"fields": fields}, actor="coder")
+    (known,) = stack.get_relationships()
+    assert (known.entity_name, known.sentiment) == ("Ann", 0.5)
+    known.sentiment = -0.5
+    stack.save_relationship(known)
+    (row,) = space.records.select("r.kind = 'entity'", ())
+    assert orjson.loads(row["fields"])["standing"] == {"sentiment": -0.5, "mood": "good"}

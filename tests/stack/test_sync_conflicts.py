@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from sb.errors import NotFoundError
+from sb.memory.keeping import Keeper
 from sb.protocols import SyncResult
 from sb.stack import SQLiteStack
-from sb.types import Drive
+from sb.store.records.places import Place
+from sb.types import Drive, Trigger
 from tests.stack.copies import Copy
 
 
@@ -115,6 +117,30 @@ def test_nothing_stays_of_a_version_that_became_a_memory_of_its_own_and_was_eras
     assert one.read(made).content == "as it is there"
     one.erase(made)
     assert b"as it is there" not in one.path.read_bytes()
+
+
+def test_what_only_a_brain_has_is_listed_too_and_resolved(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    trigger = Trigger(precondition="a release fails", action="ask Ann")
+    keeper = Keeper(one.space, "coder")
+    row = keeper.row(trigger)
+    with one.database.write() as execute:
+        row["place"] = one.space.places.make(execute, Place("mine"))
+        keeper.keep(execute, [(row, trigger)])
+    one.with_remote(other).sync()
+    for copy, status in zip(pair, ("fired", "retired"), strict=True):
+        now = copy.space.records.find(row["uid"])
+        assert now is not None
+        with copy.database.write() as execute:
+            copy.space.records.update(execute, now["id"], {"category": status}, actor="coder")
+    stack = one.with_remote(other)
+    assert stack.sync().conflicts == 1
+    (conflict,) = stack.conflicts()
+    assert (conflict.table, conflict.differing) == ("trigger", ["category"])
+    assert (conflict.local_version["status"], conflict.cloud_version["status"]) == ("fired", "retired")
+    stack.resolve_conflict(conflict.id, "remote", "it is over")
+    assert stack.sync().conflicts == 0
+    assert one.state() == other.state()
 
 
 def test_a_conflict_holds_up_nothing_else(pair: tuple[Copy, Copy], torn: str) -> None:

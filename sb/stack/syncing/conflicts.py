@@ -13,7 +13,7 @@ from sb.stack.syncing.changes import KEYED, STANDING, Change, parse, parts_of, r
 from sb.stack.syncing.feed import NEW, Feed, Kept
 from sb.stack.syncing.merging import compare
 from sb.stack.syncing.receiving import ACTOR, Receiver, with_parts
-from sb.stack.views import shown
+from sb.stack.views import VIEWS, shown
 from sb.store.records.places import Execute
 from sb.store.records.rows import content, from_row, to_moment
 from sb.store.records.store import SUPERSEDED, Row
@@ -185,22 +185,27 @@ def _listed(
     remote = parse(document.encode())
     said = parts_of(row)
     place = space.places.numbered(row["place"])
-    here, there = shown(space.record(row)), shown(from_row(row_of(remote), place))
+    here, there = space.record(row), from_row(row_of(remote), place)
     return SyncConflict(
         id=conflict,
         table=row["kind"],
         record_id=row["uid"],
-        local_version=dataclasses.asdict(here),
-        cloud_version=dataclasses.asdict(there),
+        local_version=_version(row["kind"], here),
+        cloud_version=_version(row["kind"], there),
         resolution=resolution,
         resolved_at=to_moment(at),
-        local_summary=content(space.record(row)),
-        cloud_summary=content(from_row(row_of(remote), place)),
+        local_summary=content(here),
+        cloud_summary=content(there),
         source=peer,
         differing=sorted(
             name for name in said.keys() | remote.parts.keys() if said.get(name) != remote.parts.get(name)
         ),
     )
+
+
+def _version(kind: str, record: Any) -> dict[str, Any]:
+    """A record as the stack shows it; as it is, if only a Brain has its kind."""
+    return dataclasses.asdict(shown(record) if kind in VIEWS else record)
 
 
 def _retired(change: Change) -> Change:
