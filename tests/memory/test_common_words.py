@@ -15,20 +15,21 @@ from tests.memory.agents import Agents, agents
 
 __all__ = ["agents"]
 
-MANY = 300
+MANY = 200
 
 
 @pytest.fixture
 def crowded(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Brain]:
     """A database of many records, as if they were ten thousand: some of one project say `falcon`, and more say `report`."""
-    monkeypatch.setattr(wording, "_MANY", 2 * MANY)
+    monkeypatch.setattr(wording, "_MANY", 4 * MANY)
 
     def brain(scope: str) -> Brain:
         return agents.brain("ada", scope=scope)
 
     shop = brain("project:shop")
     said = [f"the falcon flew over hill {number}" for number in range(MANY)]
-    said += [f"a report about field {number}" for number in range(MANY + 100)]
+    said += [f"a report about field {number}" for number in range(MANY + 20)]
+    said += [f"a quiet day in week {number}" for number in range(3 * MANY)]
     shop.writer.begin("project:shop")
     shop.writer.keep_all([Event(text) for text in said], Place(shop.stack, "project:shop"))
     return brain
@@ -56,13 +57,30 @@ def test_a_filter_that_few_meet_is_met_by_those_that_have_only_the_common_word(
     assert [hit.id for hit in shop.search("falcon report", kinds=["decision"])] == [made]
 
 
+def test_asking_for_less_at_first_gives_the_same_scores(crowded: Callable[[str], Brain]) -> None:
+    shop = crowded("project:shop")
+    both = {shop.remember(f"falcon report {number}") for number in range(3)}
+    index, records = shop.space.words, shop.space.records
+    whole, rare, beside = "falcon OR report", "falcon", "falcon AND report"
+    best = index.best(whole, 20)
+    assert {row["uid"] for number, _ in best[:3] if (row := records.row(number))} == both
+    assert index.best(whole, 20, first=[rare, beside]) == best
+
+
+def test_what_matches_less_and_names_too_little_is_not_the_answer(crowded: Callable[[str], Brain]) -> None:
+    index = crowded("project:shop").space.words
+    assert index.best("report", 20, first=["falcon AND report"]) == index.best("report", 20)
+    fiftieth = "r.id % 50 = ?"  # four of which say falcon, and four report
+    assert len(index.best("falcon OR report", 8, first=["falcon"], where=fiftieth, parameters=(1,))) == 8
+
+
 @pytest.mark.parametrize("question", ["falcon report", "report"])
 def test_nothing_of_another_place_and_nothing_forgotten_is_found_among_so_many(
     crowded: Callable[[str], Brain], question: str
 ) -> None:
     attic, shop = crowded("project:attic"), crowded("project:shop")
-    elsewhere = attic.remember("the falcon of the attic has a report, a report")
-    gone = shop.remember("the falcon that was forgotten had a report, a report")
+    elsewhere = attic.remember("falcon report report")
+    gone = shop.remember("falcon report")
     shop.forget(gone)
     found = {hit.id for hit in shop.search(question, k=50)}
     assert len(found) == 50
