@@ -1,7 +1,8 @@
 """What is the full-text index asked for a question, so that it costs little where many records have its words?
 
-FTS5 looks at every record that an expression matches, and counts those of each word in it. So a word that many records have
-need not name one if rarer ones name enough, and a place that most records are in is looked at afterwards.
+FTS5 looks at every record that an expression matches, and counts all those that have each of its words. So where most of many records
+may be read, a word that many have need not name one if rarer ones name enough, and places are looked at afterwards. Where few
+of them may be read, the words' counting is what takes time, and each is asked for once.
 """
 
 from __future__ import annotations
@@ -44,15 +45,13 @@ class WordQuery(NamedTuple):
 
 def word_query(terms: Sequence[str], places: Sequence[int], statistics: PlacedStatistics) -> WordQuery:
     """The expressions for texts in any of the places that have any of the words, the most important of which come first."""
-    if statistics.records < _MANY:
+    inside = statistics.records_in(places) if statistics.records >= _MANY else 0
+    if inside < max(_MANY, _MOST * statistics.records):
         return WordQuery(match_expression(terms, places))
-    inside = statistics.records_in(places)
-    placed = inside < _MANY or inside < _MOST * statistics.records
-    named = places if placed else None
     common = common_among(terms, inside, statistics)
     rare = [term for term in terms if term not in common]
-    first = (match_expression(rare, named), match_expression(rare, named, beside=common)) if common else ()
-    return WordQuery(match_expression(terms, named), first, placed)
+    first = (match_expression(rare, None), match_expression(rare, None, beside=common)) if common else ()
+    return WordQuery(match_expression(terms, None), first, placed=False)
 
 
 def common_among(terms: Sequence[str], inside: int, statistics: Statistics) -> list[str]:
