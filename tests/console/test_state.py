@@ -182,7 +182,7 @@ def test_every_action_has_help_a_handler_and_on_each_screen_a_key_of_its_own() -
 
 
 def test_whatever_decides_is_taken_away_by_read_only() -> None:
-    deciding = {"approve", "deny", "revoke", "mark", "let_be", "undo", "dry_run", "kill", "lift"}
+    deciding = {"approve", "deny", "revoke", "mark", "let_be", "undo", "undo_run", "dry_run", "kill", "lift"}
     settling = {"happened", "not_happened", "compensate", "probe"}
     mending = {"forget", "recover", "protect", "accept", "turn_down", "restore"}
     assert {action.id for action in ACTIONS if action.writes} == deciding | settling | mending
