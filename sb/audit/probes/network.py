@@ -27,7 +27,8 @@ OTHERS = (
 _IMPORTED = "sb.runtime", "sb.memory", "sb.store", "sb.tools"  # with all that is in them
 _DEADLINE_S = 15
 _IMPORT = """
-import importlib, pkgutil, sys
+import gc, importlib, pkgutil, sys
+gc.disable()
 sys.path.insert(0, sys.argv[1])
 touched = set()
 def hook(event, _):
