@@ -136,6 +136,8 @@ def _file(path: Path) -> Path:
         file = path.resolve()
         if file.is_dir():
             raise UsageError(f"cannot write {path}: it is a folder")
+        if file.is_symlink():  # since Python 3.13 what leads to itself is resolved to itself
+            raise UsageError(f"cannot write {path}: a link that leads to itself")
         if not os.access(file.parent, os.W_OK) or (file.exists() and not os.access(file, os.W_OK)):
             reason = "may not be written" if file.parent.is_dir() else "no such folder"
             raise UsageError(f"cannot write {path}: {reason}")
