@@ -57,7 +57,7 @@ def undo(
         if listing:
             _list(opened, run, limit, as_json)
             return
-        doubtful = [intent for intent in opened.executor.in_doubt() if run and intent.run_id == run]
+        doubtful = opened.executor.in_doubt(run) if run else []
         plans = opened.recovery.plan_all(_meant(opened, mutation, run, doubtful))
         for intent in doubtful:
             note(f"{_in_doubt(intent.call_id)}: sb recovery settle {intent.call_id}")

@@ -251,7 +251,7 @@ class RecoveryScreen(Deciding):
     def _plan_run(self, item: Item) -> tuple[list[Plan], list[str]]:
         """What undoing all of its run would do, and the run's calls in doubt; called in a worker."""
         runtime, run_id = self.records.runtime(), item.about.run_id
-        doubtful = [intent.call_id for intent in runtime.executor.in_doubt() if intent.run_id == run_id]
+        doubtful = [intent.call_id for intent in runtime.executor.in_doubt(run_id)]
         return runtime.recovery.plan_all(runtime.recovery.mutations.of_run(run_id)), doubtful
 
     def _ask_to_undo_run(self, item: Item, plans: list[Plan], doubtful: list[str]) -> None:

@@ -242,9 +242,10 @@ class ToolExecutor:
         """Calls with side effects that have not ended."""
         return self._recorder.intents
 
-    def in_doubt(self) -> list[Intent]:
-        """Calls with side effects of which nobody knows whether they happened, oldest first."""
-        return self._recorder.intents.in_doubt()
+    def in_doubt(self, run_id: str = "") -> list[Intent]:
+        """Calls with side effects of which nobody knows whether they happened, oldest first; of one run if it is named."""
+        found = self._recorder.intents.in_doubt()
+        return [intent for intent in found if intent.run_id == run_id] if run_id else found
 
     def settle_orphans(self) -> int:
         """Mark the unfinished calls of dead processes as in doubt; returns how many there were."""

@@ -22,10 +22,10 @@ from sb.store.records.descriptors import MEMORIES
 if TYPE_CHECKING:
     from sb.store.embedding.embedder import Vectors
 
-FEW = 500  # records of a place that are all compared exactly, which takes as long as bits name 100 of more
+FEW = 500  # records of a place that are all compared exactly, without bits
 # Proposals for each record that is wanted: 256 bits alone find half of the nearest, four times as many 0.86.
 _OVERSAMPLED = 4
-_ENOUGH = 100  # but no more, unless more are wanted: their cost grows faster than their number
+_ENOUGH = 100  # but no more, unless more are wanted: each is read and compared exactly
 _LENGTHS = struct.Struct(">QQQ")
 _SLICE = 1_000  # rows that are read or written at once
 
