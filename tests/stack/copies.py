@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from sb.config import Config, current_config, load_config
 from sb.memory.erasing import erase
@@ -117,3 +119,12 @@ def home(folder: Path, scopes: str = "['*']") -> Config:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / "config.yaml").write_text(f"memory:\n  embedder: none\n  sync_scopes: {scopes}\n")
     return load_config(env={"SB_HOME": str(folder), "HOME": str(folder)}, cwd=folder, flags={})
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[Copy, Copy]]:
+    """Two copies of one home whose clocks are a day apart."""
+    one, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db", ahead_s=-86_400)
+    yield one, other
+    one.close()
+    other.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,17 +13,10 @@ from sb.memory import Brain
 from sb.protocols import SyncResult
 from sb.stack import SQLiteStack
 from sb.types import Belief, Episode, Note, Relationship
-from tests.stack.copies import Copy
+from tests.stack.copies import Copy, pair
 from tests.stack.copies import home as configured
 
-
-@pytest.fixture
-def pair(tmp_path: Path) -> Iterator[tuple[Copy, Copy]]:
-    """Two copies of one home whose clocks are a day apart."""
-    one, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db", ahead_s=-86_400)
-    yield one, other
-    one.close()
-    other.close()
+__all__ = ["pair"]
 
 
 def test_without_a_remote_nothing_happens_and_what_would_go_is_counted(stack: SQLiteStack) -> None:

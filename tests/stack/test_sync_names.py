@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,9 @@ from hypothesis import strategies as st
 
 from sb.store.database import open_database
 from sb.types import Relationship
-from tests.stack.copies import Copy, home
+from tests.stack.copies import Copy, home, pair
+
+__all__ = ["pair"]
 
 KEEPS = ("local", "remote")
 STEP = st.tuples(
@@ -24,14 +25,6 @@ STEP = st.tuples(
     st.sampled_from([0, 1, 2]),
     st.sampled_from(["Ann", "Bob", "Carl"]),
 )
-
-
-@pytest.fixture
-def pair(tmp_path: Path) -> Iterator[tuple[Copy, Copy]]:
-    one, other = Copy(tmp_path / "one.db"), Copy(tmp_path / "other.db", ahead_s=-86_400)
-    yield one, other
-    one.close()
-    other.close()
 
 
 def meet(copy: Copy, name: str, notes: str = "") -> str:
