@@ -36,6 +36,7 @@ from sb.state import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import Database, database_files, open_database
 from sb.store.kept import KeptStore
+from sb.store.open_requests import OpenRequests
 from sb.store.secret import home_secret
 from sb.tools import register_builtin
 
@@ -266,6 +267,7 @@ def _log(config: Config, database: Database, clock: Clock, ids: Ids, digest_key:
         anchor=Anchor(config.home.anchors),
         anchor_every=config.audit.anchor_every,
         digest_key=digest_key,
+        open_requests=OpenRequests(config.home.open_requests),
         clock=clock,
         ids=ids,
     )
@@ -420,6 +422,7 @@ def open_runtime(
             ids=ids,
         )
         orphans = executor.settle_orphans()
+        executor.approvals.sweep()
     except BaseException:
         database.close()
         raise

@@ -22,6 +22,7 @@ from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso
 from sb.store import driver
 from sb.store.anchor import Anchor, Anchored, AnchoredHead
 from sb.store.database import MEMORY, Database, open_database
+from sb.store.open_requests import OpenRequests
 
 STREAM_BITS = 40
 SEQ_MASK = (1 << STREAM_BITS) - 1
@@ -113,6 +114,7 @@ class LogWrite:
         self._transaction = log.database.write(power=power)
         self._head = Head(0, "")
         self.undo: list[Callable[[], object]] = []  # what to take back if the transaction is
+        self.committed: list[Callable[[], object]] = []  # what to do once it is committed
         self.execute: Callable[..., driver.Cursor]
 
     def __enter__(self) -> Self:
@@ -189,6 +191,8 @@ class LogWrite:
             self._take_back()
             raise
         if kind is None:
+            for action in self.committed:
+                action()
             self._log.wrote(self._head, self._power)
         else:
             self._take_back()
@@ -207,6 +211,7 @@ class EventLog:
             and after every `anchor_every` transactions of this process.
         digest_key: at most 64 bytes that are not in the database; by default the database's id, with which the digests
             that others made cannot be checked (`keyed` is False).
+        open_requests: the whole arguments of the requests that wait for a person; by default in memory.
     """
 
     def __init__(
@@ -217,9 +222,11 @@ class EventLog:
         anchor: Anchor | None = None,
         anchor_every: int = 1000,
         digest_key: bytes = b"",
+        open_requests: OpenRequests | None = None,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
+        self.open_requests = open_requests or OpenRequests()
         self.alone = database is None
         # Changes when people decided something here, and when a transaction finds that others have written: what was
         # read of their decisions still holds, inside a transaction, while this stays the same.

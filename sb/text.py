@@ -76,6 +76,15 @@ def shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(limit - 1, 0)] + "…"
 
 
+def shorten_middle(text: str, limit: int) -> str:
+    """About `limit` characters, of which the beginning and the end stay; how many were left out is said between."""
+    if len(text) <= limit:
+        return text
+    head = (limit + 1) // 2
+    tail = limit - head
+    return f"{text[:head]} …{len(text) - limit:,} more characters… {text[len(text) - tail :]}"
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """` (did you mean "x"?)` for the closest of `known`, or an empty string."""
     import difflib  # 2 ms, for who mistyped something

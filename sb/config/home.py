@@ -89,6 +89,10 @@ class Home:
         return self.folder / "kept"
 
     @property
+    def open_requests(self) -> Path:
+        return self.folder / "open"
+
+    @property
     def digest_key(self) -> Path:
         return self.folder / "digest.key"
 

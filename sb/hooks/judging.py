@@ -12,7 +12,7 @@ from sb.config import Config
 from sb.errors import SBError
 from sb.hooks.event import Adapter, Decision, GovernedCall, HookEvent, Moment, NativeCall, Verdict
 from sb.hooks.project import context_of
-from sb.hooks.translation import Surroundings, govern
+from sb.hooks.translation import Surroundings, govern, unshowable
 from sb.hosted.contracts import UNKNOWN, WRITE_CONFIG
 from sb.hosted.files import HostedFiles
 from sb.kernel.contracts import SafetyClass, ToolResult
@@ -114,6 +114,7 @@ class _Session:
             alike=alike,
             refused=governed.refused,
             host_asks=asks,
+            unshowable=unshowable(governed),
         )
         return _verdict(result, governed)
 

@@ -23,7 +23,7 @@ from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
 from sb.shell.sensitive import folded, host_setting, matches_below, sensitive
 
-LONGEST_INPUT = 32_768  # bytes of a call's arguments that are put on record whole
+LONGEST_INPUT = 65_536  # bytes of a call's arguments that are judged whole, and may be shown to a person
 LONGEST_PATH = 4096  # characters
 MOST_PATHS = 2 * MOST_FILES  # of one call; a patch names each file in up to three ways
 MOST_TEXTS = 10_000  # among the arguments of one call
@@ -248,16 +248,29 @@ def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
 _ABOUT_THE_COMMAND = frozenset(("command", "description", "timeout", "timeout_ms"))
 
 
+class ByDigest(dict[str, Any]):
+    """What stands for arguments of which only the digest is judged."""
+
+
 def recorded(value: dict[str, Any]) -> dict[str, Any]:
     """The arguments as they are judged and put on record: whole, or by their digest where they are long."""
     try:
         encoded = canonical_bytes(value)
     except NotCanonical as error:
-        # Another call that cannot be read either is another call: an approval is for one of them.
-        return {"unreadable": str(error), "sha256": digest(json.dumps(value, sort_keys=True).encode())}
+        # Another call that cannot be read either is another call: a decision is about one of them.
+        return ByDigest(unreadable=str(error), sha256=digest(json.dumps(value, sort_keys=True).encode()))
     if len(encoded) <= LONGEST_INPUT:
         return value
-    return {"sha256": digest(encoded), "bytes": len(encoded)}
+    return ByDigest(sha256=digest(encoded), bytes=len(encoded))
+
+
+def unshowable(governed: GovernedCall) -> str:
+    """Why a person who decides cannot be shown all that a call was given, or ""."""
+    kept = governed.args.get("input")
+    if not isinstance(kept, ByDigest):
+        return ""
+    size = f"{kept['bytes']:,} bytes, more than {LONGEST_INPUT:,}" if "bytes" in kept else kept["unreadable"]
+    return f"it cannot be shown in full ({size}): make it in smaller parts"
 
 
 def _named(args: dict[str, Any], names: Sequence[str]) -> list[str]:

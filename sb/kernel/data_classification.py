@@ -142,6 +142,19 @@ def redact_text(text: str) -> str:
     )
 
 
+def secret_spans(text: str) -> list[tuple[int, int]]:
+    """Where a text holds recognised secrets, in order and without overlap; addresses and card numbers are none."""
+    lowered, found = text.lower(), list[tuple[int, int]]()
+    for recogniser in RECOGNISERS:
+        if recogniser.label != "email" and any(hint in lowered for hint in recogniser.hints):
+            part = "value" if "value" in recogniser.pattern.groupindex else 0
+            for match in recogniser.pattern.finditer(text):
+                start, end = match.span(part)
+                if all(end <= one or other <= start for one, other in found):
+                    found.append((start, end))
+    return sorted(found)
+
+
 def may_be_sensitive(text: str) -> bool:
     """Whether `text` could hold a recognised value; False is certain. A microsecond for a log row."""
     lowered = text.lower()

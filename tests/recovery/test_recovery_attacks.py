@@ -177,7 +177,7 @@ def test_agreement_to_one_reversal_is_none_to_another_with_the_same_arguments(sh
     assert undone == []
     assert recovery.escalations.get(second.mutation_id).standing == "waiting"
     forge(shop, "UPDATE escalations SET approval_id = ? WHERE call_id = ?", waiting, second.call_id)
-    with pytest.raises(SBError, match="is for another"):
+    with pytest.raises(SBError, match="is not what the log says"):
         recovery.approve(second.mutation_id, ADA, "this one too")
     assert (undone, shop.ref(second.mutation_id).state) == ([], MutationState.COMMITTED)
 
@@ -207,7 +207,7 @@ def test_approving_a_reversal_approves_no_call_of_an_agent(shop: Shop) -> None:
     ).data["approval_id"]
     forge(shop, "UPDATE escalations SET approval_id = ?", asked)
     for decide in (recovery.approve, recovery.dismiss):
-        with pytest.raises(SBError, match="is for another"):
+        with pytest.raises(SBError, match="is not what the log says"):
             decide(ref.mutation_id, ADA, "take the refund back")
     assert shop.runtime.approvals.get(asked).state == "waiting"
 

@@ -29,6 +29,7 @@ from sb.kernel.approvals.approval import (
     approval_of,
     grant_of,
 )
+from sb.kernel.approvals.disclosure import SHOWN
 from sb.kernel.approvals.queue import SELECT_APPROVALS, ApprovalQueue, shown_id
 from sb.kernel.approvals.standing import approvers, binding_digest, refuse_requester
 from sb.kernel.authority.authority import Authority
@@ -58,18 +59,23 @@ class Approvals(ApprovalQueue):
         super().__init__(log)
         self.authority = authority
 
-    def approve(self, approval_id: str, by: Decider, reason: str) -> Approval:
+    def approve(self, approval_id: str, by: Decider, reason: str, *, shown: str = "") -> Approval:
         """Approve one call; with dual control the second person's approval makes it count.
+
+        Args:
+            shown: the digest, or its code, of the disclosure that the person has opened. One that is long cannot be
+                approved without; where it is given, it must be of what is on file now.
 
         Raises:
             NotFoundError: no such approval.
             AlreadyDecided: it does not wait any more.
-            DeniedError: this person may not decide it.
+            MustBeOpened: it is long, and was not opened.
+            DeniedError: this person may not decide it, it cannot be shown in full, or it was changed.
             UsageError: the reason is missing or too long.
         """
         reason = required(reason)
         with self.log.write(power=True) as write:
-            return self._approve(write, approval_id, by, reason)
+            return self._approve(write, approval_id, by, reason, shown)
 
     def grant(
         self,
@@ -80,6 +86,7 @@ class Approvals(ApprovalQueue):
         lasting_s: int,
         this_run: bool = False,
         args: Mapping[str, str] | None = None,
+        shown: str = "",
     ) -> Grant:
         """Approve one call, and others of the same agent, tool and contract in advance.
 
@@ -88,6 +95,7 @@ class Approvals(ApprovalQueue):
             this_run: only calls of the run that asked.
             args: argument name to the pattern of its value; a call with an argument that is not named does not fit.
                 Without any, all arguments fit, which needs `this_run`.
+            shown: as for `approve`.
 
         Raises:
             DeniedError: the tool is destructive or under dual control, it is a reversal, or this person may not decide.
@@ -101,7 +109,7 @@ class Approvals(ApprovalQueue):
                 "a grant for other runs must say which arguments it allows", "name each: --arg NAME=PATTERN"
             )
         with self.log.write(power=True) as write:
-            approval = self._approve(write, approval_id, by, reason)
+            approval = self._approve(write, approval_id, by, reason, shown)
             if approval.safety_class == SafetyClass.DESTRUCTIVE:
                 raise DeniedError(f"{approval.tool_id} is destructive: each call is decided by itself")
             if approval.needed > 1:
@@ -128,6 +136,7 @@ class Approvals(ApprovalQueue):
         with self.log.write(power=True) as write:
             approval = self._open(approval_id, ApprovalState.WAITING)
             self._record(write, APPROVAL_DENIED, "deny", approval, by, reason)
+            self._forget(write, approval.id)
             return self._move(write, approval, ApprovalState.DENIED, by.name, reason)
 
     def revoke(self, reference: str, by: Decider, reason: str) -> Approval | Grant:
@@ -138,6 +147,7 @@ class Approvals(ApprovalQueue):
                 return self._revoke_grant(write, reference, by, reason)
             approval = self._open(reference, ApprovalState.APPROVED)
             self._record(write, APPROVAL_REVOKED, "revoke", approval, by, reason)
+            self._forget(write, approval.id)
             return self._move(write, approval, ApprovalState.REVOKED, by.name, reason)
 
     def expire(self, write: LogWrite) -> None:
@@ -148,10 +158,32 @@ class Approvals(ApprovalQueue):
             facts = {"was": str(approval.state), "binding": approval.binding(self.log.database_id)}
             write.append(APPROVAL_EXPIRED, {}, _subject(approval), facts)
             write.execute("UPDATE approvals SET state = 'expired' WHERE number = ?", (approval.number,))
+            self._forget(write, approval.id)
 
-    def _approve(self, write: LogWrite, approval_id: str, by: Decider, reason: str) -> Approval:
+    def sweep(self) -> None:
+        """Forget the arguments that are kept of requests which are not open any more, or never came to be."""
+        kept = self.log.open_requests
+        if not self._not_open(kept.ids()):
+            return
+        with self.log.database.write():  # nobody is about to open a request meanwhile
+            left = self._not_open(kept.ids())
+        for request_id in left:
+            kept.remove(request_id)
+
+    def _not_open(self, ids: set[str]) -> set[str]:
+        marks = ", ".join("?" * len(ids))
+        sql = f"SELECT id FROM approvals WHERE id IN ({marks}) AND state IN ('waiting', 'approved') AND expires_at > ?"
+        return ids - {row[0] for row in self.log.database.query(sql, (*ids, self.now()))} if ids else ids
+
+    def _forget(self, write: LogWrite, approval_id: str) -> None:
+        """Remove what is kept of a request that this transaction ends, once it is committed."""
+        write.committed.append(lambda: self.log.open_requests.remove(approval_id))
+
+    def _approve(self, write: LogWrite, approval_id: str, by: Decider, reason: str, shown: str) -> Approval:
         approval = self._open(approval_id, ApprovalState.WAITING)
-        before = approvers(self.log, self.authority, approval)
+        disclosed = self.disclose(approval)
+        before = approvers(self.log, self.authority, approval, disclosed.digest)
+        disclosed.confirm(shown)
         if by.name in before:
             raise DeniedError(f"{by.name} has approved {approval.id} already; a second person has to")
         if approval.needed > 1 and not self.authority.enrolled():
@@ -159,7 +191,7 @@ class Approvals(ApprovalQueue):
                 "dual control needs two enrolled operators", "sb operator init, sb operator add"
             )
         refuse_requester(by.name, approval.agent, approval.request)
-        self._record(write, APPROVAL_APPROVED, "approve", approval, by, reason)
+        self._record(write, APPROVAL_APPROVED, "approve", approval, by, reason, {SHOWN: disclosed.digest})
         names = (*before, by.name)
         state = ApprovalState.APPROVED if len(names) >= approval.needed else ApprovalState.WAITING
         return self._move(write, approval, state, ", ".join(names), reason)
@@ -172,19 +204,34 @@ class Approvals(ApprovalQueue):
         return approval
 
     def _record(
-        self, write: LogWrite, kind: str, action: str, approval: Approval, by: Decider, reason: str
+        self,
+        write: LogWrite,
+        kind: str,
+        action: str,
+        approval: Approval,
+        by: Decider,
+        reason: str,
+        more: Mapping[str, str] | None = None,
     ) -> None:
         binding = approval.binding(self.log.database_id)
-        facts = {"signed": self.signed(by, action, binding, reason)}
+        facts = {"signed": self.signed(by, action, binding, reason, more)}
         write.append(kind, {"reason": reason, "by": by.name}, _subject(approval), facts)
 
-    def signed(self, by: Decider, action: str, binding: dict[str, Any], reason: str) -> dict[str, Any]:
+    def signed(
+        self,
+        by: Decider,
+        action: str,
+        binding: dict[str, Any],
+        reason: str,
+        more: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
         """The signed statement, once it is sure that the executor will accept it."""
         statement = {
             "action": action,
             "binding": binding_digest(binding),
             "reason": reason,
             "at": iso(self.log.clock.now()),
+            **(more or {}),
         }
         signed = signed_statement(by, statement)
         self.authority.verify(signed)

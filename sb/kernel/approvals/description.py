@@ -13,18 +13,19 @@ from sb.text import revealed
 Section = tuple[str, list[str]]
 
 
-def description(approval: Approval, now: int) -> list[Section]:
+def description(approval: Approval, now: int, arguments: list[str] | None = None) -> list[Section]:
     """Headings, each with its lines; the most important first. No text begins a line of its own, and none hides a part.
 
     Args:
         now: microseconds since the epoch.
+        arguments: a line for each, as somebody who decides is shown them; by default as the log keeps them.
     """
     request = approval.request
     sections: list[Section] = [
         ("request", [approval.id]),
         ("state", [_state(approval, now)]),
         ("tool", [_tool(approval, request)]),
-        ("arguments", _arguments(request.get("args"))),
+        ("arguments", _arguments(request.get("args")) if arguments is None else arguments),
         (
             "reasons",
             [f"{why.get('reason', '')} ({why.get('rule', '')})" for why in _dicts(request, "reasons")],
@@ -40,10 +41,10 @@ def description(approval: Approval, now: int) -> list[Section]:
     if approval.decided_at is not None:
         decided = f"{approval.decided_by} at {_time(approval.decided_at)}: {approval.reason}"
         sections.insert(2, ("decided by", [decided]))
-    return [(heading, [_in_one_line(line) for line in lines]) for heading, lines in sections]
+    return [(heading, [in_one_line(line) for line in lines]) for heading, lines in sections]
 
 
-def _in_one_line(text: str) -> str:
+def in_one_line(text: str) -> str:
     """An agent's words with their line ends as escapes, or they could pass for the lines below."""
     return revealed(text).replace("\n", "\\n").replace("\t", "\\t")
 

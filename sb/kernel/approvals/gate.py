@@ -6,9 +6,11 @@ of the intent, where an approval is used up once and for all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import Any
 
+from sb.canonical import encode
 from sb.decisions.namespace import APPROVAL_REQUESTED, APPROVAL_USED
 from sb.errors import NotFoundError, SBError
 from sb.kernel.approvals.approval import (
@@ -25,10 +27,13 @@ from sb.kernel.approvals.approval import (
 )
 from sb.kernel.approvals.background import background
 from sb.kernel.approvals.decisions import Approvals
+from sb.kernel.approvals.disclosure import SENSITIVE, SHOWN, shown_digest, whole_arguments
 from sb.kernel.approvals.queue import SELECT_APPROVALS
 from sb.kernel.approvals.standing import approvers, confirm_grant
 from sb.kernel.contracts import SafetyClass, ToolErrorCode
+from sb.kernel.data_classification import redact, redact_json
 from sb.kernel.policy.patterns import matches, permits
+from sb.kernel.tooling.arguments import hidden_names
 from sb.kernel.tooling.call import Refused, ToolCall
 from sb.sources import iso
 from sb.state import LogWrite, Subject
@@ -154,6 +159,8 @@ class ApprovalGate:
         )
         now, needed = self.approvals.now(), self._needed(call)
         for found in map(approval_of, rows):
+            if found.state in OPEN and SHOWN not in found.request:
+                continue  # nobody can approve it: the call is asked for anew
             # Two reversals may well have the same arguments, and who has to agree may have changed.
             if not call.reverses or (found.reverses == _reverses(call) and found.needed >= needed):
                 return found.at(now)
@@ -164,6 +171,8 @@ class ApprovalGate:
             call.approval_id = found.id
             return
         if found.state is ApprovalState.WAITING:
+            if whole_arguments(self._log, found) is None:
+                self._log.open_requests.put(found.id, call.args)
             raise self._waiting(found.id, found.expires_at, call)
         by = f" by {found.decided_by}" if found.decided_by else ""
         why = f": {found.reason}" if found.reason else ""
@@ -210,6 +219,9 @@ class ApprovalGate:
 
     def _queue(self, call: ToolCall) -> None:
         """Refuse the call, and make the request that goes before a person with that."""
+        if call.unshowable:
+            reasons = "; ".join(reason["reason"] for reason in call.reasons)
+            raise _refused(f"{reasons}, and nobody can be asked: {call.unshowable}")
         shown = background(self.approvals, call)
         now = self.approvals.now()
         expires_at = now + self._settings.expire_after_s * MICROSECONDS
@@ -246,13 +258,21 @@ class ApprovalGate:
         known = self._newest(call)
         if known is not None and known.state in OPEN:
             return known.id
-        facts = {
+        facts: dict[str, Any] = {
             "binding": approval.binding(self._log.database_id),
             "asked_by": call.call_id,
             "policy_version": call.policy_version,
             "safety_class": approval.safety_class,
             **call.contract,
+            **_sensitive(call),
         }
+        # As it will be read: what a person is shown then, with the whole arguments, is what counts.
+        written = json.loads(redact_json(approval.request))
+        read = replace(approval, request=json.loads(encode(facts)) | written)
+        facts[SHOWN] = shown_digest(self._log, read, call.args)
+        if written.get("args", {}) != call.args:
+            self._log.open_requests.put(approval.id, call.args)
+            write.undo.append(lambda: self._log.open_requests.remove(approval.id))
         subject = Subject(approval.run_id, call.ctx.trace_id, approval.agent, approval.tool_id, approval.id)
         event_id = write.append(APPROVAL_REQUESTED, approval.request, subject, facts)
         row = {name: getattr(approval, name) for name in APPROVAL_COLUMNS.replace("a.", "").split(", ")}
@@ -266,7 +286,8 @@ class ApprovalGate:
         found = self.approvals.get(call.approval_id)
         if found.state is not ApprovalState.APPROVED:
             raise _refused(f"{found.id} is {found.state}")
-        names = approvers(self._log, self.approvals.authority, found)
+        shown = shown_digest(self._log, _as_called(found, call), call.args)
+        names = approvers(self._log, self.approvals.authority, found, shown)
         needed = max(found.needed, self._needed(call))
         if len(names) < needed:
             raise _refused(f"{found.id} was approved by {len(names)} of {needed} people")
@@ -279,6 +300,7 @@ class ApprovalGate:
             raise _refused(f"{found.id} is for another call")
         subject = Subject(call.ctx.run_id, call.ctx.trace_id, found.agent, found.tool_id, found.id)
         write.append(APPROVAL_USED, {}, subject, {"used_by": call.call_id, "approved_by": list(names)})
+        write.committed.append(lambda: self._log.open_requests.remove(found.id))
 
     def _use_grant(self, write: LogWrite, call: ToolCall) -> None:
         now = self.approvals.now()
@@ -288,6 +310,39 @@ class ApprovalGate:
         ).rowcount
         if changed != 1:
             raise _refused(f"{call.grant_id} was revoked or has expired")
+
+
+def _sensitive(call: ToolCall) -> dict[str, list[str]]:
+    """What the request's event says of the arguments that may be hidden from who decides, until they are revealed."""
+    names = hidden_names(call.spec, call.args)
+    return {SENSITIVE: names} if names else {}
+
+
+def _as_called(approval: Approval, call: ToolCall) -> Approval:
+    """The request as it would be displayed if this call had asked: what no person saw does not run."""
+    about = redact({"tool": call.spec.name, "description": call.spec.description})
+    request = {name: said for name, said in approval.request.items() if name not in (*about, SENSITIVE)}
+    request |= {name: said for name, said in about.items() if said} | _sensitive(call)
+    if call.recovery is not None:
+        facts = {
+            name: call.recovery.facts[name]
+            for name in ("reverses", "of_agent")
+            if name in call.recovery.facts
+        }
+        request["recovery"] = {**_mapping(request.get("recovery")), **facts}
+    return replace(
+        approval,
+        agent=call.ctx.agent_name,
+        tool_id=call.tool_id,
+        fingerprint=call.fingerprint,
+        args_digest=call.args_digest,
+        safety_class=str(call.spec.effective_class),
+        request=request,
+    )
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _reverses(call: ToolCall) -> str:

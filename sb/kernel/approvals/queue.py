@@ -16,6 +16,7 @@ from sb.kernel.approvals.approval import (
     approval_of,
     grant_of,
 )
+from sb.kernel.approvals.disclosure import Disclosure, disclose
 from sb.state import EventLog
 from sb.text import nearest, plain, shorten
 
@@ -112,6 +113,10 @@ class ApprovalQueue:
         recent = self.log.database.query("SELECT id FROM approvals ORDER BY number DESC LIMIT 200")
         near = nearest(approval_id, [row[0] for row in recent])
         raise NotFoundError(f"no approval {shown_id(approval_id)!r}{near}", "sb approvals list shows them")
+
+    def disclose(self, approval: Approval) -> Disclosure:
+        """What a person who decides about it is shown."""
+        return disclose(self.log, approval)
 
     def grants(self, *, active: bool = False, limit: int = 0) -> list[Grant]:
         """Grants, newest first.

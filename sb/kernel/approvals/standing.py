@@ -22,6 +22,7 @@ from sb.decisions.namespace import (
 )
 from sb.errors import DeniedError
 from sb.kernel.approvals.approval import Approval, Grant
+from sb.kernel.approvals.disclosure import SHOWN
 from sb.kernel.authority.authority import Authority
 from sb.kernel.people_events import people_events
 from sb.state import Event, EventLog
@@ -39,23 +40,43 @@ def binding_digest(binding: dict[str, Any]) -> str:
     return digest(canonical_bytes(binding))
 
 
-def approvers(log: EventLog, authority: Authority, approval: Approval) -> tuple[str, ...]:
+def approvers(log: EventLog, authority: Authority, approval: Approval, shown: str) -> tuple[str, ...]:
     """Who approved this call, each name once.
 
+    Args:
+        shown: the digest of everything that is displayed of it, or would be of the call that is about to run.
+
     Raises:
-        DeniedError: it was changed, has ended, or somebody decided who may not.
+        DeniedError: it was changed, has ended, somebody decided who may not, or on the ground of something else.
         StoreCorrupt: an event about it was changed.
     """
     binding = approval.binding(log.database_id)
     events = people_events(log, approval.id)
     request = _first(events, APPROVAL_REQUESTED, binding)
-    names = []
+    names: list[str] = []
+    reason = ""
     for event in events:
         if event.kind == APPROVAL_APPROVED:
-            name = _signatory(authority, event, "approve", binding)
+            name, statement = _signatory(authority, event, "approve", binding)
+            _compare(statement.get(SHOWN), shown)
             refuse_requester(name, approval.agent, request)
             names.append(name)
+            reason = str(statement.get("reason"))
+    if names:
+        _compare(request.get(SHOWN), shown)
+        if (approval.decided_by, approval.reason) != (", ".join(names), reason):
+            raise DeniedError("who approved it, or why, is not what the log says", "sb audit verify")
     return tuple(dict.fromkeys(names))
+
+
+def _compare(signed: Any, shown: str) -> None:
+    """Raise DeniedError unless what a statement was made about is what is shown, or would run."""
+    if not signed:
+        raise DeniedError(
+            "it was approved before what a person is shown was signed", "repeat the call to ask again"
+        )
+    if signed != shown:
+        raise DeniedError("what was approved is not what would run", "sb audit verify")
 
 
 def refuse_requester(name: str, agent: str, request: Mapping[str, Any]) -> None:
@@ -71,7 +92,10 @@ def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:
     binding = grant.binding(log.database_id)
     events = people_events(log, grant.id)
     _first(events, GRANT_MADE, binding)
-    refuse_requester(_signatory(authority, events[0], "grant", binding), grant.agent, {})
+    name, statement = _signatory(authority, events[0], "grant", binding)
+    refuse_requester(name, grant.agent, {})
+    if (grant.made_by, grant.reason) != (name, statement.get("reason")):
+        raise DeniedError("who made it, or why, is not what the log says", "sb audit verify")
 
 
 def _first(events: list[Event], kind: str, binding: dict[str, Any]) -> dict[str, Any]:
@@ -87,11 +111,14 @@ def _first(events: list[Event], kind: str, binding: dict[str, Any]) -> dict[str,
     return payload
 
 
-def _signatory(authority: Authority, event: Event, action: str, binding: dict[str, Any]) -> str:
+def _signatory(
+    authority: Authority, event: Event, action: str, binding: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Who made the decision of an event, and what they stated."""
     signed = (event.payload or {}).get("signed")
     statement = signed.get("statement") if isinstance(signed, dict) else None
     if not isinstance(signed, dict) or not isinstance(statement, dict):
         raise DeniedError("the decision on it has no statement")
     if statement.get("action") != action or statement.get("binding") != binding_digest(binding):
         raise DeniedError("the decision on it is about something else")
-    return authority.verify(signed)
+    return authority.verify(signed), statement

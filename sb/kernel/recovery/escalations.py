@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sb.decisions.namespace import RECOVERY_DISMISSED
-from sb.errors import NotFoundError
+from sb.decisions.namespace import RECOVERY_DISMISSED, RECOVERY_ESCALATED
+from sb.errors import DeniedError, NotFoundError
 from sb.kernel.approvals.approval import OPEN, ApprovalState
+from sb.kernel.people_events import sound
 from sb.kernel.reversal_contracts import MutationState
 from sb.kernel.reversibility import MUTATION_ID
 from sb.sources import iso
-from sb.state import EventLog
+from sb.state import EVENT_COLUMNS, EventLog, Subject
 from sb.text import nearest, plain, shorten
 
 
@@ -148,6 +149,32 @@ class Escalations:
         shown = plain(shorten(reference, 40), one_line=True)
         near = nearest(reference, [one.id for one in self.page(everything=True)])
         raise NotFoundError(f"no escalation {shown!r}{near}", "sb recovery list --all shows them")
+
+    def confirm(self, found: Escalation) -> None:
+        """Pass if an escalation is what was put before a person.
+
+        Raises:
+            DeniedError: its row, or what it is tied to, was changed in the database.
+            StoreCorrupt: its event was.
+        """
+        rows = self.log.database.query(
+            f"SELECT {EVENT_COLUMNS} FROM events WHERE id = (SELECT event_id FROM escalations WHERE number = ?)",
+            (found.number,),
+        )
+        pruned = bool(rows) and rows[0][12] is None
+        event = self.log.event(rows[0]) if pruned else sound(self.log, rows[0]) if rows else None
+        same = event is not None and event.kind == RECOVERY_ESCALATED
+        if event is not None:
+            about = event.subject._replace(trace_id="")
+            said = event.payload or {"cause": found.cause, "approval_id": found.approval_id}
+            same &= about == Subject(found.run_id, "", found.agent, found.tool_id, found.call_id)
+            same &= (said.get("cause"), said.get("approval_id")) == (found.cause, found.approval_id)
+        whose = self.log.database.query(
+            "SELECT call_id FROM mutations WHERE id = (SELECT mutation_id FROM escalations WHERE number = ?)",
+            (found.number,),
+        )
+        if not same or any(call_id != found.call_id for (call_id,) in whose):
+            raise DeniedError(f"{found.id} is not what the log says: it was changed", "sb audit verify")
 
     def about(self, call_id: str, cause: str) -> Escalation | None:
         """The one of this call for this cause."""

@@ -187,7 +187,9 @@ class Recovery:
         if not approval_id:
             return self._undone(ref, result)
         if self.approvals.get(approval_id).state is ApprovalState.WAITING:
-            approval = self.approvals.approve(approval_id, by, reason)
+            # The person named the mutation and was told what undoing it does: nobody else chose what is to be read.
+            opened = self.approvals.disclose(self.approvals.get(approval_id)).digest
+            approval = self.approvals.approve(approval_id, by, reason, shown=opened)
             if approval.state is ApprovalState.WAITING:
                 return _one_agreed(ref, by, approval.id)
         return self._run(ctx, ref, UNDO, approval_id)
@@ -293,11 +295,12 @@ class Recovery:
         reason = facts.pop("reason")
         self.log.append(RECOVERY_DECIDED, {"reason": reason}, subject, facts)
 
-    def approve(self, reference: str, by: Decider, reason: str) -> Undone:
+    def approve(self, reference: str, by: Decider, reason: str, *, shown: str = "") -> Undone:
         """Agree to a reversal that waits, or was tried in vain, and perform it once everybody who has to has agreed.
 
         Args:
             reference: id of an escalation, its approval, its mutation or its call.
+            shown: as for `Approvals.approve`.
 
         Raises:
             NotFoundError: there is no such escalation.
@@ -305,6 +308,7 @@ class Recovery:
             others: as `Approvals.approve`.
         """
         found = self.escalations.get(reference)
+        self.escalations.confirm(found)
         if found.standing is Standing.DISMISSED:
             raise NoReversalToken(f"{found.id} is dismissed already", f"sb undo {found.mutation_id}")
         if not found.mutation_id:
@@ -322,7 +326,7 @@ class Recovery:
                 return self._undone(ref, result)
             approval = self.approvals.get(asked)
         if approval.state is not ApprovalState.APPROVED:
-            approval = self.approvals.approve(approval.id, by, reason)
+            approval = self.approvals.approve(approval.id, by, reason, shown=shown)
         if approval.state is ApprovalState.WAITING:
             return _one_agreed(ref, by, found.id)
         return self._run(ctx, ref, found.cause, approval.id)
@@ -345,6 +349,7 @@ class Recovery:
     def dismiss(self, reference: str, by: Decider, reason: str) -> Escalation:
         """Leave it as it is, and say why; raises like `approve`."""
         found = self.escalations.get(reference)
+        self.escalations.confirm(found)
         if found.standing is Standing.WAITING:
             self.approvals.deny(self._request_of(found).id, by, reason)
         elif found.standing is Standing.APPROVED:

@@ -106,6 +106,7 @@ class ToolCall:
         secrets: texts that may appear nowhere, longest first.
         performed_by: the host that makes the call itself, or "" for one that is made here.
         host_asks: the host asks its own person, which takes the place of an approval.
+        unshowable: why no person can be shown all of it, so that none is asked; "" where one can.
     """
 
     ctx: RunContext
@@ -141,6 +142,7 @@ class ToolCall:
     mutation_id: str = ""
     performed_by: str = ""
     host_asks: bool = False
+    unshowable: str = ""
     _subject: Subject | None = None
 
     def found(self, tool: RegisteredTool) -> None:

@@ -67,6 +67,7 @@ class ExternalCalls:
         alike: bool = False,
         refused: str = "",
         host_asks: bool = False,
+        unshowable: str = "",
     ) -> ToolResult:
         """Judge a call that its host is about to perform, and put it on record if it may change something.
 
@@ -76,12 +77,13 @@ class ExternalCalls:
             refused: why no host may perform it, whatever the policy says; "" if it is for the policy to say.
             host_asks: the host asks its own person where one has to agree. That proves nothing, so it counts only
                 while nobody is enrolled, and never for two people.
+            unshowable: why `args` do not hold all that would run; then no person can agree to it here.
 
         Returns:
             Success when the host may perform it, with `data={"ask": why}` when it has to ask; else the refusal.
         """
         call = self._call(ctx, tool_id, self._one_of(step) if alike else step)
-        call.host_asks = host_asks
+        call.host_asks, call.unshowable = host_asks, unshowable
         try:
             if refused:
                 self._admission.describe(call, args)

@@ -1,0 +1,236 @@
+"""What the person who decides is shown of a request: everything that can act, and the digest that they sign.
+
+The log keeps what redaction left. Who decides is shown the arguments as the call will pass them; hidden until they
+are revealed may be a whole value that its contract declares sensitive, or a secret that the shell takes for data.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sb.canonical import NotCanonical, canonical_bytes
+from sb.errors import DeniedError
+from sb.kernel.approvals.approval import OPEN, Approval
+from sb.kernel.approvals.description import Section, description, in_one_line
+from sb.state import EventLog
+from sb.text import shorten_middle
+
+LONGEST_UNOPENED = 1_000  # characters of arguments that fit on a screen beside the rest of a request
+CODE_LENGTH = 8  # characters of the digest that a person types
+SHOWN = "shown"  # in the request's event and in a decision: the digest of everything displayed
+SENSITIVE = "sensitive"  # in the request's event: the arguments that the contract declares so
+_COMMAND_LINES = (("host.shell.", "command"),)  # tools that a shell runs, and their argument that it reads
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class MustBeOpened(DeniedError):
+    """It has more text than fits on a screen, and was not opened before it was approved."""
+
+    kind = "must_be_opened"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A piece of an argument's value, safe for a screen and on one line.
+
+    Args:
+        hidden: a secret that can do nothing, which may be left out until somebody asks to see it.
+    """
+
+    text: str
+    hidden: bool = False
+
+    def shown(self, *, reveal: bool) -> str:
+        """The text, or what stands for it."""
+        return f"[hidden: {len(self.text):,} characters]" if self.hidden and not reveal else self.text
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of the call."""
+
+    name: str
+    segments: tuple[Segment, ...]
+
+    @property
+    def size(self) -> int:
+        """Characters, hidden ones included."""
+        return len(self.name) + sum(len(segment.text) for segment in self.segments)
+
+    def text(self, *, reveal: bool = False) -> str:
+        """Its value."""
+        return "".join(segment.shown(reveal=reveal) for segment in self.segments)
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """A request as the person who decides is shown it.
+
+    Args:
+        arguments: of the call, in full; of a request that ended, or cannot be shown in full, as the log keeps them.
+        problem: why it cannot be approved whatever anybody says, or "". hint: what to do about that.
+        digest: keyed, of everything displayed, unmasked; "" where that is not known.
+    """
+
+    approval: Approval
+    arguments: tuple[Argument, ...]
+    problem: str
+    hint: str
+    digest: str
+
+    @property
+    def size(self) -> int:
+        """Characters of the arguments, hidden ones included."""
+        return sum(argument.size for argument in self.arguments)
+
+    @property
+    def long(self) -> bool:
+        """Whether it has to be opened before it can be approved."""
+        return self.size > LONGEST_UNOPENED
+
+    @property
+    def hides(self) -> bool:
+        """Whether something stays hidden until it is revealed."""
+        return any(segment.hidden for argument in self.arguments for segment in argument.segments)
+
+    @property
+    def code(self) -> str:
+        """The part of the digest that a person types."""
+        return self.digest[:CODE_LENGTH]
+
+    def lines(self, *, reveal: bool = False) -> list[str]:
+        """One line for each argument, in full."""
+        listed = [f"{argument.name} = {argument.text(reveal=reveal)}" for argument in self.arguments]
+        return listed or ["none"]
+
+    def call(self, limit: int, *, reveal: bool = False) -> str:
+        """The call on one line of about `limit` characters; what is left out is left out of the middle, and counted."""
+        values = [f"{one.name}={one.text(reveal=reveal)}" for one in self.arguments]
+        return shorten_middle(f"{in_one_line(self.approval.tool_id)}({', '.join(values)})", limit)
+
+    def sections(self, now: int, *, reveal: bool = False) -> list[Section]:
+        """Everything that is known about the request, as headings with lines; `now` in microseconds."""
+        sections = description(self.approval, now, self.lines(reveal=reveal))
+        if self.problem and self.approval.state in OPEN:
+            sections.insert(2, ("cannot be approved", [self.problem, *filter(None, [self.hint])]))
+        if self.long:
+            sections.insert(2, ("length", [f"{self.size:,} characters of arguments: read all of them"]))
+        return sections
+
+    def confirm(self, shown: str) -> None:
+        """Pass if a person who was shown `shown` may approve it.
+
+        Args:
+            shown: the digest, or its code, of what the person opened; "" for one who saw a request that fits.
+
+        Raises:
+            MustBeOpened: it is long, and it was not opened, or it is something else by now.
+            DeniedError: it cannot be shown in full, or was changed.
+        """
+        name = self.approval.id
+        if self.problem:
+            raise DeniedError(f"{name}: {self.problem}", self.hint)
+        opens = f"sb approvals show --full {name}, then sb approvals approve {name} --shown DIGEST"
+        if shown and shown not in (self.digest, self.code):
+            raise MustBeOpened(f"{name} is not what was shown under {in_one_line(shown)[:16]!r}", opens)
+        if self.long and not shown:
+            raise MustBeOpened(f"{name} has {self.size:,} characters of arguments: open it first", opens)
+
+
+def shown_digest(log: EventLog, approval: Approval, args: Mapping[str, Any]) -> str:
+    """The keyed digest of everything that is displayed of a request, with these whole arguments.
+
+    Raises:
+        NotCanonical: the row or its event holds what no request can hold.
+    """
+    request = {key: value for key, value in approval.request.items() if key != SHOWN}
+    displayed = approval.binding(log.database_id) | {
+        "version": 1,
+        "safety_class": approval.safety_class,
+        "run_id": approval.run_id,
+        "call_id": approval.call_id,
+        "due_at": approval.due_at,
+        "request": request | {"args": args},
+    }
+    return log.digest(canonical_bytes(displayed))
+
+
+def whole_arguments(log: EventLog, approval: Approval) -> dict[str, Any] | None:
+    """The arguments that the request's digest is of, wherever they are kept; None when they are kept nowhere."""
+    recorded = approval.request.get("args", {})
+    if _fits(log, approval, recorded):
+        return dict(recorded)
+    kept = log.open_requests.get(approval.id) if approval.state in OPEN else None
+    return kept if _fits(log, approval, kept) else None
+
+
+def _fits(log: EventLog, approval: Approval, args: Any) -> bool:
+    try:
+        return isinstance(args, dict) and log.digest(canonical_bytes(args)) == approval.args_digest
+    except NotCanonical:
+        return False
+
+
+def disclose(log: EventLog, approval: Approval) -> Disclosure:
+    """What a person is shown of a request; it never raises for what a database says."""
+    args = whole_arguments(log, approval)
+    recorded = approval.request.get("args", {})
+    shown = args if args is not None else recorded if isinstance(recorded, dict) else {"args": recorded}
+    digest = ""
+    if args is not None:
+        try:
+            digest = shown_digest(log, approval, args)
+        except NotCanonical:
+            pass  # then it is not what was asked for either
+    problem, hint = _problem(approval, args, digest)
+    arguments = tuple(_argument(approval, name, value) for name, value in shown.items())
+    return Disclosure(approval, arguments, problem, hint, digest)
+
+
+def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tuple[str, str]:
+    recorded = approval.request.get(SHOWN)
+    if recorded is None:
+        return (
+            "it was asked for before what is shown was signed",
+            "deny it, or have the agent ask again, which makes a new request",
+        )
+    if args is None:
+        return "its arguments cannot be shown in full", "deny it, or have the agent ask again"
+    if digest != recorded:
+        return "it is not what was asked for: it was changed in the database", "deny it; sb audit verify"
+    return "", ""
+
+
+def _argument(approval: Approval, name: str, value: Any) -> Argument:
+    """One argument in segments; its name in quotes unless it is plain, so that it cannot pass for another's value."""
+    called = name if _PLAIN_NAME.fullmatch(name) else _text(name)
+    sensitive = approval.request.get(SENSITIVE)
+    if isinstance(sensitive, list) and name in sensitive:
+        return Argument(called, (Segment(_text(value), hidden=True),))
+    if isinstance(value, str) and any(
+        approval.tool_id.startswith(tools) and name == command for tools, command in _COMMAND_LINES
+    ):
+        return Argument(called, _command_line(value))
+    return Argument(called, (Segment(_text(value)),))
+
+
+def _command_line(command: str) -> tuple[Segment, ...]:
+    from sb.shell.literals import secret_literals  # only who shows a command line needs the parser
+
+    segments, at = [Segment('"')], 0
+    for start, end in secret_literals(command):
+        segments += [
+            Segment(_text(command[at:start])[1:-1]),
+            Segment(_text(command[start:end])[1:-1], hidden=True),
+        ]
+        at = end
+    return (*segments, Segment(_text(command[at:])[1:-1] + '"'))
+
+
+def _text(value: Any) -> str:
+    """A value as JSON on one line, in which every character can be seen."""
+    return in_one_line(json.dumps(value, ensure_ascii=False))
