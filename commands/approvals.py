@@ -16,11 +16,12 @@ from sb.commands.session import approval_queue, decider
 
 from sb.duration import human_duration, parse_duration
 from sb.errors import SBError, UsageError
-from sb.text import nearest, plain, revealed, shorten
+from sb.text import nearest, plain, revealed
 
 if TYPE_CHECKING:
     from sb.kernel.approvals.approval import Approval, Grant
     from sb.kernel.approvals.decisions import Approvals
+    from sb.kernel.approvals.disclosure import Disclosure
     from sb.kernel.approvals.watching import Notice
     from sb.kernel.authority.signing import Decider
 
@@ -72,7 +73,7 @@ def list_approvals(
     elif found:
         output.table(
             ["request", "state", "agent", "tool", "arguments", "asked", "left"],
-            [_row(item, now) for item in found],
+            [_row(queue.disclose(item), now) for item in found],
         )
     else:
         note("nothing waits for a person")
@@ -80,16 +81,16 @@ def list_approvals(
         note(f"showing {len(found)} of {total:,}; --limit 0 shows all")
 
 
-def _row(item: Approval, now: int) -> tuple[str, ...]:
+def _row(disclosed: Disclosure, now: int) -> tuple[str, ...]:
+    item = disclosed.approval
     left = human_duration((item.expires_at - now) / 1e6) if item.state in ("waiting", "approved") else "-"
-    args = json.dumps(item.request.get("args", {}), ensure_ascii=False)
     asked = human_duration((now - item.requested_at) / 1e6)
     return (
         item.id,
         _state(item, now),
         revealed(item.agent),
         item.tool_id,
-        shorten(args, WIDEST),
+        disclosed.brief(WIDEST),
         asked,
         left,
     )
@@ -103,20 +104,32 @@ def _state(item: Approval, now: int) -> str:
 def show(
     ctx: typer.Context,
     approval_id: Annotated[str, typer.Argument(metavar="ID", help="The request's id.")],
+    full: Annotated[
+        bool, typer.Option("--full", help="Print all arguments, and the digest for approve --shown.")
+    ] = False,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Print hidden secrets too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show everything that is known about one request."""
-    from sb.kernel.approvals.description import description
+    """Show one request with everything that would run."""
+    from sb.kernel.approvals.disclosure import LONGEST_UNOPENED
 
     queue = approval_queue(ctx)
-    approval = queue.get(approval_id)
+    disclosed = queue.disclose(queue.get(approval_id))
+    limit = 0 if full or not disclosed.long else LONGEST_UNOPENED
     if as_json:
-        output.emit_json(approval.to_dict(queue.now()))
+        shown = disclosed.to_dict(reveal=reveal, limit=limit)
+        output.emit_json(disclosed.approval.to_dict(queue.now()) | {"disclosure": shown})
         return
-    for heading, lines in description(approval, queue.now()):
+    for heading, lines in disclosed.sections(queue.now(), reveal=reveal, limit=limit):
         output.line(f"{heading}:" if len(lines) != 1 else f"{heading}: {lines[0]}")
         for text in lines if len(lines) != 1 else ():
             output.line(f"  {text}")
+    if full and disclosed.digest:
+        output.line(f"digest: {disclosed.code}")
+    if limit:
+        note(f"shortened: sb approvals show --full {disclosed.approval.id} shows all of it")
+    if disclosed.hides and not reveal:
+        note("hidden parts are secrets that nothing runs; --reveal shows them")
 
 
 @app.command()
@@ -136,6 +149,10 @@ def approve(
         list[str] | None,
         typer.Option(help="With --until or --for-run: only calls whose argument fits, as NAME=PATTERN."),
     ] = None,
+    shown: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DIGEST", help="Digest from show --full, for a request too long to list."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Approve waiting calls; each runs once. Never in advance for destructive tools."""
@@ -145,11 +162,21 @@ def approve(
     lasting_s = parse_duration(until or "1d")
 
     def decide(queue: Approvals, approval_id: str, by: Decider) -> Approval | Grant:
+        opened = _opened(queue, approval_id, shown or [], alone=len(ids) == 1)
         if until or this_run:
-            return queue.grant(approval_id, by, reason, lasting_s=lasting_s, this_run=this_run, args=patterns)
-        return queue.approve(approval_id, by, reason)
+            return queue.grant(
+                approval_id, by, reason, lasting_s=lasting_s, this_run=this_run, args=patterns, shown=opened
+            )
+        return queue.approve(approval_id, by, reason, shown=opened)
 
     _decide(ctx, ids, who, reason, decide, as_json)
+
+
+def _opened(queue: Approvals, approval_id: str, digests: list[str], *, alone: bool) -> str:
+    """The digest that was typed for this request: of several requests each takes its own."""
+    disclosed = queue.disclose(queue.get(approval_id))
+    own = [typed for typed in digests if typed in (disclosed.code, disclosed.digest)]
+    return next(iter(own), digests[0] if alone and digests else "")
 
 
 def _pattern(text: str) -> tuple[str, str]:

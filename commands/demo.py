@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -85,11 +84,10 @@ def _wait(story: Demo, log: EventLog) -> None:
     recoveries = {one.approval_id: one for one in _open(log)}
     output.line("\nWaiting for you:")
     for approval in queue.page(states=[ApprovalState.WAITING]):
-        args = json.dumps(approval.request.get("args"), ensure_ascii=False)
         one = recoveries.get(approval.id)
         why = f", since {one.why}" if one else ""
         output.line(
-            f"  {one.id if one else approval.id}  {approval.agent} wants {approval.tool_id} {args}{why}"
+            f"  {one.id if one else approval.id}  {approval.agent} wants {queue.disclose(approval).call(200)}{why}"
         )
     for entry in contracts.entries():
         if entry.status != "approved":

@@ -98,7 +98,12 @@ def _doubt(intent: Intent) -> dict[str, Any]:
 
 
 @app.command()
-def show(ctx: typer.Context, reference: Reference, as_json: AsJson = False) -> None:
+def show(
+    ctx: typer.Context,
+    reference: Reference,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Print hidden secrets too.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show one escalation: what was done, why it should be undone, and what undoing it would do."""
     with runtime(ctx) as opened:
         _not_in_doubt(opened, reference)
@@ -124,7 +129,9 @@ def show(ctx: typer.Context, reference: Reference, as_json: AsJson = False) -> N
         ):
             output.line(f"{heading}: {text}", one_line=True)
         if plan is not None:
-            output.line(f"reversal: {plan.ref.reversal_tool or 'none'} {plan.args}", one_line=True)
+            output.line(f"reversal: {plan.ref.reversal_tool or 'none'}", one_line=True)
+            for one in plan.arguments:
+                output.line(f"  {one.name} = {one.text(reveal=reveal)}", one_line=True)
             output.line(f"dry run: {'' if plan.ok else 'NO: '}{plan.detail}", one_line=True)
 
 
@@ -137,14 +144,21 @@ def _not_in_doubt(opened: Runtime, reference: str) -> None:
 
 @app.command()
 def approve(
-    ctx: typer.Context, reference: Reference, reason: Reason = "", who: As = "", as_json: AsJson = False
+    ctx: typer.Context,
+    reference: Reference,
+    reason: Reason = "",
+    who: As = "",
+    shown: Annotated[
+        str, typer.Option(metavar="DIGEST", help="Digest from sb approvals show --full, for a long one.")
+    ] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Agree to a reversal that waits, and perform it."""
     _require(reason)
     with runtime(ctx) as opened:
         opened.recovery.escalations.get(reference)  # before a passphrase is asked for
         by = decider(ctx, opened.approvals.authority, who)
-        _say(opened.recovery.approve(reference, by, reason), as_json)
+        _say(opened.recovery.approve(reference, by, reason, shown=shown), as_json)
 
 
 @app.command()

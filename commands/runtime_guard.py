@@ -12,10 +12,11 @@ from sb.commands.diagnostics import note
 from sb.commands.session import baselines, decider
 
 from sb.errors import ExitCode
+from sb.text import revealed
 
 if TYPE_CHECKING:
     from sb.kernel.baselines.compare import FieldChange
-    from sb.kernel.baselines.store import ContractEntry
+    from sb.kernel.baselines.store import ContractBaselineStore, ContractEntry
 
 app = typer.Typer(
     help="See which tools have approved contracts, and approve them.",
@@ -114,7 +115,7 @@ def show(
 
 def _print_document(entry: ContractEntry) -> None:
     for name, value in (entry.live_document or entry.baseline_document).items():
-        output.line(f"  {name}: {json.dumps(value, ensure_ascii=False)}")
+        output.line(f"  {name}: {revealed(json.dumps(value, ensure_ascii=False))}", one_line=True)
 
 
 @app.command()
@@ -134,6 +135,8 @@ def snapshot(
         for entry in changing:
             output.line(f"{entry.status}: {entry.tool_id}")
             _print_changes(entry.changes)
+            if entry.status == "new":
+                _print_document(entry)
     _confirm(f"approve {len(entries)} contracts, {len(changing)} of them new, changed or missing?", yes)
     by = decider(ctx, store.authority, approved_by)
     store.approve({entry.tool_id: entry.live_fingerprint for entry in entries}, by, reason)
@@ -165,8 +168,7 @@ def approve_contract(
     wanted = fingerprint or entry.live_fingerprint
     if not as_json:
         output.line(f"{entry.tool_id}: {entry.status}, contract {wanted or '(missing)'}")
-        if not fingerprint:
-            _print_changes(entry.changes)
+        _print_changes(_changes_to(store, entry, fingerprint))
         if entry.status == "new" and wanted == entry.live_fingerprint:
             _print_document(entry)
     _confirm("approve this contract?", yes)
@@ -183,6 +185,16 @@ def approve_contract(
                 else "nothing that it did is undone without asking"
             )
             note(f"the live contract is another one, so {what} until it has this one again")
+
+
+def _changes_to(store: ContractBaselineStore, entry: ContractEntry, fingerprint: str) -> list[FieldChange]:
+    """The fields that change from the approved contract, or from the live one where none is, to the one that is about to be approved."""
+    from sb.kernel.baselines.compare import changes
+
+    other = store.seen.find(entry.tool_id, fingerprint) if fingerprint else None
+    if other is None:
+        return entry.changes
+    return changes(entry.baseline_document or entry.live_document, other.document)
 
 
 def _confirm(question: str, yes: bool) -> None:

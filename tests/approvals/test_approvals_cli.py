@@ -56,7 +56,7 @@ def test_a_request_is_listed_shown_approved_and_used(sb: CommandLine, agent: Age
     approval_id = waiting(agent())
     row = sb("approvals", "list").out.splitlines()[1]
     assert row.startswith(approval_id)
-    assert 'clerk  bank.pay  {"to": "bob"}' in row
+    assert 'clerk  bank.pay  to="bob"' in row
     shown = sb("approvals", "show", approval_id).out
     for text in ("reasons: bank.pay is destructive", 'to = "bob"', "pay the bills", "expires: "):
         assert text in shown

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,19 +107,45 @@ class Disclosure:
         listed = [f"{argument.name} = {argument.text(reveal=reveal)}" for argument in self.arguments]
         return listed or ["none"]
 
-    def call(self, limit: int, *, reveal: bool = False) -> str:
-        """The call on one line of about `limit` characters; what is left out is left out of the middle, and counted."""
-        values = [f"{one.name}={one.text(reveal=reveal)}" for one in self.arguments]
-        return shorten_middle(f"{in_one_line(self.approval.tool_id)}({', '.join(values)})", limit)
+    def brief(self, limit: int, *, reveal: bool = False) -> str:
+        """The arguments on one line of about `limit` characters; what is left out is counted: of the first one its
+        middle, then the others."""
+        texts = [f"{one.name}={one.text(reveal=reveal)}" for one in self.arguments]
+        whole = ", ".join(texts)
+        if len(whole) <= limit:
+            return whole
+        others = f", and {len(texts) - 1} more" if len(texts) > 1 else ""
+        return shorten_middle(texts[0], limit) + others
 
-    def sections(self, now: int, *, reveal: bool = False) -> list[Section]:
-        """Everything that is known about the request, as headings with lines; `now` in microseconds."""
-        sections = description(self.approval, now, self.lines(reveal=reveal))
+    def call(self, limit: int, *, reveal: bool = False) -> str:
+        """The call on one line, its arguments as `brief` has them."""
+        return f"{in_one_line(self.approval.tool_id)}({self.brief(limit, reveal=reveal)})"
+
+    def sections(self, now: int, *, reveal: bool = False, limit: int = 0) -> list[Section]:
+        """Everything that is known about the request, as headings with lines.
+
+        Args:
+            now: microseconds since the epoch.
+            limit: characters of each argument beyond which its middle is left out; 0 for all.
+        """
+        lines = [shorten_middle(line, limit or len(line)) for line in self.lines(reveal=reveal)]
+        sections = description(self.approval, now, lines)
         if self.problem and self.approval.state in OPEN:
             sections.insert(2, ("cannot be approved", [self.problem, *filter(None, [self.hint])]))
         if self.long:
             sections.insert(2, ("length", [f"{self.size:,} characters of arguments: read all of them"]))
         return sections
+
+    def to_dict(self, *, reveal: bool = False, limit: int = 0) -> dict[str, Any]:
+        """Plain JSON; the digest is only in one that leaves nothing out."""
+        lines = [shorten_middle(line, limit or len(line)) for line in self.lines(reveal=reveal)]
+        return {
+            "arguments": lines,
+            "characters": self.size,
+            "must_be_opened": self.long,
+            "problem": self.problem,
+            "digest": self.code if not limit else "",
+        }
 
     def confirm(self, shown: str) -> None:
         """Pass if a person who was shown `shown` may approve it.
@@ -187,8 +213,18 @@ def disclose(log: EventLog, approval: Approval) -> Disclosure:
         except NotCanonical:
             pass  # then it is not what was asked for either
     problem, hint = _problem(approval, args, digest)
-    arguments = tuple(_argument(approval, name, value) for name, value in shown.items())
-    return Disclosure(approval, arguments, problem, hint, digest)
+    declared = approval.request.get(SENSITIVE)
+    sensitive = [str(name) for name in declared] if isinstance(declared, list) else []
+    return Disclosure(approval, arguments_of(approval.tool_id, shown, sensitive), problem, hint, digest)
+
+
+def arguments_of(tool_id: str, args: Mapping[str, Any], sensitive: Collection[str]) -> tuple[Argument, ...]:
+    """The arguments of a call as who decides is shown them.
+
+    Args:
+        sensitive: the names of those that the tool's contract declares sensitive.
+    """
+    return tuple(_argument(tool_id, name, value, hidden=name in sensitive) for name, value in args.items())
 
 
 def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tuple[str, str]:
@@ -205,14 +241,13 @@ def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tu
     return "", ""
 
 
-def _argument(approval: Approval, name: str, value: Any) -> Argument:
+def _argument(tool_id: str, name: str, value: Any, *, hidden: bool) -> Argument:
     """One argument in segments; its name in quotes unless it is plain, so that it cannot pass for another's value."""
     called = name if _PLAIN_NAME.fullmatch(name) else _text(name)
-    sensitive = approval.request.get(SENSITIVE)
-    if isinstance(sensitive, list) and name in sensitive:
+    if hidden:
         return Argument(called, (Segment(_text(value), hidden=True),))
     if isinstance(value, str) and any(
-        approval.tool_id.startswith(tools) and name == command for tools, command in _COMMAND_LINES
+        tool_id.startswith(tools) and name == command for tools, command in _COMMAND_LINES
     ):
         return Argument(called, _command_line(value))
     return Argument(called, (Segment(_text(value)),))

@@ -13,11 +13,12 @@ from typing import Any
 from sb.decisions.namespace import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
 from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.approval import MICROSECONDS, Approval, ApprovalState
+from sb.kernel.approvals.disclosure import Argument, arguments_of
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.compensation import NoReversalToken, begins_itself, guard
 from sb.kernel.contracts import ToolResult
-from sb.kernel.data_classification import redact_json, scrub
+from sb.kernel.data_classification import scrub
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.recovery.calls import Look, Reversal, open_escalation
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
@@ -31,6 +32,7 @@ from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, Recov
 from sb.kernel.reversibility import assumption_name, secrets_of
 from sb.kernel.run_context import RunBudget, RunContext
 from sb.kernel.tooling.admission import RECOVERY
+from sb.kernel.tooling.arguments import hidden_names
 from sb.kernel.tooling.executor import ToolExecutor
 from sb.state import Subject
 
@@ -45,13 +47,13 @@ class Plan:
 
     Args:
         ok: whether it would be tried. detail: why not, or what it would do.
-        args: the reversal's arguments, redacted. checked: whether a tool looked whether it would work now.
+        arguments: of the reversal, as who decides is shown them. checked: whether a tool looked whether it would work.
     """
 
     ref: MutationRef
     ok: bool
     detail: str
-    args: str
+    arguments: tuple[Argument, ...]
     checked: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,7 +127,10 @@ class Recovery:
 
     def plan(self, ref: MutationRef) -> Plan:
         """What undoing it would do, without doing it: its preview is asked where there is one."""
-        args = redact_json(ref.shown_args())
+        spec = self.executor.registry.get(ref.reversal_tool)
+        args = arguments_of(
+            ref.reversal_tool, ref.reversal_args, hidden_names(spec, ref.reversal_args) if spec else []
+        )
         try:
             self._require_reversible(ref)
         except NoReversalToken as error:
