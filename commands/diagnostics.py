@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sb.errors import SBError
-from sb.text import plain
+from sb.text import json_text, plain
 
 
 def note(text: str) -> None:
@@ -37,7 +36,7 @@ def report(error: SBError, *, as_json: bool) -> None:
     sys.stdout.flush()
     if as_json:
         failure = {"kind": error.kind, "message": error.message, "hint": error.hint}
-        sys.stdout.write(json.dumps({"error": failure}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text({"error": failure}) + "\n")
         return
     sys.stderr.write(f"sb: error: {plain(error.message, one_line=True)}\n")
     if error.hint:

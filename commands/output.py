@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sb.commands.diagnostics import note
 
 from sb.errors import SBError
-from sb.text import plain
+from sb.text import json_text, plain
 
 if TYPE_CHECKING:
     from sb.kernel.findings import Finding
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
 
 def emit_json(value: Any) -> None:
     """One JSON document."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(json_text(value, indent=2) + "\n")
 
 
 def emit_json_line(value: Any) -> None:
     """One JSON document on one line, for streams."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.write(json_text(value) + "\n")
 
 
 def flush() -> None:

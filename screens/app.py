@@ -343,6 +343,10 @@ class ConsoleApp(App[None]):
         if self.section is not None:
             self.section.action_back()
 
+    def notify(self, message: str, *, title: str = "", markup: bool = False, **how: Any) -> None:
+        """Show a short message, whoever wrote its text: no markup, no controls, one paragraph."""
+        super().notify(plain(message, one_line=True), title=plain(title, one_line=True), markup=False, **how)
+
     def say(self, text: str) -> None:
         """A short confirmation."""
-        self.notify(plain(text), timeout=3, markup=False)
+        self.notify(text, timeout=3)

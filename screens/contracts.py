@@ -48,6 +48,7 @@ class ContractsScreen(Deciding):
         self.known: Known = []
         self.surface = KERNEL
         self._shown = ""
+        self._changed = ""  # the tool whose contract changed while it was looked at
         self._wanted_tool = ""  # for the cursor, once it is in the list
 
     def body(self) -> Iterable[Widget]:
@@ -67,12 +68,16 @@ class ContractsScreen(Deciding):
         return [(entry, store.history(entry.tool_id)) for entry in ordered(store.entries())]
 
     def _show(self, known: Known) -> None:
-        before = {entry.tool_id for entry in self._marked()}
+        before = {(entry.tool_id, entry.live_fingerprint) for entry in self._marked()}
         current = self.current
         self.known = known
         names = [entry.tool_id for entry, _ in known]
         listing = self.rows.listing
-        listing.marked = {number for number, name in enumerate(names) if name in before}
+        listing.marked = {
+            number
+            for number, (entry, _) in enumerate(known)
+            if (entry.tool_id, entry.live_fingerprint) in before
+        }
         self.rows.put({number: contract_row(entry) for number, (entry, _) in enumerate(known)})
         self.rows.show(range(len(known)), EMPTY[self.surface])
         wanted = self._wanted_tool or (current.tool_id if current else "")
@@ -80,7 +85,17 @@ class ContractsScreen(Deciding):
             self.rows.select(names.index(wanted))
             self._wanted_tool = ""
         self._show_detail()
+        self._note_change(current)
         self.show_status()
+
+    def _note_change(self, before: ContractEntry | None) -> None:
+        """Remember that the contract under the cursor became another one while it was looked at, and say so."""
+        now = self.current
+        if before is None or now is None or before.tool_id != now.tool_id:
+            return
+        if before.live_fingerprint != now.live_fingerprint:
+            self._changed = now.tool_id
+            self.console_app.say(f"{now.tool_id} has changed just now: read it again")
 
     @property
     def current(self) -> ContractEntry | None:
@@ -90,6 +105,8 @@ class ContractsScreen(Deciding):
 
     @on(RowList.Highlighted)
     def _highlighted(self, message: RowList.Highlighted) -> None:
+        if self.current is None or self.current.tool_id != self._changed:
+            self._changed = ""  # another one is looked at
         self._show_detail()
 
     def _show_detail(self) -> None:
@@ -149,6 +166,10 @@ class ContractsScreen(Deciding):
 
     def action_approve(self) -> None:
         chosen = self._marked() or ([self.current] if self.current is not None else [])
+        changed, self._changed = self._changed, ""
+        if changed in [entry.tool_id for entry in chosen]:
+            self.console_app.say(f"{changed} changed while you looked at it: read it again, then press a")
+            return
         chosen = [entry for entry in chosen if entry.live_fingerprint and entry.status != "approved"]
         if chosen:
             self.ask(contract_question(chosen, self.surface), [chosen], self._approve)

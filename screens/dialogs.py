@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 
 from sb.screens.actions import ASKING, Action, bindings
 from sb.screens.reading import safe
@@ -12,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
 DIALOG_CSS = """
@@ -21,10 +23,21 @@ DIALOG_CSS = """
 .dialog Input:focus { border: none; background: $block-cursor-blurred-background; }
 .dialog Horizontal { height: 1; margin-top: 1; }
 .dialog Button { margin-right: 2; }
+.dialog .item { height: auto; margin: 0; }
+.dialog .item .sign { width: 2; }
+.dialog .item .text { width: 1fr; height: auto; }
 .dialog .wrong { color: $text-error; text-style: bold; }
 .dialog .hint { color: $text-muted; }
 .dialog .title { text-style: bold; }
 """
+
+
+def lines_about(lines: Sequence[str]) -> Iterator[Widget]:
+    """What a question is about: a sign before each line, in a column that nobody else's text reaches, and ours without."""
+    ours = lines.index("") if "" in lines else len(lines)
+    for line in lines[:ours]:
+        yield Horizontal(Static("-", classes="sign"), Static(safe(line), classes="text"), classes="item")
+    yield Static(safe("\n".join(lines[ours:])))
 
 
 class HelpScreen(ModalScreen[None]):
@@ -69,7 +82,7 @@ class DecisionScreen(ModalScreen[str | None]):
         question = self._question
         with VerticalScroll(classes="dialog", can_focus=False):
             yield Static(safe(question.title), classes="title")
-            yield Static(safe("\n".join(question.lines)))
+            yield from lines_about(question.lines)
             yield Input(placeholder="reason; it is kept with the decision", id="reason")
             if question.count > 1:
                 yield Input(placeholder=f"type {question.count} to confirm", id="count")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from sb.screens.actions import RECORDS, bindings
 from sb.screens.reading import Reading
-from sb.screens.state.document import Document, Line, layout
+from sb.screens.state.document import Document, Line, copied, layout
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -74,7 +74,7 @@ class DocumentView(Reading, ScrollView, can_focus=True):
             return Strip([Segment(set_cell_size(f" {line.text}", width), style)], width)
         name = set_cell_size(f" {line.name}", line.indent + 1)
         style = base + self.get_component_rich_style("document-view--name", partial=True)
-        rest = set_cell_size(line.text, max(width - len(name), 0))
+        rest = set_cell_size(line.text, max(width - cell_len(name), 0))
         return Strip([Segment(name, style), Segment(rest, base)], width)
 
     def action_line_down(self) -> None:
@@ -100,7 +100,5 @@ class DocumentView(Reading, ScrollView, can_focus=True):
         self._lay_out()
 
     def action_copy(self) -> None:
-        lines = layout(self.fields, 10_000, unfolded=True)
-        text = "\n".join(f"{line.name} {line.text}".strip() for line in lines)
-        self.app.copy_to_clipboard(text)
+        self.app.copy_to_clipboard(copied(self.fields))
         self.app.notify("the record is in the clipboard", timeout=3, markup=False)

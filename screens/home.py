@@ -47,14 +47,14 @@ class HomeScreen(Deciding):
         self.read("home, thoroughly", lambda: thoroughly(self.records), self._show)
 
     def _show(self, parts: dict[str, Any]) -> None:
-        current = self.current
+        current = self._line
         self.state = replace(self.state, **parts)
         self.lines = self.state.lines(self.now())
         rows = self.query_one(RowList)
         rows.put({number: line.row for number, line in enumerate(self.lines)})
         rows.show(range(len(self.lines)))
-        same = [number for number, line in enumerate(self.lines) if line.target == current]
-        if current is not None and same:
+        same = [number for number, line in enumerate(self.lines) if current and line.same_as(current)]
+        if same:
             rows.select(same[0])
         self.show_status()
 

@@ -132,7 +132,7 @@ def ask_to_kill(section: Section) -> None:
     def said(outcome: tuple[bool, str]) -> None:
         done, text = outcome
         title, severity = ("stopped", "warning") if done else ("NOT stopped", "error")
-        app.notify(text, title=title, severity=severity, timeout=12, markup=False)  # type: ignore[arg-type]
+        app.notify(text, title=title, severity=severity, timeout=12, markup=False)
         section.refresh_records()
 
     pointed = section.pointed_at()

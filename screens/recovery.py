@@ -282,7 +282,10 @@ class RecoveryScreen(Deciding):
         self, verb: str, item: Item, act: Callable[[Item, Decider, str], str], *, result: str = ""
     ) -> None:
         detail = self._detail if self._detail and self._detail.key == item.key else None
-        asked = Asked(detail.ref if detail else None, self._dry_runs.get(item.key), result)
+        if detail is None:
+            self.console_app.say("what undoes it is being read: press the key again")
+            return
+        asked = Asked(detail.ref, self._dry_runs.get(item.key), result)
         self.ask(recovery_question(verb, item, asked), [item], act)
 
     def _undo(self, item: Item, by: Decider, reason: str) -> str:

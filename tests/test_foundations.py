@@ -19,7 +19,7 @@ from sb.duration import parse_duration
 from sb.errors import ExitCode, SBError, UsageError
 from sb.kernel.tooling.arguments import clipped
 from sb.kernel.tooling.workers import DeadlineExceeded, Workers
-from sb.text import human_bytes, nearest, plain, revealed, shorten
+from sb.text import human_bytes, json_text, nearest, plain, revealed, shorten
 
 LIMIT = 2**53 - 1
 VISIBLE_FORMATS = "".join(
@@ -97,9 +97,13 @@ def test_nesting_is_bounded() -> None:
     ("hostile", "safe"),
     [
         ("\x1b[31mred\x1b[0m", "red"),
-        ("\x1b]0;title\x07after", "after"),
-        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("\x1bPq#0\x1b\\after", "after"),
+        ("\x1b]0;title\x07after", "0;titleafter"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "8;;http://xlink8;;"),
+        ("\x1bPq#0\x1b\\after", "q#0after"),
+        ("clerk\x1b]: paid 999\x07", "clerk: paid 999"),
+        ("clerk\x1b[: paid 999", "clerk: paid 999"),
+        ("\x1b(B\x1b[m", ""),
+        ("Z\u0336" + "\u0335" * 99 + "o", "Z\u0336" + "\u0335" * 3 + "o"),
         ("\x9b31mred", "red"),
         ("a\rb\x08c\x00d", "abcd"),
         ("\u202eevil\u2066\u200b", "evil"),
@@ -119,6 +123,13 @@ def test_plain_text_has_no_control_characters_and_one_line_no_newlines(text: str
     assert "\n" not in plain(text, one_line=True)
     assert plain(plain(text)) == plain(text)
     json.dumps(plain(text)).encode()
+
+
+@given(st.dictionaries(st.text(), st.text() | st.floats(allow_nan=False) | st.lists(st.text())))
+def test_json_text_is_the_same_value_without_what_commands_a_terminal(value: dict[str, Any]) -> None:
+    text = json_text(value)
+    assert json.loads(text) == value
+    assert not any(ord(char) < 32 or 127 <= ord(char) < 160 for char in text)
 
 
 @given(st.text(st.characters(categories=["Cf", "Zs", "Zl", "Zp"], exclude_characters=" " + VISIBLE_FORMATS)))

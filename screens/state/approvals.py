@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sb.screens.state.document import Field
+from sb.screens.state.document import Field, quoted_name
 from sb.screens.state.events import moment
 from sb.screens.state.listing import Column, Row
 
@@ -16,7 +16,7 @@ from sb.kernel.approvals.description import description
 from sb.kernel.approvals.watching import Change, standing
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.tooling.admission import RECOVERY
-from sb.text import revealed, shorten
+from sb.text import revealed_line, shorten
 
 APPROVAL_COLUMNS = (
     Column("state", 9),
@@ -56,8 +56,10 @@ def call_text(approval: Approval) -> str:
     """The call as it is asked for, in one line."""
     args = approval.request.get("args", {})
     listed = args.items() if isinstance(args, dict) else [("args", args)]
-    shown = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)[:200]}" for name, value in listed)
-    return revealed(f"{approval.tool_id}({shown})")
+    shown = ", ".join(
+        f"{quoted_name(name)}={json.dumps(value, ensure_ascii=False)[:200]}" for name, value in listed
+    )
+    return revealed_line(f"{approval.tool_id}({shown})")
 
 
 def approval_row(approval: Approval, now: int) -> Row:
@@ -65,7 +67,14 @@ def approval_row(approval: Approval, now: int) -> Row:
     word = state_word(approval, now)
     left = human_duration((approval.expires_at - now) / MICROSECONDS) if approval.state in OPEN else "-"
     risk = approval.safety_class + (f" x{approval.needed}" if approval.needed > 1 else "")
-    cells = (word, left, revealed(approval.agent), risk, moment(approval.requested_at), call_text(approval))
+    cells = (
+        word,
+        left,
+        revealed_line(approval.agent),
+        risk,
+        moment(approval.requested_at),
+        call_text(approval),
+    )
     return Row(cells, _TONES.get(word, "muted"))
 
 
@@ -73,7 +82,9 @@ def approval_document(approval: Approval, now: int) -> list[Field]:
     """Everything that is known about a request."""
     approval = approval.at(now)
     fields = [
-        Field(f"{state_word(approval, now)}: {revealed(approval.agent)} wants {call_text(approval)[:300]}")
+        Field(
+            f"{state_word(approval, now)}: {revealed_line(approval.agent)} wants {shorten(call_text(approval), 300)}"
+        )
     ]
     return fields + [Field(heading, "\n".join(lines)) for heading, lines in description(approval, now)]
 
@@ -85,7 +96,7 @@ def grant_row(grant: Grant, now: int) -> Row:
     left = human_duration((grant.expires_at - now) / MICROSECONDS) if active else "-"
     run = grant.run_id or "every"
     cells = (grant.state, left, grant.agent, grant.tool_id, str(grant.uses), run, grant.made_by, args)
-    return Row(cells, "ok" if active else "muted")
+    return Row(tuple(map(revealed_line, cells)), "ok" if active else "muted")
 
 
 def grant_document(grant: Grant) -> list[Field]:
@@ -101,7 +112,7 @@ class Question:
     """What a person is asked before something is decided.
 
     Args:
-        lines: what exactly it is about.
+        lines: what exactly it is about, then an empty line and the consequence; none of them begins another line.
         destructive: the focus starts on "no".
         count: has to be typed, when it is more than one.
     """
@@ -110,6 +121,10 @@ class Question:
     lines: tuple[str, ...]
     destructive: bool
     count: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", revealed_line(self.title))
+        object.__setattr__(self, "lines", tuple(map(revealed_line, self.lines)))
 
 
 MOST_LINES = 6
@@ -132,7 +147,7 @@ def question(verb: str, about: Sequence[Approval | Grant]) -> Question:
             if isinstance(item, Grant)
             else f"{shorten(call_text(item), 400)}, {item.safety_class}"
         )
-        lines.append(f"{revealed(item.agent)}: {what} ({item.id})")
+        lines.append(f"{item.agent}: {what} ({item.id})")
     if len(about) > MOST_LINES:
         lines.append(f"and {len(about) - MOST_LINES:,} more")
     irreversible = any(

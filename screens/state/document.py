@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -11,10 +12,14 @@ from typing import Any
 from rich.cells import cell_len, chop_cells, set_cell_size
 from sb.screens.state.listing import WIDE
 
-from sb.text import plain
+from sb.text import mark_invisible, plain, revealed_line
 
 FOLDED_LINES = 6
 NAME_WIDTH = 20
+CONTINUED = "\u21b3".rjust(NAME_WIDTH - 2)  # in place of a name, where no text of others stands
+HANGING = "    "  # before what goes on from a heading's first line
+LONGEST_COPIED_LINE = 10_000
+COPIED = "| "  # before each line of a copy: a shell into which it is pasted takes none of them for a command
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Change:
 
 
 Document = Sequence[Field | Change]
+_WORD = re.compile(r"[\w.:/$@-]+")
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,13 @@ def shown(value: Any) -> str:
 
 
 def fields_of(values: dict[str, Any]) -> list[Field]:
-    return [Field(name, shown(value)) for name, value in values.items()]
+    """A field for each value; a name that could pass for none, or for a line of another field, stands in quotes."""
+    return [Field(quoted_name(name), shown(value)) for name, value in values.items()]
+
+
+def quoted_name(name: str) -> str:
+    """A name that others chose: as it is where it is one word, else as JSON, with what cannot be seen as escapes."""
+    return name if _WORD.fullmatch(name) else revealed_line(json.dumps(name, ensure_ascii=False))
 
 
 def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:
@@ -81,17 +93,27 @@ def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:
 def _lines(field: Field, width: int, unfolded: bool) -> Iterator[Line]:
     name = plain(field.name, one_line=True)
     if field.value is None:
-        yield from (Line("", line, tone="heading") for line in _wrapped(name, width))
+        for piece, part in enumerate(_wrapped(name, width - len(HANGING))):
+            yield Line("", HANGING + part if piece else part, tone="heading")
         return
     indent = NAME_WIDTH if name else 0
-    name = name if cell_len(name) < NAME_WIDTH else name[: NAME_WIDTH - 2] + "…"
+    name = name if cell_len(name) < NAME_WIDTH else set_cell_size(name, NAME_WIDTH - 2).rstrip() + "…"
     enough = len(field.value) if unfolded else width * (FOLDED_LINES + 1)
-    text = plain(field.value[:enough]).expandtabs(4)
-    for number, line in enumerate(_wrapped(text, width - indent)):
-        if number == FOLDED_LINES and not unfolded:
-            yield Line("", f"… {len(field.value):,} characters in all; z shows everything", tone="muted")
-            return
-        yield Line(name if number == 0 else "", line, indent)
+    text = plain(mark_invisible(field.value[:enough])).expandtabs(4)
+    number = 0
+    for line in text.split("\n"):
+        for piece, part in enumerate(_wrapped(line, width - indent)):
+            if number == FOLDED_LINES and not unfolded:
+                yield Line("", f"… {len(field.value):,} characters in all; z shows everything", tone="muted")
+                return
+            yield Line(name if number == 0 else CONTINUED if piece and name else "", part, indent)
+            number += 1
+
+
+def copied(document: Document) -> str:
+    """A whole document as text for the clipboard."""
+    lines = layout(document, LONGEST_COPIED_LINE, unfolded=True)
+    return "\n".join(f"{COPIED}{line.name.strip():<{line.indent}}{line.text}".rstrip() for line in lines)
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sb.screens.state.document import Field, fields_of
+from sb.screens.state.document import Field, fields_of, shown
 from sb.screens.state.listing import Column, Row
 
 from sb.decisions.namespace import meaning
@@ -106,7 +106,7 @@ def call_document(events: Sequence[Event], run: Run | None = None) -> list[Field
         where = {"host": run.host, "project": run.project, "session": run.session}
         fields += fields_of({name: value for name, value in where.items() if value})
     fields += [Field("tool", subject.tool_id), Field("agent", subject.agent)]
-    fields += fields_of({label: said[key] for key, label in _CALL_FIELDS.items() if key in said})
+    fields += [Field(label, shown(said[key])) for key, label in _CALL_FIELDS.items() if key in said]
     fields.append(Field("arguments, redacted"))
     args = said.get("args")
     fields += fields_of(args) if isinstance(args, dict) else [Field("args", str(args))] if args else []

@@ -66,6 +66,12 @@ class HomeLine:
     kill: Kill | None = None
     about: Subject | None = None
 
+    def same_as(self, other: HomeLine) -> bool:
+        """Whether both are about the same thing, whatever is said of it by now."""
+        if self.kill or other.kill:
+            return bool(self.kill and other.kill and self.kill.number == other.kill.number)
+        return self.target is not None and self.target == other.target
+
 
 @dataclass(frozen=True)
 class Home:

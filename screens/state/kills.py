@@ -11,7 +11,7 @@ from sb.kernel.incidents.kill import Kill, KillScope
 from sb.kernel.incidents.kill_switch import Thrown
 from sb.kernel.log_search import events_at
 from sb.state import EventLog, Subject
-from sb.text import revealed
+from sb.text import revealed_line
 
 Pointed = (
     str | int | Subject | None
@@ -28,7 +28,11 @@ class Choice:
 
     @property
     def text(self) -> str:
-        return f"{self.scope} {revealed(self.target)}" if self.target else "everything: every agent and tool"
+        return (
+            f"{self.scope} {revealed_line(self.target)}"
+            if self.target
+            else "everything: every agent and tool"
+        )
 
 
 def choices(log: EventLog, pointed: Pointed) -> list[Choice]:
@@ -69,4 +73,4 @@ def lift_question(kill: Kill) -> Question:
     if kill.people > 1:
         agreed = ", ".join(kill.lifted_by) or "nobody"
         lines.append(f"{kill.people} operators have to lift it; so far: {agreed}")
-    return Question(f"Let {revealed(kill.name)} go on?", tuple(lines), destructive=True)
+    return Question(f"Let {kill.name} go on?", tuple(lines), destructive=True)

@@ -15,7 +15,7 @@ from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.kernel.reversibility import MutationStore
 from sb.kernel.tooling.intents import Intent, Intents
 from sb.state import EventLog
-from sb.text import revealed
+from sb.text import revealed_line
 
 RECOVERY_COLUMNS = (
     Column("state", 11),
@@ -191,6 +191,6 @@ def _left(item: Item, now: int) -> str:
 def recovery_row(item: Item, now: int) -> Row:
     about, word = item.about, state_word(item, now)
     since = "-" if item.since is None else moment(item.since)
-    cells = (word, _left(item, now), about.agent, about.tool_id, since, revealed(_why(item)))
+    cells = (word, _left(item, now), about.agent, about.tool_id, since, revealed_line(_why(item)))
     changed = isinstance(about, MutationRef) and word in ("no way back", "reversed")
     return Row(cells, "muted" if changed else _TONES.get(word, ""))

@@ -21,7 +21,7 @@ from sb.kernel.reversibility import MutationStore
 from sb.kernel.tooling.intents import Intent
 from sb.sources import iso
 from sb.state import EventLog
-from sb.text import revealed
+from sb.text import revealed, shorten
 
 if TYPE_CHECKING:
     from sb.kernel.recovery.service import Plan
@@ -210,15 +210,17 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     about = item.about
     lines = [f"{about.agent}: {about.tool_id} ({about.call_id})"]
     if isinstance(about, Escalation):
-        lines.append(f"why: {revealed(about.why)[:400]}")
+        lines.append(f"why: {shorten(about.why, 400)}")
     performs = verb in ("approve", "undo", "compensate")
     if performs and asked.ref is not None:
-        lines.append(f"{asked.ref.reversal_tool} is called with {args_text(asked.ref)[:LONGEST_ARGS]}")
+        lines.append(
+            f"{asked.ref.reversal_tool} is called with {shorten(args_text(asked.ref), LONGEST_ARGS)}"
+        )
     if verb in ("approve", "undo"):
         looked = asked.dry_run.text if asked.dry_run else "not made; d makes one"
         lines.append(f"dry run {looked}")
     if asked.result:
-        lines.append(f"it gave {revealed(asked.result)[:LONGEST_ARGS]}")
+        lines.append(f"it gave {shorten(asked.result, LONGEST_ARGS)}")
     consequence = _CONSEQUENCES[verb]
     if verb == "approve" and isinstance(about, Escalation) and about.people > 1 and not about.decided_by:
         consequence = "Dual control: a second person has to agree before it is performed."
@@ -233,7 +235,7 @@ def run_question(run_id: str, plans: Sequence[Plan], doubtful: Sequence[str]) ->
         doubtful: the ids of its calls that are in doubt.
     """
     lines = [
-        f"{plan.ref.mutation_id} {plan.ref.tool_id}: {'' if plan.ok else 'NO: '}{revealed(plan.detail)[:200]}"
+        f"{plan.ref.mutation_id} {plan.ref.tool_id}: {'' if plan.ok else 'NO: '}{shorten(plan.detail, 200)}"
         for plan in plans[:MOST_PLANS]
     ]
     if len(plans) > MOST_PLANS:
