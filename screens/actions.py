@@ -108,6 +108,13 @@ ACTIONS = (
         footer=True,
     ),
     Action(
+        "reveal",
+        "v",
+        "reveal",
+        "Show or hide the secrets in the request that the cursor is on.",
+        ("approvals", "recovery"),
+    ),
+    Action(
         "deny",
         "d",
         "deny",

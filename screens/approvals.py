@@ -16,17 +16,20 @@ from sb.screens.state.approvals import (
     approval_document,
     approval_row,
     question,
+    unapprovable,
 )
 from textual import on
 from textual.containers import Container
 from textual.widget import Widget
 
 from sb.kernel.approvals.approval import OPEN, Approval, ApprovalState
+from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Decider
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
+    from sb.screens.state.listing import Row
 
 EMPTY = {
     "open": "No call waits for a decision. New requests appear here.\n\nf shows decided ones.",
@@ -47,7 +50,9 @@ class ApprovalsScreen(Filtering, Deciding):
     def __init__(self) -> None:
         super().__init__()
         self.view = "open"
-        self.known: dict[int, Approval] = {}
+        self.known: dict[int, Disclosure] = {}
+        self._opened_digests: set[str] = set()  # of the requests that were opened to be read
+        self._revealed: int | None = None  # the request of which secrets are shown
         self._numbers: Sequence[int] = ()
         self._shown: int | None = None
         self._wanted_number = 0  # for the cursor, once it is in the list
@@ -82,25 +87,34 @@ class ApprovalsScreen(Filtering, Deciding):
 
     @on(RowList.Wanted)
     def _wanted(self, message: RowList.Wanted) -> None:
-        self.read("rows", lambda: self.queue.numbered(message.keys), self._fetched)
+        self.read("rows", lambda: self._disclosed(message.keys), self._fetched)
 
-    def _fetched(self, found: dict[int, Approval]) -> None:
+    def _disclosed(self, numbers: Sequence[int]) -> dict[int, Disclosure]:
+        """For a screenful; called in a worker."""
+        queue = self.queue
+        return {number: queue.disclose(item) for number, item in queue.numbered(numbers).items()}
+
+    def _fetched(self, found: dict[int, Disclosure]) -> None:
         marked = {number: self.known[number] for number in self.rows.listing.marked if number in self.known}
         self.known = marked | found
         self._paint()
 
     def _paint(self) -> None:
         now = self.now()
-        self.rows.put({number: approval_row(item, now) for number, item in self.known.items()})
+        self.rows.put({number: self._row(number, now) for number in self.known})
         self._show_detail()
+
+    def _row(self, number: int, now: int) -> Row:
+        return approval_row(self.known[number], now, reveal=number == self._revealed)
 
     def now(self) -> int:
         """Microseconds since the epoch."""
         return int(self.records.clock.now() * 1e6)
 
     def tick(self) -> None:
-        """Another second is over: what is left changes."""
-        if not self.query_one(DocumentView).unfolded:
+        """Another second is over: what is left changes; a long record is not laid out again for that."""
+        long = self.current is not None and self.current.long
+        if not long and not self.query_one(DocumentView).unfolded:
             self._paint()
 
     @on(RowList.Highlighted)
@@ -111,25 +125,44 @@ class ApprovalsScreen(Filtering, Deciding):
 
     def _show_detail(self) -> None:
         item = self.current
-        same = item is not None and item.number == self._shown
-        self._shown = None if item is None else item.number
-        fields = [] if item is None else approval_document(item, self.now())
+        number = None if item is None else item.approval.number
+        same = number is not None and number == self._shown
+        self._shown = number
+        if self._revealed is not None and self._revealed != self.rows.listing.current:
+            self._hide()
+        fields = [] if item is None else approval_document(item, self.now(), reveal=number == self._revealed)
         self.query_one(DocumentView).show(fields, same_record=same)
 
+    def _hide(self) -> None:
+        hidden, self._revealed = self._revealed, None
+        if hidden in self.known:
+            self.rows.put({hidden: self._row(hidden, self.now())})
+
     @property
-    def current(self) -> Approval | None:
+    def current(self) -> Disclosure | None:
         """The request under the cursor, once it was read."""
         return self.known.get(self.rows.listing.current or 0)
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
+        if self.current is not None:
+            self._opened_digests.add(self.current.digest)
         self.query_one(DocumentView).focus()
+
+    def action_reveal(self) -> None:
+        item = self.current
+        if item is None or not item.hides:
+            self.console_app.say("nothing is hidden here")
+            return
+        number = item.approval.number
+        self._revealed = None if self._revealed == number else number
+        self._paint()
 
     def filter_changed(self) -> None:
         self.refresh_records()
 
     def pointed_at(self) -> Pointed:
-        return self.current.id if self.current else None
+        return self.current.approval.id if self.current else None
 
     def start_over(self) -> None:
         self.known.clear()
@@ -178,30 +211,36 @@ class ApprovalsScreen(Filtering, Deciding):
 
         self.app.push_screen(GrantsScreen())
 
-    def chosen(self) -> list[Approval]:
+    def chosen(self) -> list[Disclosure]:
         """The marked requests, or else the one under the cursor."""
         marked = [self.known[number] for number in sorted(self.rows.listing.marked) if number in self.known]
         return marked or ([self.current] if self.current is not None else [])
 
     def _decide_chosen(self, verb: str) -> None:
         state = ApprovalState.APPROVED if verb == "revoke" else ApprovalState.WAITING
-        chosen = [item for item in self.chosen() if item.at(self.now()).state is state]
-        if chosen:
-            self.ask(question(verb, chosen), chosen, lambda item, by, why: self._act(verb, item, by, why))
-        else:
+        chosen = [item for item in self.chosen() if item.approval.at(self.now()).state is state]
+        if not chosen:
             self.console_app.say(f"nothing to {verb} here: only what is {state} can be")
+            return
+        refused = unapprovable(chosen, self._opened_digests) if verb == "approve" else ""
+        if refused:
+            self.console_app.say(refused)
+            return
+        reveal = len(chosen) == 1 and chosen[0].approval.number == self._revealed
+        asked = question(verb, chosen, reveal=reveal)
+        self.ask(asked, chosen, lambda item, by, why: self._act(verb, item, by, why))
 
-    def _act(self, verb: str, item: Approval, by: Decider, reason: str) -> str:
-        approvals = self.records.approvals()
+    def _act(self, verb: str, item: Disclosure, by: Decider, reason: str) -> str:
+        approvals, name = self.records.approvals(), item.approval.id
         if verb == "approve":
-            approval = approvals.approve(item.id, by, reason)
+            approval = approvals.approve(name, by, reason, shown=item.digest)
             if approval.state == "waiting":
-                return f"{item.id} has one approval of {approval.needed}"
+                return f"{name} has one approval of {approval.needed}"
         elif verb == "deny":
-            approvals.deny(item.id, by, reason)
+            approvals.deny(name, by, reason)
         else:
-            approvals.revoke(item.id, by, reason)
-        return f"{item.id}: {verb} by {by.name}"
+            approvals.revoke(name, by, reason)
+        return f"{name}: {verb} by {by.name}"
 
     def action_approve(self) -> None:
         self._decide_chosen("approve")

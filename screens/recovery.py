@@ -12,6 +12,7 @@ from sb.screens.dialogs import ResultScreen
 from sb.screens.document_view import DocumentView
 from sb.screens.reading import trouble_of
 from sb.screens.row_list import RowList
+from sb.screens.state.approvals import unapprovable
 from sb.screens.state.recovery import (
     ALL_VIEW,
     CHANGES_VIEW,
@@ -39,6 +40,8 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from sb.errors import CheckFailed, DeniedError, SBError, StoreError
+from sb.kernel.approvals.approval import ApprovalState
+from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.authority.signing import Decider
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation
 from sb.kernel.tooling.intents import Intent
@@ -74,6 +77,8 @@ class RecoveryScreen(Deciding):
         self.known: dict[int, Item] = {}
         self._detail: Detail | None = None
         self._dry_runs: dict[int, DryRun] = {}
+        self._opened_digests: set[str] = set()  # of the requests that were opened to be read
+        self._revealed: int | None = None  # the item of which secrets are shown
         self._shown: int | None = None
         self._wanted_name = ""  # for the cursor, once it is in the list
 
@@ -153,16 +158,39 @@ class RecoveryScreen(Deciding):
 
     def _show_detail(self) -> None:
         item = self.current
-        fields = (
-            recovery_document(item, self._detail, self._dry_runs.get(item.key), self.now()) if item else []
-        )
         shown = item.key if item else None
+        if shown != self._revealed:
+            self._revealed = None
+        fields = (
+            recovery_document(
+                item,
+                self._detail,
+                self._dry_runs.get(item.key),
+                self.now(),
+                reveal=item.key == self._revealed,
+            )
+            if item
+            else []
+        )
         self.query_one(DocumentView).show(fields, same_record=shown is not None and shown == self._shown)
         self._shown = shown
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:
+        if self._request is not None:
+            self._opened_digests.add(self._request.digest)
         self.query_one(DocumentView).focus()
+
+    @property
+    def _request(self) -> Disclosure | None:
+        """For the reversal of the item under the cursor, once it was read."""
+        item, detail = self.current, self._detail
+        return detail.request if item and detail and detail.key == item.key else None
+
+    def action_reveal(self) -> None:
+        item = self.current
+        self._revealed = item.key if item is not None and self._revealed is None else None
+        self._show_detail()
 
     def start_over(self) -> None:
         self.page, self.known, self._detail = Listed(self.view), {}, None
@@ -227,7 +255,7 @@ class RecoveryScreen(Deciding):
         plan = runtime.recovery.plan(runtime.recovery.mutations.get(item.mutation_id))
         missing = [f"tools of {one.source} were not loaded: {one.message}" for one in runtime.load_failures]
         detail = "; ".join([plan.detail, *([] if plan.ok else missing)])
-        return DryRun(self.now(), plan.ok, plan.checked, detail)
+        return DryRun(self.now(), plan.ok, plan.checked, detail, plan.arguments)
 
     def action_undo(self) -> None:
         item = self.current
@@ -285,7 +313,7 @@ class RecoveryScreen(Deciding):
         if detail is None:
             self.console_app.say("what undoes it is being read: press the key again")
             return
-        asked = Asked(detail.ref, self._dry_runs.get(item.key), result)
+        asked = Asked(detail, self._dry_runs.get(item.key), result, reveal=item.key == self._revealed)
         self.ask(recovery_question(verb, item, asked), [item], act)
 
     def _undo(self, item: Item, by: Decider, reason: str) -> str:
@@ -293,13 +321,20 @@ class RecoveryScreen(Deciding):
         return _outcome(recovery.undo(recovery.mutations.get(item.mutation_id), by, reason))
 
     def action_approve(self) -> None:
-        if self.current is not None and self.current.decidable:
-            self._ask("approve", self.current, self._approve)
-        else:
+        item, request = self.current, self._request
+        if item is None or not item.decidable:
             self.console_app.say("nothing to approve here: only a reversal that waits can be")
+            return
+        waits = request is not None and request.approval.state is ApprovalState.WAITING
+        refused = unapprovable([request], self._opened_digests) if request is not None and waits else ""
+        if refused:
+            self.console_app.say(refused)
+            return
+        shown = request.digest if request is not None and waits else ""
+        self._ask("approve", item, lambda item, by, why: self._approve(item, by, why, shown))
 
-    def _approve(self, item: Item, by: Decider, reason: str) -> str:
-        return _outcome(self.records.runtime().recovery.approve(item.name, by, reason))
+    def _approve(self, item: Item, by: Decider, reason: str, shown: str) -> str:
+        return _outcome(self.records.runtime().recovery.approve(item.name, by, reason, shown=shown))
 
     def action_let_be(self) -> None:
         item = self.current

@@ -19,6 +19,7 @@ from textual.strip import Strip
 
 from sb.text import plain
 
+LEAST_OF_BOTH = 12  # cells from which on a text that is cut shows its end too
 LOADING_AFTER_S = 0.2  # nobody needs to read of what is over by then
 
 
@@ -187,8 +188,8 @@ class RowList(ScrollView, can_focus=True):
         text = sign
         for number in shown:
             cell = cells[number] if number < len(cells) else ""
-            size = self._columns[number].width or max(left, 1)
-            text += _fit(cell, size) + " "
+            column = self._columns[number]
+            text += _fit(cell, column.width or max(left, 1), keeps_end=column.keeps_end) + " "
         return Strip([Segment(set_cell_size(text, width), style)], width)
 
     def _shown(self, width: int) -> tuple[list[int], int]:
@@ -269,8 +270,14 @@ class RowList(ScrollView, can_focus=True):
             self._move(index)
 
 
-def _fit(text: str, width: int) -> str:
+def _fit(text: str, width: int, *, keeps_end: bool) -> str:
     """Exactly so many cells; a cut is marked."""
     if cell_len(text) <= width or width < 2:
         return set_cell_size(text, width)
-    return set_cell_size(text, width - 1) + "…"
+    end = ""
+    if keeps_end and width > LEAST_OF_BOTH:
+        for char in reversed(text):
+            if cell_len(char + end) > width // 3:
+                break
+            end = char + end
+    return set_cell_size(text, width - 1 - cell_len(end)) + "…" + end

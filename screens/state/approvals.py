@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sb.screens.state.document import Field, quoted_name
+from sb.screens.state.document import Field
 from sb.screens.state.events import moment
 from sb.screens.state.listing import Column, Row
 
 from sb.duration import human_duration
 from sb.kernel.approvals.approval import MICROSECONDS, OPEN, Approval, ApprovalState, Grant
-from sb.kernel.approvals.description import description
+from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Disclosure
 from sb.kernel.approvals.watching import Change, standing
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.tooling.admission import RECOVERY
-from sb.text import revealed_line, shorten
+from sb.text import revealed_line
 
 APPROVAL_COLUMNS = (
     Column("state", 9),
@@ -24,7 +23,7 @@ APPROVAL_COLUMNS = (
     Column("agent", 12),
     Column("risk", 12, wide_only=True),
     Column("asked (UTC)", 14, wide_only=True),
-    Column("call"),
+    Column("call", keeps_end=True),
 )
 GRANT_COLUMNS = (
     Column("state", 8),
@@ -52,41 +51,43 @@ def state_word(approval: Approval, now: int) -> str:
     return str(change) if change in (Change.OVERDUE, Change.EXPIRING) else str(approval.state)
 
 
-def call_text(approval: Approval) -> str:
-    """The call as it is asked for, in one line."""
-    args = approval.request.get("args", {})
-    listed = args.items() if isinstance(args, dict) else [("args", args)]
-    shown = ", ".join(
-        f"{quoted_name(name)}={json.dumps(value, ensure_ascii=False)[:200]}" for name, value in listed
-    )
-    return revealed_line(f"{approval.tool_id}({shown})")
+def call_text(disclosed: Disclosure, *, reveal: bool = False) -> str:
+    """The call on one line: whole where it fits, else how long it is and what stands at its ends."""
+    if disclosed.long:
+        return f"{disclosed.size:,} characters: {disclosed.call(LONGEST_CALL, reveal=reveal)}"
+    return disclosed.call(2 * LONGEST_UNOPENED, reveal=reveal)  # twice: names and separators are no arguments
 
 
-def approval_row(approval: Approval, now: int) -> Row:
-    approval = approval.at(now)
+def approval_row(disclosed: Disclosure, now: int, *, reveal: bool = False) -> Row:
+    approval = disclosed.approval.at(now)
     word = state_word(approval, now)
     left = human_duration((approval.expires_at - now) / MICROSECONDS) if approval.state in OPEN else "-"
     risk = approval.safety_class + (f" x{approval.needed}" if approval.needed > 1 else "")
+    blocked = "cannot be approved: " if disclosed.problem and approval.state is ApprovalState.WAITING else ""
     cells = (
         word,
         left,
         revealed_line(approval.agent),
         risk,
         moment(approval.requested_at),
-        call_text(approval),
+        blocked + call_text(disclosed, reveal=reveal),
     )
     return Row(cells, _TONES.get(word, "muted"))
 
 
-def approval_document(approval: Approval, now: int) -> list[Field]:
-    """Everything that is known about a request."""
-    approval = approval.at(now)
-    fields = [
-        Field(
-            f"{state_word(approval, now)}: {revealed_line(approval.agent)} wants {shorten(call_text(approval), 300)}"
+def approval_document(disclosed: Disclosure, now: int, *, reveal: bool = False) -> list[Field]:
+    """Everything that is known about a request; of one that is open nothing is folded away."""
+    approval = disclosed.approval.at(now)
+    whole = approval.state in OPEN
+    call = disclosed.call(LONGEST_CALL, reveal=reveal)
+    title = f"{state_word(approval, now)}: {revealed_line(approval.agent)} wants {call}"
+    fields = [Field(title)]
+    if disclosed.hides and whole:
+        fields.append(
+            Field("hidden", "secrets that nothing runs: v " + ("hides" if reveal else "shows") + " them")
         )
-    ]
-    return fields + [Field(heading, "\n".join(lines)) for heading, lines in description(approval, now)]
+    sections = disclosed.sections(now, reveal=reveal)
+    return fields + [Field(heading, "\n".join(lines), whole=whole) for heading, lines in sections]
 
 
 def grant_row(grant: Grant, now: int) -> Row:
@@ -127,37 +128,57 @@ class Question:
         object.__setattr__(self, "lines", tuple(map(revealed_line, self.lines)))
 
 
-MOST_LINES = 6
+MOST_LINES = 6  # of what is denied, revoked or forgotten; what is approved is listed in full
+LONGEST_CALL = 400  # characters of a call that was opened to be read
 _CONSEQUENCE = {
     "approve": "Each call runs once, as soon as its agent asks again. It can be revoked until then.",
     "deny": "The agents are told your reason. A denial cannot be taken back.",
     "revoke": "What was approved does not run any more. This cannot be taken back.",
 }
 
-_OF_REVERSALS = "What recovery asks for is performed on Recovery: a there agrees and performs it at once."
+_OF_REVERSALS = "Press a on Recovery to approve and run what recovery asks for."
 
 
-def question(verb: str, about: Sequence[Approval | Grant]) -> Question:
+def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:
+    """Why these cannot be approved as they stand, and what to do; "" when they can.
+
+    Args:
+        opened: the digests of what was opened.
+    """
+    for item in chosen:
+        if item.problem:
+            return f"{item.approval.id}: {item.problem} ({item.hint})"
+    unread = [item for item in chosen if item.long and item.digest not in opened]
+    if len(chosen) == 1 and unread:
+        return f"{unread[0].size:,} characters of arguments: enter opens them, then a approves"
+    if unread:
+        return f"{len(unread)} of these {len(chosen):,} have more text than fits: open each with enter, or unmark it"
+    return ""
+
+
+def question(verb: str, about: Sequence[Disclosure | Grant], *, reveal: bool = False) -> Question:
     """What to ask before these are approved, denied or revoked."""
     one = len(about) == 1
-    lines = []
-    for item in about[:MOST_LINES]:
-        what = (
-            item.tool_id
-            if isinstance(item, Grant)
-            else f"{shorten(call_text(item), 400)}, {item.safety_class}"
-        )
-        lines.append(f"{item.agent}: {what} ({item.id})")
-    if len(about) > MOST_LINES:
-        lines.append(f"and {len(about) - MOST_LINES:,} more")
-    irreversible = any(
-        isinstance(item, Approval) and item.safety_class == SafetyClass.DESTRUCTIVE for item in about
-    )
-    reversals = any(isinstance(item, Approval) and item.agent == RECOVERY for item in about)
+    most = len(about) if verb == "approve" else MOST_LINES
+    lines = [_line(item, reveal) for item in about[:most]]
+    if len(about) > most:
+        lines.append(f"and {len(about) - most:,} more")
+    asked = [item for item in about if isinstance(item, Disclosure)]
+    irreversible = any(item.approval.safety_class == SafetyClass.DESTRUCTIVE for item in asked)
+    reversals = any(item.approval.agent == RECOVERY for item in asked)
     consequence = _OF_REVERSALS if reversals and verb == "approve" else _CONSEQUENCE[verb]
+    if verb == "approve" and not reveal and any(item.hides for item in asked):
+        consequence = f"Hidden parts are secrets that nothing runs; v in the list shows them. {consequence}"
     return Question(
         f"{verb.capitalize()} {'this' if one else f'these {len(about):,}'}?",
         (*lines, "", consequence),
         verb != "deny" and (irreversible or verb == "revoke"),
         len(about),
     )
+
+
+def _line(item: Disclosure | Grant, reveal: bool) -> str:
+    if isinstance(item, Grant):
+        return f"{item.agent}: {item.tool_id} ({item.id})"
+    asked = item.approval
+    return f"{asked.agent}: {call_text(item, reveal=reveal)}, {asked.safety_class} ({asked.id})"

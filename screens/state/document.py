@@ -24,10 +24,15 @@ COPIED = "| "  # before each line of a copy: a shell into which it is pasted tak
 
 @dataclass(frozen=True)
 class Field:
-    """A name and its value; without a value, a heading; without a name, lines of their own."""
+    """A name and its value; without a value, a heading; without a name, lines of their own.
+
+    Args:
+        whole: never folded.
+    """
 
     name: str
     value: str | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,7 @@ def _lines(field: Field, width: int, unfolded: bool) -> Iterator[Line]:
         for piece, part in enumerate(_wrapped(name, width - len(HANGING))):
             yield Line("", HANGING + part if piece else part, tone="heading")
         return
+    unfolded = unfolded or field.whole
     indent = NAME_WIDTH if name else 0
     name = name if cell_len(name) < NAME_WIDTH else set_cell_size(name, NAME_WIDTH - 2).rstrip() + "…"
     enough = len(field.value) if unfolded else width * (FOLDED_LINES + 1)

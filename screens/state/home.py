@@ -194,7 +194,7 @@ def _requests(queue: ApprovalQueue, reversals: set[str]) -> Iterator[HomeLine]:
     found = queue.numbered(numbers[: MOST_OF_A_KIND + len(reversals)])
     others = [found[number] for number in numbers if number in found and found[number].id not in reversals]
     for approval in others[:MOST_OF_A_KIND]:
-        row = approval_row(approval, now)
+        row = approval_row(queue.disclose(approval), now)
         text = f"{row.cells[2]} wants {row.cells[5]}"
         target = Target("approvals", approval.id)
         yield HomeLine(Row((row.cells[0], f"{row.cells[1]} left", text), row.tone), target)

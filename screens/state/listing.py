@@ -22,11 +22,13 @@ class Column:
     Args:
         width: in cells; 0 for what is left.
         wide_only: shown from WIDE columns of terminal on.
+        keeps_end: what does not fit is cut from the middle.
     """
 
     title: str
     width: int = 0
     wide_only: bool = False
+    keeps_end: bool = False
 
 
 WIDE = 100

@@ -54,7 +54,7 @@ def _approvals(records: Records) -> PlainScreen:
     numbers, now = queue.numbers(states=OPEN), queue.now()
     found = queue.numbered(numbers[:MOST_ROWS])
     items = [found[number] for number in numbers[:MOST_ROWS] if number in found]
-    rows = [(item.id, *approval_row(item, now).cells) for item in items]
+    rows = [(item.id, *approval_row(queue.disclose(item), now).cells) for item in items]
     return PlainScreen(("request", *(column.title for column in APPROVAL_COLUMNS)), rows, len(numbers))
 
 

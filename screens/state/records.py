@@ -20,7 +20,6 @@ from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.state import EventLog
-from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
 if TYPE_CHECKING:
@@ -72,11 +71,11 @@ class Records:
         Raises:
             StoreError: there is no database, or it cannot be used.
         """
+        from sb.runtime import open_log  # not before the first screen is there
+
         with self._lock:
             if use not in self._logs:
-                database = open_database(self.config.database, create=False, clock=self.clock, ids=self.ids)
-                anchor = Anchor(self.config.home.anchors)
-                self._logs[use] = EventLog(database, anchor=anchor, clock=self.clock, ids=self.ids)
+                self._logs[use] = open_log(self.config, clock=self.clock, ids=self.ids)
             return self._logs[use]
 
     def authority(self, use: str = "rows") -> Authority:

@@ -14,6 +14,8 @@ from sb.screens.state.recovery import Item, state_word
 from sb.decisions.namespace import TOOL_DISPATCH
 from sb.errors import SBError
 from sb.kernel.approvals.approval import MICROSECONDS
+from sb.kernel.approvals.disclosure import Argument, Disclosure
+from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.data_classification import redact, redact_json
 from sb.kernel.recovery.escalations import Escalation, Standing
 from sb.kernel.reversal_contracts import MutationRef
@@ -21,7 +23,7 @@ from sb.kernel.reversibility import MutationStore
 from sb.kernel.tooling.intents import Intent
 from sb.sources import iso
 from sb.state import EventLog
-from sb.text import revealed, shorten
+from sb.text import revealed, shorten, shorten_middle
 
 if TYPE_CHECKING:
     from sb.kernel.recovery.service import Plan
@@ -37,12 +39,14 @@ class DryRun:
     Args:
         at: when, in microseconds since the epoch.
         ok: whether it would be tried. checked: whether a tool looked.
+        arguments: of the reversal.
     """
 
     at: int
     ok: bool
     checked: bool
     detail: str
+    arguments: tuple[Argument, ...] = ()
 
     @property
     def text(self) -> str:
@@ -58,6 +62,7 @@ class Detail:
     Args:
         ref: what the call changed. call: all about the call.
         undoing: what a reversal in doubt was to undo; "" for other calls.
+        request: for the reversal, where one waits or may still be used.
     """
 
     key: int
@@ -65,6 +70,7 @@ class Detail:
     call: Sequence[Field] = ()
     trouble: str = ""
     undoing: str = ""
+    request: Disclosure | None = None
 
 
 def read_detail(log: EventLog, item: Item) -> Detail:
@@ -78,12 +84,23 @@ def read_detail(log: EventLog, item: Item) -> Detail:
             undoing = MutationStore(log).id_of(connection.execute, about.reverses)
     try:
         ref = MutationStore(log).get(item.mutation_id) if item.mutation_id else None
+        request = _request(log, item)
     except SBError as error:
         return Detail(item.key, None, call, error.message)
-    return Detail(item.key, ref, call, undoing=undoing)
+    return Detail(item.key, ref, call, undoing=undoing, request=request)
 
 
-def recovery_document(item: Item, detail: Detail | None, dry_run: DryRun | None, now: int) -> list[Field]:
+def _request(log: EventLog, item: Item) -> Disclosure | None:
+    escalation = item.decidable
+    if escalation is None or not escalation.approval_id:
+        return None
+    queue = ApprovalQueue(log)
+    return queue.disclose(queue.get(escalation.approval_id))
+
+
+def recovery_document(
+    item: Item, detail: Detail | None, dry_run: DryRun | None, now: int, *, reveal: bool = False
+) -> list[Field]:
     """Everything that is known about an item, what a decision rests on first."""
     about, read = item.about, detail if detail is not None and detail.key == item.key else Detail(item.key)
     fields = [Field(f"{state_word(item, now)}: {about.tool_id} by {about.agent}")]
@@ -97,7 +114,7 @@ def recovery_document(item: Item, detail: Detail | None, dry_run: DryRun | None,
         fields.append(Field("trouble", read.trouble))
     if read.ref is not None:
         looked = dry_run.text if dry_run else "not made yet: d looks what undoing it would do now"
-        fields += [*_reversal_fields(read.ref), Field("dry run", looked)]
+        fields += [*_reversal_fields(read.ref, _arguments(read, dry_run), reveal), Field("dry run", looked)]
     if isinstance(about, Escalation):
         fields += _escalation_fields(about)
     if read.ref is not None:
@@ -145,10 +162,18 @@ def _doubt_fields(intent: Intent) -> list[Field]:
     return fields + ([Field("step", intent.step)] if intent.step else [])
 
 
-def _reversal_fields(ref: MutationRef) -> list[Field]:
+def _arguments(read: Detail, dry_run: DryRun | None) -> tuple[Argument, ...]:
+    """Of the reversal, in full, as far as they were read."""
+    return read.request.arguments if read.request else dry_run.arguments if dry_run else ()
+
+
+def _reversal_fields(ref: MutationRef, arguments: tuple[Argument, ...], reveal: bool) -> list[Field]:
     if not ref.reversal_tool:
         return [Field("no way back", revealed(ref.no_way_back))]
-    return [Field("undone by", ref.reversal_tool), Field("with, redacted", args_text(ref))]
+    if not arguments:
+        return [Field("undone by", ref.reversal_tool), Field("with, redacted", args_text(ref))]
+    given = [Field(f"with {one.name}", one.text(reveal=reveal), whole=True) for one in arguments]
+    return [Field("undone by", ref.reversal_tool), *given]
 
 
 def _mutation_fields(ref: MutationRef, now: int) -> list[Field]:
@@ -198,11 +223,23 @@ class Asked:
 
     Args:
         result: what a call in doubt gave, as JSON; "" where nobody was asked.
+        detail: what was read of the item. reveal: show the secrets in the reversal's arguments.
     """
 
-    ref: MutationRef | None = None
+    detail: Detail
     dry_run: DryRun | None = None
     result: str = ""
+    reveal: bool = False
+
+    @property
+    def reversal(self) -> str:
+        """What undoes it, called with what."""
+        ref = self.detail.ref
+        if ref is None or not ref.reversal_tool:
+            return ""
+        arguments = _arguments(self.detail, self.dry_run)
+        given = ", ".join(f"{one.name} = {one.text(reveal=self.reveal)}" for one in arguments)
+        return f"{ref.reversal_tool} is called with {shorten_middle(given or args_text(ref), LONGEST_ARGS)}"
 
 
 def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
@@ -212,10 +249,8 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     if isinstance(about, Escalation):
         lines.append(f"why: {shorten(about.why, 400)}")
     performs = verb in ("approve", "undo", "compensate")
-    if performs and asked.ref is not None:
-        lines.append(
-            f"{asked.ref.reversal_tool} is called with {shorten(args_text(asked.ref), LONGEST_ARGS)}"
-        )
+    if performs and asked.reversal:
+        lines.append(asked.reversal)
     if verb in ("approve", "undo"):
         looked = asked.dry_run.text if asked.dry_run else "not made; d makes one"
         lines.append(f"dry run {looked}")

@@ -21,7 +21,6 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from sb.kernel import SafetyClass
-from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Label
 from sb.kernel.narrative import describe
 from tests.conftest import CommandLine, approve_tools
@@ -33,7 +32,8 @@ IMITATION = "clerk\nada: bank.look(), read_only (apr_1)\nEach call only reads."
 
 
 def requested(agents: Agents, approval_id: str, verb: str = "approve") -> Question:
-    return question(verb, [ApprovalQueue(agents.runtime.log).get(approval_id)])
+    queue = agents.runtime.approvals
+    return question(verb, [queue.disclose(queue.get(approval_id))])
 
 
 def any_arguments(agents: Agents, args: dict[str, object]) -> str:
@@ -100,8 +100,9 @@ def test_the_names_of_two_calls_that_differ_do_not_look_alike(agents: Agents) ->
     agents.runtime.registry.register_fn("any.pay", "Pay", lambda **given: 1, SafetyClass.DESTRUCTIVE)
     approve_tools(agents.runtime)
     calls: list[dict[str, object]] = [{"to": "bob", "amount": 1}, {'to="bob", amount': 1}]
-    queue = ApprovalQueue(agents.runtime.log)
-    told = {call_text(queue.get(str(agents.call("any.pay", args).data["approval_id"]))) for args in calls}
+    queue = agents.runtime.approvals
+    asked = [queue.get(str(agents.call("any.pay", args).data["approval_id"])) for args in calls]
+    told = {call_text(queue.disclose(one)) for one in asked}
     assert len(told) == 2
 
 
