@@ -23,7 +23,8 @@ LONGEST_UNOPENED = 1_000  # characters of arguments that fit on a screen beside 
 CODE_LENGTH = 8  # characters of the digest that a person types
 SHOWN = "shown"  # in the request's event and in a decision: the digest of everything displayed
 SENSITIVE = "sensitive"  # in the request's event: the arguments that the contract declares so
-_COMMAND_LINES = (("host.shell.", "command"),)  # tools that a shell runs, and their argument that it reads
+_SHELL_TOOLS, _COMMAND = "host.shell.", "command"  # tools that a shell runs, and their argument that it reads
+_OTHER_SHELL = "powershell"  # in the host's name of a tool: what it reads is not what the parser reads
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -224,7 +225,18 @@ def arguments_of(tool_id: str, args: Mapping[str, Any], sensitive: Collection[st
     Args:
         sensitive: the names of those that the tool's contract declares sensitive.
     """
-    return tuple(_argument(tool_id, name, value, hidden=name in sensitive) for name, value in args.items())
+    parsed = tool_id.startswith(_SHELL_TOOLS) and _OTHER_SHELL not in str(args.get("tool", "")).lower()
+    found = []
+    for name, value in args.items():
+        called = name if _PLAIN_NAME.fullmatch(name) else _text(name)  # or it could pass for another's value
+        if name in sensitive:
+            segments: tuple[Segment, ...] = (Segment(_text(value), hidden=True),)
+        elif parsed and name == _COMMAND and isinstance(value, str):
+            segments = _command_line(value)
+        else:
+            segments = (Segment(_text(value)),)
+        found.append(Argument(called, segments))
+    return tuple(found)
 
 
 def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tuple[str, str]:
@@ -239,18 +251,6 @@ def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tu
     if digest != recorded:
         return "it is not what was asked for: it was changed in the database", "deny it; sb audit verify"
     return "", ""
-
-
-def _argument(tool_id: str, name: str, value: Any, *, hidden: bool) -> Argument:
-    """One argument in segments; its name in quotes unless it is plain, so that it cannot pass for another's value."""
-    called = name if _PLAIN_NAME.fullmatch(name) else _text(name)
-    if hidden:
-        return Argument(called, (Segment(_text(value), hidden=True),))
-    if isinstance(value, str) and any(
-        tool_id.startswith(tools) and name == command for tools, command in _COMMAND_LINES
-    ):
-        return Argument(called, _command_line(value))
-    return Argument(called, (Segment(_text(value)),))
 
 
 def _command_line(command: str) -> tuple[Segment, ...]:
