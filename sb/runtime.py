@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
+from sb.errors import StoreError
 from sb.hosted.contracts import register_hosted
 from sb.hosted.files import HostedFiles
 from sb.kernel.approvals.decisions import Approvals
@@ -422,7 +423,8 @@ def open_runtime(
             ids=ids,
         )
         orphans = executor.settle_orphans()
-        executor.approvals.sweep()
+        with contextlib.suppress(StoreError):  # the next process tries again
+            executor.approvals.sweep()
     except BaseException:
         database.close()
         raise

@@ -19,7 +19,8 @@ from sb.kernel.approvals.description import Section, description, in_one_line
 from sb.state import EventLog
 from sb.text import shorten_middle
 
-LONGEST_UNOPENED = 1_000  # characters of arguments that fit on a screen beside the rest of a request
+LONGEST_UNOPENED = 800  # characters of arguments that fit on a screen beside the rest of a request
+MOST_UNOPENED = 10  # arguments, each on a line
 CODE_LENGTH = 8  # characters of the digest that a person types
 SHOWN = "shown"  # in the request's event and in a decision: the digest of everything displayed
 SENSITIVE = "sensitive"  # in the request's event: the arguments that the contract declares so
@@ -91,7 +92,12 @@ class Disclosure:
     @property
     def long(self) -> bool:
         """Whether it has to be opened before it can be approved."""
-        return self.size > LONGEST_UNOPENED
+        return self.size > LONGEST_UNOPENED or len(self.arguments) > MOST_UNOPENED
+
+    @property
+    def _length(self) -> str:
+        count = len(self.arguments)
+        return f"{self.size:,} characters in {count} argument{'' if count == 1 else 's'}"
 
     @property
     def hides(self) -> bool:
@@ -134,7 +140,7 @@ class Disclosure:
         if self.problem and self.approval.state in OPEN:
             sections.insert(2, ("cannot be approved", [self.problem, *filter(None, [self.hint])]))
         if self.long:
-            sections.insert(2, ("length", [f"{self.size:,} characters of arguments: read all of them"]))
+            sections.insert(2, ("length", [f"{self._length}: read all of it"]))
         return sections
 
     def to_dict(self, *, reveal: bool = False, limit: int = 0) -> dict[str, Any]:
@@ -165,7 +171,7 @@ class Disclosure:
         if shown and shown not in (self.digest, self.code):
             raise MustBeOpened(f"{name} is not what was shown under {in_one_line(shown)[:16]!r}", opens)
         if self.long and not shown:
-            raise MustBeOpened(f"{name} has {self.size:,} characters of arguments: open it first", opens)
+            raise MustBeOpened(f"{name} has {self._length}: open it first", opens)
 
 
 def shown_digest(log: EventLog, approval: Approval, args: Mapping[str, Any]) -> str:
@@ -215,8 +221,9 @@ def disclose(log: EventLog, approval: Approval) -> Disclosure:
             pass  # then it is not what was asked for either
     problem, hint = _problem(approval, args, digest)
     declared = approval.request.get(SENSITIVE)
-    sensitive = [str(name) for name in declared] if isinstance(declared, list) else []
-    return Disclosure(approval, arguments_of(approval.tool_id, shown, sensitive), problem, hint, digest)
+    if args is None or not isinstance(declared, list):
+        declared = []  # what the log keeps is masked already
+    return Disclosure(approval, arguments_of(approval.tool_id, shown, declared), problem, hint, digest)
 
 
 def arguments_of(tool_id: str, args: Mapping[str, Any], sensitive: Collection[str]) -> tuple[Argument, ...]:
