@@ -20,7 +20,6 @@ from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.state import EventLog
-from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
 if TYPE_CHECKING:
@@ -75,8 +74,8 @@ class Records:
         with self._lock:
             if use not in self._logs:
                 database = open_database(self.config.database, create=False, clock=self.clock, ids=self.ids)
-                anchor = Anchor(self.config.home.anchors)
-                self._logs[use] = EventLog(database, anchor=anchor, clock=self.clock, ids=self.ids)
+                home = self.config.home
+                self._logs[use] = EventLog.of_home(database, home, clock=self.clock, ids=self.ids)
             return self._logs[use]
 
     def authority(self, use: str = "rows") -> Authority:
