@@ -145,6 +145,7 @@ def test_every_character_that_can_act_is_shown(bank: Bank, sb: CommandLine, home
     for shown in (
         sb("approvals", "show", approval_id).out,
         sb("approvals", "show", "--full", "--json", approval_id).json["disclosure"]["arguments"][0],
+        sb("approvals", "list", "--json").json["items"][0]["disclosure"]["arguments"][0],
     ):
         assert "evil.example" in shown
         assert not {"redacted", "hidden"} & set(shown.replace("[", " ").replace(":", " ").split())

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+import re
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sb.kernel.approvals.description import in_one_line
+from sb.kernel.approvals.disclosure import arguments_of
 from sb.shell.literals import secret_literals
 
 TOKEN = "ghp_" + "a1" * 18
@@ -74,3 +81,33 @@ def test_a_secret_that_is_plain_data_may_be_hidden(command: str) -> None:
 @pytest.mark.parametrize("command", ACTING, ids=range(len(ACTING)))
 def test_what_could_act_is_never_hidden(command: str) -> None:
     assert secret_literals(command) == []
+
+
+PIECES = st.sampled_from(
+    [
+        *PLAIN,
+        *ACTING,
+        TOKEN,
+        " ",
+        "'",
+        '"',
+        "$(id)",
+        "`id`",
+        ";",
+        "|",
+        "\n",
+        "\\",
+        "\u202e",
+        "PASSWORD=",
+        "--token ",
+        "\U0001f600",
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=6).map("".join) | st.text(max_size=40))
+def test_shown_and_hidden_parts_are_the_command_and_what_is_hidden_is_a_word(command: str) -> None:
+    (argument,) = arguments_of("host.shell.destructive", {"command": command}, ())
+    assert argument.text(reveal=True) == in_one_line(json.dumps(command, ensure_ascii=False))
+    for segment in argument.segments:
+        assert not segment.hidden or re.fullmatch(r"[\w.+=/-]+", segment.text, re.ASCII)
