@@ -218,6 +218,7 @@ def test_an_approval_of_something_else_is_refused_when_it_is_used(bank: Bank, en
         {"intent": "nothing"},
         {"reasons": []},
         {"history": ["paid the rent"]},
+        {"history": 5, "reasons": 5, "args": 5, "recovery": 5, "earlier": 5, "sensitive": 5},
         {"description": "Look at an account."},
         {"tool": "Look"},
         {"sensitive": ["to", "amount"]},
@@ -231,9 +232,11 @@ def test_an_approval_of_something_else_is_refused_when_it_is_used(bank: Bank, en
 def test_no_part_of_what_is_displayed_can_be_edited(bank: Bank, change: dict[str, Any]) -> None:
     approval_id = bank.ask()
     bank.forge_request(approval_id, lambda said: said.update(change))
-    with pytest.raises(DeniedError, match=r"changed|signed"):
+    with pytest.raises(DeniedError, match=r"changed|signed|in full"):
         bank.approve(approval_id)
-    assert bank.disclose(approval_id).problem
+    disclosed = bank.disclose(approval_id)
+    assert disclosed.problem
+    assert any(heading == "cannot be approved" for heading, _ in disclosed.sections(0))
 
 
 @pytest.mark.parametrize(
@@ -258,7 +261,7 @@ def test_no_column_that_is_displayed_can_be_edited(bank: Bank, column: str, valu
         with bank.open() as runtime:
             (value,) = runtime.database.query("SELECT min(id) FROM events")[0]
     bank.forge(f"UPDATE approvals SET {column} = ? WHERE id = ?", value, approval_id)
-    with pytest.raises(SBError, match=r"changed|signed"):
+    with pytest.raises(SBError, match=r"changed|signed|in full"):
         bank.approve(approval_id)
 
 
