@@ -54,6 +54,7 @@ def list_approvals(
 ) -> None:
     """List the requests that wait or may still be used, newest first."""
     from sb.kernel.approvals.approval import OPEN, ApprovalState
+    from sb.kernel.approvals.disclosure import LONGEST_UNOPENED
 
     states: list[ApprovalState] = [] if everything else list(OPEN)
     if state:
@@ -69,7 +70,11 @@ def list_approvals(
     total = queue.count(states=states, words=text)
     now = queue.now()
     if as_json:
-        output.emit_json({"items": [item.to_dict(now) for item in found], "total": total})
+        items = [
+            item.to_dict(now) | {"disclosure": queue.disclose(item).to_dict(limit=LONGEST_UNOPENED)}
+            for item in found
+        ]
+        output.emit_json({"items": items, "total": total})
     elif found:
         output.table(
             ["request", "state", "agent", "tool", "arguments", "asked", "left"],
@@ -161,6 +166,10 @@ def approve(
         raise UsageError("--arg limits a grant", "add --until 2h or --for-run")
     lasting_s = parse_duration(until or "1d")
 
+    def confirm(queue: Approvals) -> None:
+        opened = _opened(queue, ids[0], shown or [], alone=True)
+        queue.disclose(queue.get(ids[0])).confirm(opened)
+
     def decide(queue: Approvals, approval_id: str, by: Decider) -> Approval | Grant:
         opened = _opened(queue, approval_id, shown or [], alone=len(ids) == 1)
         if until or this_run:
@@ -169,7 +178,7 @@ def approve(
             )
         return queue.approve(approval_id, by, reason, shown=opened)
 
-    _decide(ctx, ids, who, reason, decide, as_json)
+    _decide(ctx, ids, who, reason, decide, as_json, confirm)
 
 
 def _opened(queue: Approvals, approval_id: str, digests: list[str], *, alone: bool) -> str:
@@ -207,13 +216,19 @@ def _decide(
     reason: str,
     decide: Callable[[Approvals, str, Decider], Approval | Grant],
     as_json: bool,
+    confirm: Callable[[Approvals], None] = lambda queue: None,
 ) -> None:
-    """Decide each; with several, one that cannot be decided does not stop those after it."""
+    """Decide each; with several, one that cannot be decided does not stop those after it.
+
+    Args:
+        confirm: raises for one that alone cannot be decided so.
+    """
     if not reason.strip():
         raise UsageError("a decision needs a reason", "--reason TEXT")
     queue = approval_queue(ctx)
     if len(ids) == 1:
         queue.expect(ids[0])  # before a passphrase is asked for
+        confirm(queue)
     by = decider(ctx, queue.authority, who)
     done: list[Approval | Grant] = []
     failed: SBError | None = None

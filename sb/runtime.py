@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
+from sb.errors import StoreError
 from sb.hosted.contracts import register_hosted
 from sb.hosted.files import HostedFiles
 from sb.kernel.approvals.decisions import Approvals
@@ -33,11 +34,8 @@ from sb.kernel.tooling.permissions import ToolPolicy
 from sb.kernel.tooling.registry import SHIPPED, ToolRegistry
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.state import EventLog
-from sb.store.anchor import Anchor
 from sb.store.database import Database, database_files, open_database
 from sb.store.kept import KeptStore
-from sb.store.open_requests import OpenRequests
-from sb.store.secret import home_secret
 from sb.tools import register_builtin
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
@@ -257,20 +255,8 @@ def open_log(config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_I
         StoreError: there is no database, or it cannot be used.
     """
     database = open_database(config.database, create=False, clock=clock, ids=ids)
-    key = config.home.digest_key
-    return _log(config, database, clock, ids, home_secret(key) if key.exists() else b"")
-
-
-def _log(config: Config, database: Database, clock: Clock, ids: Ids, digest_key: bytes) -> EventLog:
-    return EventLog(
-        database,
-        anchor=Anchor(config.home.anchors),
-        anchor_every=config.audit.anchor_every,
-        digest_key=digest_key,
-        open_requests=OpenRequests(config.home.open_requests),
-        clock=clock,
-        ids=ids,
-    )
+    every = config.audit.anchor_every
+    return EventLog.of_home(database, config.home, anchor_every=every, clock=clock, ids=ids)
 
 
 def open_registry(
@@ -395,7 +381,8 @@ def open_runtime(
     config.home.create()
     database = open_database(config.database, clock=clock, ids=ids)
     try:
-        log = _log(config, database, clock, ids, home_secret(config.home.digest_key))
+        every = config.audit.anchor_every
+        log = EventLog.of_home(database, config.home, anchor_every=every, make_key=True, clock=clock, ids=ids)
         authority = open_authority(config, log)
         shipped = cache(lambda: shipped_registry(config))
         baselines = _baselines(log, authority, KERNEL, shipped)
@@ -422,7 +409,8 @@ def open_runtime(
             ids=ids,
         )
         orphans = executor.settle_orphans()
-        executor.approvals.sweep()
+        with contextlib.suppress(StoreError):  # the next process tries again
+            executor.approvals.sweep()
     except BaseException:
         database.close()
         raise

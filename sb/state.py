@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from sb.canonical import encode
 from sb.decisions.namespace import require
@@ -23,6 +23,10 @@ from sb.store import driver
 from sb.store.anchor import Anchor, Anchored, AnchoredHead
 from sb.store.database import MEMORY, Database, open_database
 from sb.store.open_requests import OpenRequests
+from sb.store.secret import home_secret
+
+if TYPE_CHECKING:
+    from sb.config.home import Home
 
 STREAM_BITS = 40
 SEQ_MASK = (1 << STREAM_BITS) - 1
@@ -251,6 +255,36 @@ class EventLog:
                 execute(
                     "DROP INDEX events_by_run"
                 )  # a log in memory is short, and each call would pay for it
+
+    @classmethod
+    def of_home(
+        cls,
+        database: Database,
+        home: Home,
+        *,
+        anchor_every: int = 1000,
+        make_key: bool = False,
+        clock: Clock = SYSTEM_CLOCK,
+        ids: Ids = SYSTEM_IDS,
+    ) -> EventLog:
+        """The durable log of an installation, with all that belongs to it outside the database.
+
+        Args:
+            make_key: make the key of digests where there is none; who only reads leaves that to others.
+
+        Raises:
+            ConfigError: the key can neither be read nor made.
+        """
+        key = home.digest_key
+        return cls(
+            database,
+            anchor=Anchor(home.anchors),
+            anchor_every=anchor_every,
+            digest_key=home_secret(key) if make_key or key.exists() else b"",
+            open_requests=OpenRequests(home.open_requests),
+            clock=clock,
+            ids=ids,
+        )
 
     def _database_id(self) -> str:
         rows = self.database.query("SELECT value FROM meta WHERE key = 'database_id'")

@@ -20,9 +20,10 @@ Handler: TypeAlias = "Callable[[Judge, str, list[str], Input], Finding]"
 
 # What of `sb` only an operator does: with these subcommands, or whatever follows.
 _OPERATOR: dict[str, frozenset[str]] = {
-    "approvals": frozenset(("approve", "deny", "revoke")),
+    # Whoever decides is shown secrets that one agent used, which no other agent may read.
+    "approvals": frozenset(("approve", "deny", "revoke", "list", "show")),
     "operator": frozenset(),
-    "recovery": frozenset(("approve", "dismiss", "settle")),
+    "recovery": frozenset(("approve", "dismiss", "settle", "show")),
     "runtime-guard": frozenset(("approve-contract", "snapshot")),
     "config": frozenset(("trust",)),
     "audit": frozenset(("prune",)),

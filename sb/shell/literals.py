@@ -18,7 +18,7 @@ from sb.shell.words import is_literal
 # Expansions, substitutions, escapes, several lines, here-documents and -strings, history, comments: anywhere in the line.
 _MAY_ACT = re.compile(r"[$`\\!#\x00-\x1f\x7f]|<<|[^\x20-\x7e]")
 # Neither a path nor an option, a pattern or a part of an address.
-_INERT = re.compile(r"[A-Za-z0-9_.+=][A-Za-z0-9_.+=\-]*")
+_INERT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=\-]*")
 _INERT_IN_HEADER = re.compile(r"[A-Za-z0-9_.+=/\-]+")
 
 # Programs that run nothing they are given; and others that may run a command among their arguments, which could look

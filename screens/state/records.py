@@ -71,11 +71,11 @@ class Records:
         Raises:
             StoreError: there is no database, or it cannot be used.
         """
-        from sb.runtime import open_log  # not before the first screen is there
-
         with self._lock:
             if use not in self._logs:
-                self._logs[use] = open_log(self.config, clock=self.clock, ids=self.ids)
+                database = open_database(self.config.database, create=False, clock=self.clock, ids=self.ids)
+                home = self.config.home
+                self._logs[use] = EventLog.of_home(database, home, clock=self.clock, ids=self.ids)
             return self._logs[use]
 
     def authority(self, use: str = "rows") -> Authority:

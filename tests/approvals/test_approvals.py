@@ -111,6 +111,15 @@ def test_what_a_person_is_shown_names_everything_and_no_secret(bank: Bank) -> No
     assert b"tr0ub4dor" not in bank.path.read_bytes() + bank.path.with_name("brain.db-wal").read_bytes()
 
 
+def test_without_a_home_only_the_process_that_asked_can_show_what_was_masked(bank: Bank) -> None:
+    asked = bank.executor.execute(bank.ctx, "bank.pay", {"to": "bob", "pin": "tr0ub4dor"}).data["approval_id"]
+    other = Bank(bank.path, bank.clock)
+    with pytest.raises(DeniedError, match="cannot be shown in full"):
+        other.approvals.approve(asked, ADA, "fine")
+    bank.approvals.approve(asked, ADA, "fine")
+    assert other.executor.execute(bank.ctx, "bank.pay", {"to": "bob", "pin": "tr0ub4dor"}).success
+
+
 def test_a_person_is_shown_all_of_a_long_argument_and_what_is_too_long_is_marked(bank: Bank) -> None:
     long = "echo" + " " * 10_000 + "; and then the rest"
     asked = bank.executor.execute(bank.ctx, "bank.pay", {"to": long})

@@ -145,6 +145,7 @@ def test_every_character_that_can_act_is_shown(bank: Bank, sb: CommandLine, home
     for shown in (
         sb("approvals", "show", approval_id).out,
         sb("approvals", "show", "--full", "--json", approval_id).json["disclosure"]["arguments"][0],
+        sb("approvals", "list", "--json").json["items"][0]["disclosure"]["arguments"][0],
     ):
         assert "evil.example" in shown
         assert not {"redacted", "hidden"} & set(shown.replace("[", " ").replace(":", " ").split())
@@ -217,6 +218,7 @@ def test_an_approval_of_something_else_is_refused_when_it_is_used(bank: Bank, en
         {"intent": "nothing"},
         {"reasons": []},
         {"history": ["paid the rent"]},
+        {"history": 5, "reasons": 5, "args": 5, "recovery": 5, "earlier": 5, "sensitive": 5},
         {"description": "Look at an account."},
         {"tool": "Look"},
         {"sensitive": ["to", "amount"]},
@@ -230,9 +232,11 @@ def test_an_approval_of_something_else_is_refused_when_it_is_used(bank: Bank, en
 def test_no_part_of_what_is_displayed_can_be_edited(bank: Bank, change: dict[str, Any]) -> None:
     approval_id = bank.ask()
     bank.forge_request(approval_id, lambda said: said.update(change))
-    with pytest.raises(DeniedError, match=r"changed|signed"):
+    with pytest.raises(DeniedError, match=r"changed|signed|in full"):
         bank.approve(approval_id)
-    assert bank.disclose(approval_id).problem
+    disclosed = bank.disclose(approval_id)
+    assert disclosed.problem
+    assert any(heading == "cannot be approved" for heading, _ in disclosed.sections(0))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +261,7 @@ def test_no_column_that_is_displayed_can_be_edited(bank: Bank, column: str, valu
         with bank.open() as runtime:
             (value,) = runtime.database.query("SELECT min(id) FROM events")[0]
     bank.forge(f"UPDATE approvals SET {column} = ? WHERE id = ?", value, approval_id)
-    with pytest.raises(SBError, match=r"changed|signed"):
+    with pytest.raises(SBError, match=r"changed|signed|in full"):
         bank.approve(approval_id)
 
 
@@ -317,7 +321,7 @@ def test_what_is_kept_of_a_request_is_private_and_ends_with_it(bank: Bank, home:
         runtime.approvals.deny(denied, ADA, "no")
         runtime.approvals.revoke(revoked, ADA, "no")
     assert kept(home) == []
-    assert bank.disclose(used).lines()[2] == "pin = [hidden: 22 characters]"
+    assert bank.disclose(used).lines()[2] == 'pin = "[redacted:sensitive]"'
 
 
 def test_what_killed_processes_left_behind_is_swept(bank: Bank, home: Path) -> None:
@@ -365,7 +369,7 @@ def test_a_long_request_is_opened_before_it_is_approved(bank: Bank, sb: CommandL
     assert "more characters" in short.out
     assert "digest: " not in short.out
     full = sb("approvals", "show", "--full", approval_id).out
-    assert "characters of arguments" in full
+    assert "characters in 3 arguments: read all of it" in full
     assert "-v " * 1000 + tail in full
     digest = full.rpartition("digest: ")[2].strip()
     wrong = sb("approvals", "approve", approval_id, "--reason", "tidy", "--shown", "00000000")
@@ -374,7 +378,7 @@ def test_a_long_request_is_opened_before_it_is_approved(bank: Bank, sb: CommandL
 
 
 def test_each_of_several_long_requests_needs_its_own_digest(bank: Bank, sb: CommandLine) -> None:
-    first, second, short = bank.ask("a" * 2000), bank.ask("b" * 2000), bank.ask("c")
+    first, second, short = bank.ask("a" * 900), bank.ask("b" * 900), bank.ask("c")
     code = bank.disclose(first).code
     done = sb("approvals", "approve", first, second, short, "--reason", "fine", "--shown", code, "--json")
     assert [item["id"] for item in done.json["items"]] == [first, short]

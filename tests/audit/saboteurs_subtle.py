@@ -140,7 +140,7 @@ def unsigned_decisions_count(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-30")
 def an_approval_is_what_its_row_says(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(gate, "approvers", lambda log, authority, found: tuple(found.decided_by.split(", ")))
+    patch.setattr(gate, "approvers", lambda log, authority, found, shown: tuple(found.decided_by.split(", ")))
 
 
 @breaks("HA-31")

@@ -128,3 +128,14 @@ def test_hostile_contracts_do_not_reach_the_terminal(sb: CommandLine, home: Path
     for words in (("tools",), ("mismatches",), ("show", "kernel", "vision.analyze"), ("snapshot",)):
         seen = sb("runtime-guard", *words)
         assert not {"\x1b", "\x07", "\u202e"} & set(seen.out + seen.err), words
+
+
+def test_what_is_approved_is_printed_before(sb: CommandLine, home: Path) -> None:
+    meet("Look.\u202e\u200b")
+    taken = sb("runtime-guard", "snapshot")
+    assert 'description: "Look.\\u202e\\u200b"' in taken.out, "a new contract in full"
+    first = sb("runtime-guard", "show", "kernel", "vision.analyze", "--json").json["live_fingerprint"]
+    meet("other")
+    sb("runtime-guard", "snapshot")
+    back = sb("runtime-guard", "approve-contract", "kernel", "vision.analyze", "--fingerprint", first)
+    assert (back.code, '- "other"' in back.out, '+ "Look.\\u202e\\u200b"' in back.out) == (0, True, True)

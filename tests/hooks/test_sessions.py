@@ -314,3 +314,12 @@ def test_an_edit_of_what_others_run_waits_as_the_same_command_would(
     by_shell = host.before("Bash", "t2", command=f"echo x > {path}")
     assert (by_edit.decision, by_shell.decision) == (Decision.DENY, Decision.DENY)
     assert "waits for a decision" in by_edit.reason
+
+
+def test_what_is_too_long_to_be_shown_is_not_put_before_a_person(host: Host) -> None:
+    verdict = host.before("mystery", "t1", code="x" * 70_000)
+    assert (verdict.decision, "cannot be shown in full" in verdict.reason) == (Decision.DENY, True)
+    assert host.before("Bash", "t2", command="rm -r " + "x" * 70_000).decision is Decision.DENY
+    with host.open() as runtime:
+        assert [one.tool_id for one in runtime.approvals.page()] == ["host.shell.destructive"]
+    assert host.before("Write", "t3", file_path=str(host.project / "a"), content="x" * 70_000) == Verdict()

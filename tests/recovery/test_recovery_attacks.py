@@ -449,3 +449,33 @@ def test_rows_that_cannot_be_read_keep_nothing_else_from_being_recovered(shop: S
     looked, decisions = shop.runtime.watch()
     assert ref.mutation_id in [one.reverses_mutation_ref for one in decisions]
     assert "cannot be read" in looked.unclear[0]
+
+
+@pytest.mark.parametrize(
+    "edit", ["mutation_id = {second}", "agent = 'friend'", "tool_id = 'a.look'", "cause = 'y'"]
+)
+def test_what_a_person_looks_at_is_what_was_put_before_them(shop: Shop, edit: str) -> None:
+    undone = by_order(shop, RecoveryApprovalMode.HUMAN, "a.pay")
+    first, second = shop.done("a.pay", order=1), shop.done("a.pay", order=2)
+    recovery = shop.runtime.recovery
+    recovery.escalate(first, AssumptionInvalidated("x"), "x turned false")
+    escalation = recovery.escalations.get(first.mutation_id)
+    shop.runtime.approvals.deny(escalation.approval_id, ADA, "keep it")
+    number = recovery.mutations.number(second.mutation_id)
+    forge(shop, f"UPDATE escalations SET {edit.format(second=number)}")
+    for decide in (recovery.approve, recovery.dismiss):
+        with pytest.raises(SBError, match="is not what the log says"):
+            decide(escalation.id, ADA, "it has shipped")
+    assert undone == []
+
+
+def test_a_long_reversal_is_opened_before_it_is_agreed_to(shop: Shop) -> None:
+    undone = by_order(shop, RecoveryApprovalMode.HUMAN, "a.pay")
+    ref, recovery = shop.done("a.pay", order="1" * 2000), shop.runtime.recovery
+    recovery.escalate(ref, AssumptionInvalidated("x"), "x turned false")
+    with pytest.raises(SBError, match="open it first"):
+        recovery.approve(ref.mutation_id, ADA, "it has shipped")
+    assert undone == []
+    approvals = shop.runtime.approvals
+    opened = approvals.disclose(approvals.get(recovery.escalations.get(ref.mutation_id).approval_id))
+    assert recovery.approve(ref.mutation_id, ADA, "it has shipped", shown=opened.code).state == "reversed"

@@ -33,7 +33,7 @@ def description(approval: Approval, now: int, arguments: list[str] | None = None
         ("asked by", [_requester(approval, request)]),
         ("run", [f"{approval.run_id}: {request.get('intent') or 'no intent given'}"]),
         ("contract", [_contract(approval, request)]),
-        ("before", [str(line) for line in request.get("history", [])] or ["nothing in this run"]),
+        ("before", [str(line) for line in _list(request, "history")] or ["nothing in this run"]),
         ("earlier requests", [_earlier(request)]),
         ("asked at", [f"{_time(approval.requested_at)}, overdue from {_time(approval.due_at)}"]),
         ("expires", [_expiry(approval, now)]),
@@ -76,7 +76,13 @@ def _json(value: Any) -> str:
 
 
 def _dicts(request: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    return [item for item in request.get(key, []) if isinstance(item, dict)]
+    return [item for item in _list(request, key) if isinstance(item, dict)]
+
+
+def _list(request: dict[str, Any], key: str) -> list[Any]:
+    """What an event says there, which may have been edited to anything."""
+    value = request.get(key)
+    return value if isinstance(value, list) else []
 
 
 def _requester(approval: Approval, request: dict[str, Any]) -> str:

@@ -19,11 +19,13 @@ from sb.kernel.approvals.description import Section, description, in_one_line
 from sb.state import EventLog
 from sb.text import shorten_middle
 
-LONGEST_UNOPENED = 1_000  # characters of arguments that fit on a screen beside the rest of a request
+LONGEST_UNOPENED = 800  # characters of arguments that fit on a screen beside the rest of a request
+MOST_UNOPENED = 10  # arguments, each on a line
 CODE_LENGTH = 8  # characters of the digest that a person types
 SHOWN = "shown"  # in the request's event and in a decision: the digest of everything displayed
 SENSITIVE = "sensitive"  # in the request's event: the arguments that the contract declares so
-_COMMAND_LINES = (("host.shell.", "command"),)  # tools that a shell runs, and their argument that it reads
+_SHELL_TOOLS, _COMMAND = "host.shell.", "command"  # tools that a shell runs, and their argument that it reads
+_OTHER_SHELL = "powershell"  # in the host's name of a tool: what it reads is not what the parser reads
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -90,7 +92,12 @@ class Disclosure:
     @property
     def long(self) -> bool:
         """Whether it has to be opened before it can be approved."""
-        return self.size > LONGEST_UNOPENED
+        return self.size > LONGEST_UNOPENED or len(self.arguments) > MOST_UNOPENED
+
+    @property
+    def _length(self) -> str:
+        count = len(self.arguments)
+        return f"{self.size:,} characters in {count} argument{'' if count == 1 else 's'}"
 
     @property
     def hides(self) -> bool:
@@ -133,7 +140,7 @@ class Disclosure:
         if self.problem and self.approval.state in OPEN:
             sections.insert(2, ("cannot be approved", [self.problem, *filter(None, [self.hint])]))
         if self.long:
-            sections.insert(2, ("length", [f"{self.size:,} characters of arguments: read all of them"]))
+            sections.insert(2, ("length", [f"{self._length}: read all of it"]))
         return sections
 
     def to_dict(self, *, reveal: bool = False, limit: int = 0) -> dict[str, Any]:
@@ -164,7 +171,7 @@ class Disclosure:
         if shown and shown not in (self.digest, self.code):
             raise MustBeOpened(f"{name} is not what was shown under {in_one_line(shown)[:16]!r}", opens)
         if self.long and not shown:
-            raise MustBeOpened(f"{name} has {self.size:,} characters of arguments: open it first", opens)
+            raise MustBeOpened(f"{name} has {self._length}: open it first", opens)
 
 
 def shown_digest(log: EventLog, approval: Approval, args: Mapping[str, Any]) -> str:
@@ -214,8 +221,9 @@ def disclose(log: EventLog, approval: Approval) -> Disclosure:
             pass  # then it is not what was asked for either
     problem, hint = _problem(approval, args, digest)
     declared = approval.request.get(SENSITIVE)
-    sensitive = [str(name) for name in declared] if isinstance(declared, list) else []
-    return Disclosure(approval, arguments_of(approval.tool_id, shown, sensitive), problem, hint, digest)
+    if args is None or not isinstance(declared, list):
+        declared = []  # what the log keeps is masked already
+    return Disclosure(approval, arguments_of(approval.tool_id, shown, declared), problem, hint, digest)
 
 
 def arguments_of(tool_id: str, args: Mapping[str, Any], sensitive: Collection[str]) -> tuple[Argument, ...]:
@@ -224,7 +232,18 @@ def arguments_of(tool_id: str, args: Mapping[str, Any], sensitive: Collection[st
     Args:
         sensitive: the names of those that the tool's contract declares sensitive.
     """
-    return tuple(_argument(tool_id, name, value, hidden=name in sensitive) for name, value in args.items())
+    parsed = tool_id.startswith(_SHELL_TOOLS) and _OTHER_SHELL not in str(args.get("tool", "")).lower()
+    found = []
+    for name, value in args.items():
+        called = name if _PLAIN_NAME.fullmatch(name) else _text(name)  # or it could pass for another's value
+        if name in sensitive:
+            segments: tuple[Segment, ...] = (Segment(_text(value), hidden=True),)
+        elif parsed and name == _COMMAND and isinstance(value, str):
+            segments = _command_line(value)
+        else:
+            segments = (Segment(_text(value)),)
+        found.append(Argument(called, segments))
+    return tuple(found)
 
 
 def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tuple[str, str]:
@@ -239,18 +258,6 @@ def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tu
     if digest != recorded:
         return "it is not what was asked for: it was changed in the database", "deny it; sb audit verify"
     return "", ""
-
-
-def _argument(tool_id: str, name: str, value: Any, *, hidden: bool) -> Argument:
-    """One argument in segments; its name in quotes unless it is plain, so that it cannot pass for another's value."""
-    called = name if _PLAIN_NAME.fullmatch(name) else _text(name)
-    if hidden:
-        return Argument(called, (Segment(_text(value), hidden=True),))
-    if isinstance(value, str) and any(
-        tool_id.startswith(tools) and name == command for tools, command in _COMMAND_LINES
-    ):
-        return Argument(called, _command_line(value))
-    return Argument(called, (Segment(_text(value)),))
 
 
 def _command_line(command: str) -> tuple[Segment, ...]:
