@@ -30,6 +30,8 @@ from sb.types import Handoff
 PENDING, CONSUMED = "pending", "consumed"
 MOST_KNOWN = 200  # records that a packet names as what its sender built on: the latest ones
 _LOOKED_AT = 50  # packets of a scope, the latest ones, among which one for this agent is looked for
+# Packets that an agent, named twice as a parameter, neither sent nor is to have.
+BETWEEN_OTHERS = "r.kind = 'handoff' AND coalesce(json_extract(r.fields, '$.recipient'), '') NOT IN ('', ?) AND r.agent <> ?"
 _ALTERED = "its signature does not match: it was altered, or made in another home"
 
 
@@ -195,6 +197,18 @@ class Handoffs:
         if handoff.recipient in between or handoff.agent_id in between:
             return ""
         return f"it is for {handoff.recipient}"
+
+    def between_others(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
+        """Which packets are not for this agent, nor from it, in SQL over `r`; "" if there is none in these places.
+
+        A hit, even one without its words, would say that those that were asked for are in it.
+        """
+        agent = self._writer.agent
+        where = f"r.place IN ({_marks(places)}) AND {BETWEEN_OTHERS}"
+        found = self._space.database.query(
+            f"SELECT EXISTS (SELECT 1 FROM records AS r WHERE {where})", (*places, agent, agent)
+        )
+        return (BETWEEN_OTHERS, (agent, agent)) if found[0][0] else ("", ())
 
     def _read(self, row: Row) -> tuple[Handoff | None, str]:
         """The packet in a row, None if it cannot be read; and what is wrong with it."""
