@@ -30,8 +30,11 @@ from sb.types import Handoff
 PENDING, CONSUMED = "pending", "consumed"
 MOST_KNOWN = 200  # records that a packet names as what its sender built on: the latest ones
 _LOOKED_AT = 50  # packets of a scope, the latest ones, among which one for this agent is looked for
-# Packets that an agent, named twice as a parameter, neither sent nor is to have.
-BETWEEN_OTHERS = "r.kind = 'handoff' AND coalesce(json_extract(r.fields, '$.recipient'), '') NOT IN ('', ?) AND r.agent <> ?"
+# Packets that an agent, named twice as a parameter, neither sent nor is to have; nobody is to have what cannot be read.
+BETWEEN_OTHERS = (
+    "r.kind = 'handoff' AND CASE WHEN json_valid(r.fields) THEN coalesce(json_extract(r.fields, '$.recipient'), '')"
+    " ELSE '?' END NOT IN ('', ?) AND r.agent <> ?"
+)
 _ALTERED = "its signature does not match: it was altered, or made in another home"
 
 

@@ -190,6 +190,9 @@ def test_a_packet_between_two_is_not_found_by_its_words_by_a_third(brain: Brain)
             return [one.kind for one in reader.search("goes to bob", kinds=["handoff"])]
 
     assert (found("eve"), found("bob"), found("ada")) == ([], ["handoff"], ["handoff"])
+    with brain.database.write() as execute:  # one that cannot be read is nobody's, and stops no search
+        execute("UPDATE records SET fields = '{' WHERE kind = 'handoff' AND text LIKE '%goes to bob%'")
+    assert (found("eve"), found("bob")) == ([], [])
     with Brain("eve", database=brain.database) as reader:
         assert not [one for one in reader.think(f"{CANARY} goes to bob") if one.kind == "handoff"]
 

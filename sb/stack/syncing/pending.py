@@ -20,7 +20,8 @@ found (id) AS (
 )
 SELECT count(*) FROM found JOIN records AS r ON r.id = found.id
 WHERE r.place IN (SELECT id FROM reached)
-    AND (r.kind <> 'handoff' OR coalesce(json_extract(r.fields, '$.recipient'), '') IN ('', {0}) OR r.agent IN ({0}))
+    AND (r.kind <> 'handoff' OR r.agent IN ({0})
+        OR CASE WHEN json_valid(r.fields) THEN coalesce(json_extract(r.fields, '$.recipient'), '') END IN ('', {0}))
     AND (r.state <> 'erased' OR EXISTS (SELECT 1 FROM sync_changes WHERE record = r.id))
     AND NOT EXISTS (SELECT 1 FROM sync_conflicts WHERE record = r.id AND resolution = '')
 """
