@@ -102,6 +102,9 @@ class Handoffs:
         self._writer = writer
         self._space = writer.space
         self._home = home
+        self._looked: dict[
+            tuple[int, ...], tuple[int, bool]
+        ] = {}  # up to which packet, and whether one was there
 
     def known(self) -> list[Known]:
         """What the writer's session wrote or was shown, the latest first."""
@@ -206,12 +209,17 @@ class Handoffs:
 
         A hit, even one without its words, would say that those that were asked for are in it.
         """
-        agent = self._writer.agent
-        where = f"r.place IN ({_marks(places)}) AND {BETWEEN_OTHERS}"
-        found = self._space.database.query(
-            f"SELECT EXISTS (SELECT 1 FROM records AS r WHERE {where})", (*places, agent, agent)
-        )
-        return (BETWEEN_OTHERS, (agent, agent)) if found[0][0] else ("", ())
+        agent, database = self._writer.agent, self._space.database
+        last, there = self._looked.get(tuple(places), (0, False))
+        if not there:  # whom a packet is for never changes: only those that are new are looked at
+            sql = (
+                f"SELECT coalesce(max(r.id), ?), coalesce(max({BETWEEN_OTHERS}), 0) FROM records AS r"
+                f" WHERE r.place IN ({_marks(places)}) AND r.kind = 'handoff' AND r.id > ?"
+            )
+            last, there = database.query(sql, (last, agent, agent, *places, last))[0]
+            if database.writer == 0:  # what a transaction has made may yet be rolled back
+                self._looked[tuple(places)] = last, bool(there)
+        return (BETWEEN_OTHERS, (agent, agent)) if there else ("", ())
 
     def _read(self, row: Row) -> tuple[Handoff | None, str]:
         """The packet in a row, None if it cannot be read; and what is wrong with it."""
