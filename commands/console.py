@@ -100,8 +100,11 @@ def _print(ctx: typer.Context, screen: str) -> None:
 
 def _serve(ctx: typer.Context, read_only: bool, operator: str, port: int) -> None:
     """Serve the console to a browser; it decides only with the key that is unlocked in this terminal now."""
+    from functools import partial
+
     from sb.screens.web import serve
 
+    from sb.kernel.decision_desk import DecisionDesk
     from sb.runtime import open_authority, open_log
 
     config = configuration(ctx)
@@ -111,6 +114,10 @@ def _serve(ctx: typer.Context, read_only: bool, operator: str, port: int) -> Non
     if by is not None and not by.key_id:
         by = None  # an address that decides must belong to somebody who unlocked a key
         note("note: nobody is enrolled, so the browser only shows: sb operator init")
+    desk = None
+    if by is not None:
+        dual_control = config.kill.dual_control
+        desk = DecisionDesk(partial(open_log, config), config.operators.file, by, dual_control=dual_control)
     # -P: or -m would import a folder named sb of wherever this was started, with the right to sign
     command = [sys.executable, "-P", "-m", "sb", "--db", str(config.database), "console"]
-    serve(command, home=config.home.folder, decider=by, announce=note, port=port)
+    serve(command, home=config.home.folder, desk=desk, announce=note, port=port)

@@ -9,8 +9,8 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.entity_reading import app as reading_app
-from sb.commands.memories import AsJson, typed
-from sb.commands.stacks import OPERATOR, OfCore, Whose, opened_core
+from sb.commands.memories import AsJson, not_blank, scopes, typed
+from sb.commands.stacks import GLOBAL, OPERATOR, OfCore, Whose, opened_core
 
 from sb.errors import ExitCode
 
@@ -49,6 +49,15 @@ From = Annotated[
     list[str] | None,
     typer.Option("--from", metavar="TYPE:ID", help="A memory that it was derived from; may be repeated."),
 ]
+Sees = Annotated[
+    str,
+    typer.Option(
+        "--scope",
+        help="The scope of what it was derived from, if not global.",
+        autocompletion=scopes,
+        callback=not_blank,
+    ),
+]
 Context = Annotated[str, typer.Option(help="What it belongs to, such as project:shop.")]
 DIRECT = "direct_experience"
 
@@ -58,12 +67,17 @@ def _origin(source: str, derived: list[str] | None, context: str) -> dict[str, A
 
 
 def _keep(
-    ctx: typer.Context, agent: str, stack: str, kind: str, json_: bool, keep: Callable[[Entity], str]
+    ctx: typer.Context, core: tuple[str, str, str], kind: str, json_: bool, keep: Callable[[Entity], str]
 ) -> None:
-    """Keep something through a core, and print its id; exit 1 if the stack only took it as a suggestion."""
-    with opened_core(ctx, agent, stack, create=True) as core:
-        uid = keep(core)
-        active = core.active_stack
+    """Keep something through a core, and print its id; exit 1 if the stack only took it as a suggestion.
+
+    Args:
+        core: its agent, the scope that it reads from, and the one stack to use; "" for what it has otherwise.
+    """
+    agent, scope, stack = core
+    with opened_core(ctx, agent, stack, create=True, scope=scope or GLOBAL) as opened:
+        uid = keep(opened)
+        active = opened.active_stack
     where = active.stack_id if active is not None else ""
     rejected = uid.startswith(_SUGGESTED)
     if json_:
@@ -100,6 +114,7 @@ def episode(
     source: Source = DIRECT,
     derived: From = None,
     agent: Whose = OPERATOR,
+    scope: Sees = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
@@ -107,7 +122,7 @@ def episode(
     said = typed(objective, "objective"), typed(outcome, "outcome")
     more: dict[str, Any] = {"lessons": lessons, "repeat": repeat, "avoid": avoid, "tags": tags}
     more |= _origin(source, derived, context)
-    _keep(ctx, agent, stack, "episode", json_, lambda core: core.episode(*said, **more))
+    _keep(ctx, (agent, scope, stack), "episode", json_, lambda core: core.episode(*said, **more))
 
 
 @app.command()
@@ -124,6 +139,7 @@ def belief(
     source: Source = DIRECT,
     derived: From = None,
     agent: Whose = OPERATOR,
+    scope: Sees = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
@@ -131,7 +147,7 @@ def belief(
     text = typed(statement, "statement")
     more: dict[str, Any] = {"type": type_, "confidence": confidence, "foundational": foundational}
     more |= _origin(source, derived, context)
-    _keep(ctx, agent, stack, "belief", json_, lambda core: core.belief(text, **more))
+    _keep(ctx, (agent, scope, stack), "belief", json_, lambda core: core.belief(text, **more))
 
 
 @app.command()
@@ -148,6 +164,7 @@ def value(
     source: Source = DIRECT,
     derived: From = None,
     agent: Whose = OPERATOR,
+    scope: Sees = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
@@ -155,7 +172,7 @@ def value(
     said = typed(name, "name"), typed(statement, "statement")
     more: dict[str, Any] = {"priority": priority, "type": type_, "foundational": foundational}
     more |= _origin(source, derived, context)
-    _keep(ctx, agent, stack, "value", json_, lambda core: core.value(*said, **more))
+    _keep(ctx, (agent, scope, stack), "value", json_, lambda core: core.value(*said, **more))
 
 
 @app.command()
@@ -171,6 +188,7 @@ def goal(
     source: Source = DIRECT,
     derived: From = None,
     agent: Whose = OPERATOR,
+    scope: Sees = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
@@ -178,7 +196,7 @@ def goal(
     text = typed(title, "title")
     more: dict[str, Any] = {"description": description or None, "goal_type": type_, "priority": priority}
     more |= _origin(source, derived, context)
-    _keep(ctx, agent, stack, "goal", json_, lambda core: core.goal(text, **more))
+    _keep(ctx, (agent, scope, stack), "goal", json_, lambda core: core.goal(text, **more))
 
 
 @app.command(name="note")
@@ -196,6 +214,7 @@ def note_(
     source: Source = DIRECT,
     derived: From = None,
     agent: Whose = OPERATOR,
+    scope: Sees = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
@@ -203,7 +222,7 @@ def note_(
     text = typed(content, "note")
     more: dict[str, Any] = {"type": type_, "speaker": speaker or None, "reason": reason or None}
     more |= {"protect": protect, "tags": tags} | _origin(source, derived, context)
-    _keep(ctx, agent, stack, "note", json_, lambda core: core.note(text, **more))
+    _keep(ctx, (agent, scope, stack), "note", json_, lambda core: core.note(text, **more))
 
 
 @app.command()
@@ -227,13 +246,14 @@ def drive(
     source: Source = DIRECT,
     derived: From = None,
     agent: Whose = OPERATOR,
+    scope: Sees = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
     """Keep what pushes, or change the drive of that type."""
     more: dict[str, Any] = {"intensity": intensity, "focus_areas": focus}
     more |= _origin(source, derived, context)
-    _keep(ctx, agent, stack, "drive", json_, lambda core: core.drive(drive_type, **more))
+    _keep(ctx, (agent, scope, stack), "drive", json_, lambda core: core.drive(drive_type, **more))
 
 
 @app.command()
@@ -250,6 +270,7 @@ def relationship(
     source: Source = DIRECT,
     derived: From = None,
     agent: Whose = OPERATOR,
+    scope: Sees = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
@@ -257,7 +278,7 @@ def relationship(
     who = typed(name, "name")
     more: dict[str, Any] = {"trust_level": trust, "notes": notes or None, "entity_type": type_ or None}
     more |= {"interaction_type": interaction or None} | _origin(source, derived, context)
-    _keep(ctx, agent, stack, "relationship", json_, lambda core: core.relationship(who, **more))
+    _keep(ctx, (agent, scope, stack), "relationship", json_, lambda core: core.relationship(who, **more))
 
 
 @app.command()
@@ -270,7 +291,7 @@ def raw(
 ) -> None:
     """Keep something as it came, for later."""
     text = typed(blob, "text")
-    _keep(ctx, agent, stack, "raw", json_, lambda core: core.raw(text))
+    _keep(ctx, (agent, "", stack), "raw", json_, lambda core: core.raw(text))
 
 
 app.add_typer(reading_app)

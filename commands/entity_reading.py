@@ -14,8 +14,10 @@ from sb.commands.stacks import (
     Kinds,
     Limit,
     OfCore,
-    Whose,
+    Reader,
+    ReadFrom,
     opened_core,
+    read_from,
     show_loaded,
     show_results,
 )
@@ -30,13 +32,14 @@ def search(
     limit: Limit = 10,
     kind: Kinds = None,
     context: Context = "",
-    agent: Whose = OPERATOR,
+    agent: Reader = "",
+    scope: ReadFrom = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
     """Find what answers a question best in the active stack."""
     query = typed(query, "question")
-    with opened_core(ctx, agent, stack) as core:
+    with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
         show_results(
             query, core.search(query, limit=limit, record_types=kind, context=context or None), json_
         )
@@ -49,19 +52,26 @@ def load(
     context: Annotated[
         str, typer.Option(help="What the work is about: what belongs to it comes first.")
     ] = "",
-    agent: Whose = OPERATOR,
+    agent: Reader = "",
+    scope: ReadFrom = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
     """Print what the core should have in mind: the most important memories within a budget of tokens."""
-    with opened_core(ctx, agent, stack) as core:
+    with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
         show_loaded(core.load(token_budget=tokens, context=context or None), json_)
 
 
 @app.command()
-def status(ctx: typer.Context, agent: Whose = OPERATOR, stack: OfCore = "", json_: AsJson = False) -> None:
+def status(
+    ctx: typer.Context,
+    agent: Reader = "",
+    scope: ReadFrom = "",
+    stack: OfCore = "",
+    json_: AsJson = False,
+) -> None:
     """Say what the core is composed of: stacks, model and plugins."""
-    with opened_core(ctx, agent, stack) as core:
+    with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
         said = core.status()
     if json_:
         output.emit_json(said)

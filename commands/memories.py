@@ -63,7 +63,7 @@ def kinds(incomplete: str) -> list[str]:
     return sorted(kind for kind, one in DESCRIPTORS.items() if kind.startswith(incomplete) and not one.aside)
 
 
-def _said(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
+def not_blank(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
     """What was typed; an empty text, as of a variable that is not set, would mean all of them or none."""
     source = ctx.get_parameter_source(param.name or "")
     if not value.strip() and source is not None and source.name == "COMMANDLINE":
@@ -77,17 +77,21 @@ Agent = Annotated[
     typer.Option(
         help="Act as this agent, with what it may see; by default as operator, who sees everything.",
         metavar="NAME",
-        callback=_said,
+        callback=not_blank,
     ),
 ]
 Project = Annotated[
-    str, typer.Option(help="A project's scope: the same as --scope project:NAME.", callback=_said)
+    str, typer.Option(help="A project's scope: the same as --scope project:NAME.", callback=not_blank)
 ]
 Scope = Annotated[
     str,
-    typer.Option(help="global, or TYPE:NAME such as project:api-v2.", autocompletion=scopes, callback=_said),
+    typer.Option(
+        help="global, or TYPE:NAME such as project:api-v2.", autocompletion=scopes, callback=not_blank
+    ),
 ]
-Session = Annotated[str, typer.Option(help="Go on in this session; by default a new one.", callback=_said)]
+Session = Annotated[
+    str, typer.Option(help="Go on in this session; by default a new one.", callback=not_blank)
+]
 Private = Annotated[bool, typer.Option("--private", help="Only this agent may read it.")]
 Reason = Annotated[str, typer.Option(help="Why; it is kept with the change, and required.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="Of a memory (mem_…), or the name of an entity.")]

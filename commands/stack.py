@@ -12,12 +12,14 @@ from sb.commands.memories import AsJson, typed
 from sb.commands.stack_files import app as files_app
 from sb.commands.stacks import (
     Context,
-    Core,
     Kinds,
     Limit,
+    Reader,
+    ReadFrom,
     StackName,
     one_of,
     open_stack,
+    scopes_of,
     show_loaded,
     show_results,
     stack_database,
@@ -32,12 +34,12 @@ app = typer.Typer(
 
 
 @app.command(name="list")
-def list_stacks(ctx: typer.Context, agent: Core = "", json_: AsJson = False) -> None:
+def list_stacks(ctx: typer.Context, agent: Reader = "", scope: ReadFrom = "", json_: AsJson = False) -> None:
     """List the stacks of the database."""
     from sb.stack.catalogue import all_stacks
 
-    with stack_database(ctx) as (database, _):
-        found = all_stacks(database, core=agent or None)
+    with stack_database(ctx) as (database, config):
+        found = all_stacks(database, core=agent or None, scopes=scopes_of(database, config, agent, scope))
     if json_:
         output.emit_json({"items": [one.as_json() for one in found]})
         return
@@ -54,13 +56,16 @@ def list_stacks(ctx: typer.Context, agent: Core = "", json_: AsJson = False) -> 
 
 
 @app.command()
-def show(ctx: typer.Context, stack: StackName, agent: Core = "", json_: AsJson = False) -> None:
+def show(
+    ctx: typer.Context, stack: StackName, agent: Reader = "", scope: ReadFrom = "", json_: AsJson = False
+) -> None:
     """Say what one stack is and how much is in it."""
     from sb.stack.catalogue import one_stack
 
     with stack_database(ctx) as (database, config):
-        opened = open_stack(database, config, stack)
-        entry = one_stack(database, stack, core=agent or None)
+        opened = open_stack(database, config, stack, agent, scope=scope)
+        scopes = scopes_of(database, config, agent, scope)
+        entry = one_stack(database, stack, core=agent or None, scopes=scopes)
         said: dict[str, Any] = entry.as_json() | {
             "file": opened.path,
             "schema_version": opened.schema_version,
@@ -109,13 +114,14 @@ def search(
     min_confidence: Annotated[
         float | None, typer.Option(help="Only what is at least so sure, from 0 to 1.")
     ] = None,
-    agent: Core = "",
+    agent: Reader = "",
+    scope: ReadFrom = "",
     json_: AsJson = False,
 ) -> None:
     """Find the memories of a stack that answer a question best."""
     query = typed(query, "question")
     with stack_database(ctx) as (database, config):
-        opened = open_stack(database, config, stack, agent)
+        opened = open_stack(database, config, stack, agent, scope=scope)
         found = opened.search(
             query, limit=limit, record_types=kind, context=context or None, min_confidence=min_confidence
         )
@@ -130,12 +136,13 @@ def load(
     context: Annotated[
         str, typer.Option(help="What the work is about: what belongs to it comes first.")
     ] = "",
-    agent: Core = "",
+    agent: Reader = "",
+    scope: ReadFrom = "",
     json_: AsJson = False,
 ) -> None:
     """Print what an entity should have in mind: the most important memories within a budget of tokens."""
     with stack_database(ctx) as (database, config):
-        opened = open_stack(database, config, stack, agent)
+        opened = open_stack(database, config, stack, agent, scope=scope)
         found = opened.load(token_budget=tokens, context=context or None)
     show_loaded(found, json_)
 
@@ -149,11 +156,12 @@ def dump(
     ] = "markdown",
     raw: Annotated[bool, typer.Option("--raw/--no-raw", help="Also what was captured as it came.")] = True,
     forgotten: Annotated[bool, typer.Option("--forgotten", help="Also what was forgotten.")] = False,
-    agent: Core = "",
+    agent: Reader = "",
+    scope: ReadFrom = "",
 ) -> None:
     """Print everything that is in a stack."""
     with stack_database(ctx) as (database, config):
-        opened = open_stack(database, config, stack, agent)
+        opened = open_stack(database, config, stack, agent, scope=scope)
         whole = opened.dump(format=format_, include_raw=raw, include_forgotten=forgotten)
     if format_ == "json":  # to be read by programs: character by character what is kept
         output.emit_json(json.loads(whole))

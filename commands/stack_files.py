@@ -10,7 +10,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import AsJson, Reason, required
 from sb.commands.session import decider, event_log
-from sb.commands.stacks import Core, StackName, as_json, one_of, open_stack, stack_database
+from sb.commands.stacks import Keeper, StackName, as_json, one_of, open_stack, stack_database
 
 from sb.errors import ExitCode, UsageError
 from sb.text import human_bytes, nearest
@@ -37,7 +37,7 @@ def export_stack(
             autocompletion=one_of(*FORMATS),
         ),
     ] = DATABASE,
-    agent: Core = "",
+    agent: Keeper = "",
     json_: AsJson = False,
 ) -> None:
     """Write a stack, and nothing else of its database, into a file of its own."""
@@ -46,7 +46,7 @@ def export_stack(
     if file.exists():
         raise UsageError(f"{file} is there already", "name a new file")
     with stack_database(ctx) as (database, config):
-        opened = open_stack(database, config, stack, agent)
+        opened = open_stack(database, config, stack, agent, scope=None)
         if format_ == DATABASE:
             opened.export_stack(file)
         else:
@@ -105,7 +105,7 @@ def sync(
             "--as", help="The operator who signs what leaves, where the other database is another home's."
         ),
     ] = "",
-    agent: Core = "",
+    agent: Keeper = "",
     json_: AsJson = False,
 ) -> None:
     """Take what is new in another database, and give it what is new here; exit 1 if something is left to do."""
@@ -113,7 +113,7 @@ def sync(
 
     log = event_log(ctx)
     with stack_database(ctx) as (database, config):
-        opened = open_stack(database, config, stack, agent, remote=remote)
+        opened = open_stack(database, config, stack, agent, scope=None, remote=remote)
         by = decider(ctx, open_authority(config, log), who) if who else None
         done = opened.synchroniser.sync(by=by, from_anybody=from_anybody)
         waiting = len(opened.conflicts())

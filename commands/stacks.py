@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.memories import not_blank, scopes
 from sb.commands.session import configuration
 
 from sb.cli import Options
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sb.types import SearchResult
 
 DEFAULT = "default"
+GLOBAL = "global"
 OPERATOR = "operator"  # who acts where no agent is named
 WIDEST = 600  # characters of a memory in a list
 
@@ -60,15 +62,36 @@ def one_of(*words: str) -> Callable[[str], list[str]]:
 
 Stack = Annotated[str, typer.Option(help="Which stack.", metavar="STACK", autocompletion=stack_ids)]
 StackName = Annotated[str, typer.Argument(metavar="STACK", help="Which stack.", autocompletion=stack_ids)]
-Core = Annotated[
+Reader = Annotated[
     str,
     typer.Option(
         "--agent",
         metavar="NAME",
-        help="Also what is private to this agent, whose core has the same name.",
+        help="Read as this agent, from --scope; by default as operator, who sees every scope.",
+        callback=not_blank,
     ),
 ]
-Whose = Annotated[str, typer.Option("--agent", metavar="NAME", help="Which agent's core it is.")]
+Keeper = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        help="Also take what is private to this agent; all that is nobody's own goes anyway.",
+        callback=not_blank,
+    ),
+]
+Whose = Annotated[
+    str, typer.Option("--agent", metavar="NAME", help="Which agent's core it is.", callback=not_blank)
+]
+ReadFrom = Annotated[
+    str,
+    typer.Option(
+        "--scope",
+        help="The scope an agent reads from, with global; needs --agent.",
+        autocompletion=scopes,
+        callback=not_blank,
+    ),
+]
 OfCore = Annotated[
     str,
     typer.Option(
@@ -112,15 +135,22 @@ def stack_database(ctx: typer.Context, *, create: bool = False) -> Iterator[tupl
 
 
 def open_stack(
-    database: Database, config: Config, stack_id: str, agent: str = "", *, remote: Path | None = None
+    database: Database,
+    config: Config,
+    stack_id: str,
+    agent: str = "",
+    *,
+    scope: str | None = "",
+    remote: Path | None = None,
 ) -> SQLiteStack:
-    """A stack that is there, also with what is private to an agent's core if one is named.
+    """A stack that is there: as an operator sees it or, if one is named, as an agent does.
 
     Args:
+        scope: which one the agent reads from, "" for `global`; None for every scope, and what is private to the agent.
         remote: the other database that keeps it.
 
     Raises:
-        NotFoundError: there is none of that name.
+        NotFoundError: there is none of that name. UsageError: a scope, and no agent.
     """
     from sb.stack import SQLiteStack
     from sb.stack.catalogue import require_stack
@@ -128,19 +158,45 @@ def open_stack(
     require_stack(database, stack_id)
     stack = SQLiteStack(stack_id, database=database, config=config, remote=remote)
     if agent:
-        stack.look_as(agent)
+        stack.look_as(agent, scope if scope is None else read_from(agent, scope))
+    elif scope:
+        read_from(agent, scope)
     return stack
+
+
+def scopes_of(database: Database, config: Config, agent: str, scope: str) -> tuple[str, ...] | None:
+    """The scopes that somebody sees; None for all.
+
+    Raises:
+        UsageError: a scope, and no agent.
+    """
+    from sb.memory.space import Space
+
+    start = read_from(agent, scope)
+    return None if start is None else Space(database, config.memory).chain(start)
+
+
+def read_from(agent: str, scope: str) -> str | None:
+    """The scope that somebody reads from: an agent's own or `global`; None, which is every scope, for operators.
+
+    Raises:
+        UsageError: a scope, and no agent.
+    """
+    if scope and not agent:
+        raise UsageError("--scope says what an agent reads from", "add --agent NAME, or use --context")
+    return (scope or GLOBAL) if agent else None
 
 
 @contextmanager
 def opened_core(
-    ctx: typer.Context, agent: str, stack_id: str = "", *, create: bool = False
+    ctx: typer.Context, agent: str, stack_id: str = "", *, create: bool = False, scope: str | None = GLOBAL
 ) -> Iterator[Entity]:
     """An agent's core as its newest checkpoint has it, or with one stack of the database alone.
 
     Args:
         stack_id: that stack; "" for what the checkpoint says, unless --db names a database.
         create: whether a missing database is made, for what is written; otherwise this only looks.
+        scope: what it reads from; None for every scope.
 
     Raises:
         UsageError: a value is refused by what is done with it.
@@ -151,7 +207,9 @@ def opened_core(
         stack_id = DEFAULT
     with (
         stack_database(ctx, create=create) as (database, config),
-        Present(database, config).entity(agent, (stack_id,) if stack_id else (), looking=not create) as core,
+        Present(database, config).entity(
+            agent, (stack_id,) if stack_id else (), looking=not create, scope=scope
+        ) as core,
     ):
         yield core
 

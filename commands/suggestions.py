@@ -12,8 +12,9 @@ from sb.commands.memories import AsJson, Reason, required
 from sb.commands.stacks import (
     DEFAULT,
     OPERATOR,
-    Core,
     Limit,
+    Reader,
+    ReadFrom,
     Stack,
     as_json,
     moment,
@@ -68,12 +69,13 @@ def list_suggestions(
     source: Annotated[str, typer.Option(metavar="ID", help="Only what was made from this raw entry.")] = "",
     limit: Limit = 100,
     stack: Stack = DEFAULT,
-    agent: Core = "",
+    agent: Reader = "",
+    scope: ReadFrom = "",
     json_: AsJson = False,
 ) -> None:
     """List which memories are suggested, the newest first."""
     with stack_database(ctx) as (database, config):
-        found = open_stack(database, config, stack, agent).get_suggestions(
+        found = open_stack(database, config, stack, agent, scope=scope).get_suggestions(
             status=None if status == ANY else status,
             memory_type=kind or None,
             limit=limit,
@@ -107,11 +109,16 @@ def _said(one: MemorySuggestion) -> str:
 
 @app.command()
 def show(
-    ctx: typer.Context, suggestion: Id, stack: Stack = DEFAULT, agent: Core = "", json_: AsJson = False
+    ctx: typer.Context,
+    suggestion: Id,
+    stack: Stack = DEFAULT,
+    agent: Reader = "",
+    scope: ReadFrom = "",
+    json_: AsJson = False,
 ) -> None:
     """Show one suggestion, and what it was made from."""
     with stack_database(ctx) as (database, config):
-        found = _found(open_stack(database, config, stack, agent), suggestion)
+        found = _found(open_stack(database, config, stack, agent, scope=scope), suggestion)
     if json_:
         output.emit_json(as_json(found))
         return

@@ -8,7 +8,17 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import AsJson
-from sb.commands.stacks import OPERATOR, OfCore, Whose, as_json, moment, opened_core
+from sb.commands.stacks import (
+    OPERATOR,
+    OfCore,
+    Reader,
+    ReadFrom,
+    Whose,
+    as_json,
+    moment,
+    opened_core,
+    read_from,
+)
 
 from sb.errors import NotFoundError
 
@@ -54,12 +64,13 @@ def list_assessments(
     ctx: typer.Context,
     domain: Domain = "",
     min_score: Annotated[float | None, typer.Option(help="Only those with at least this score.")] = None,
-    agent: Whose = OPERATOR,
+    agent: Reader = "",
+    scope: ReadFrom = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
     """List who is trusted how far."""
-    with opened_core(ctx, agent, stack) as core:
+    with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
         found = core.trust_list(domain=domain or None, min_score=min_score)
     if json_:
         output.emit_json({"items": [as_json(one) for one in found]})
@@ -79,12 +90,13 @@ def show(
     ctx: typer.Context,
     name: Other,
     domain: Domain = "",
-    agent: Whose = OPERATOR,
+    agent: Reader = "",
+    scope: ReadFrom = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
     """Say how far one is trusted, and what that rests on; exit 1 if nothing is said of them."""
-    with opened_core(ctx, agent, stack) as core:
+    with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
         found = core.trust_get(name)
         active = core.active_stack
         computed = active.compute_trust(name, domain or None) if active is not None else {}

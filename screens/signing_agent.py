@@ -1,8 +1,8 @@
-"""How does a console in a browser tab sign decisions with a key that only its parent process holds?
+"""How a console in a browser's tab decides with a key that only its parent process holds.
 
-The process that serves the tabs holds the unlocked key and listens on a socket in a folder of its own. It
-signs for its own child processes and for nobody else, and the key itself never leaves it. A request is one
-line: what to sign, as hex, or nothing to ask who signs. The answer is one line of JSON.
+The process that serves the tabs holds the unlocked key and listens on a socket in a folder of its own. It decides for
+the processes that it started itself and for nobody else, and the key never leaves it. A request is one line of JSON: a
+decision of `sb.kernel.decision_desk`, or nothing to ask who decides. So is the answer.
 """
 
 from __future__ import annotations
@@ -16,38 +16,52 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from sb.errors import DeniedError, SBError, UsageError
-from sb.kernel.authority.signing import Decider
 
 SOCKET_VARIABLE = "SB_SIGNING_SOCKET"
 _MAX_LINE = 4 << 20
 _TIMEOUT_S = 5.0
+_ANSWERED_S = 60.0  # a decision may wait for others to write
 _RESTART = "start sb console --web again"
 
 
+class Desk(Protocol):
+    """Makes decisions; see `sb.kernel.decision_desk`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def key_id(self) -> str: ...
+
+    def decide(self, request: Any) -> dict[str, Any]: ...
+
+
 class SigningAgent:
-    """Signs for the child processes of this one while the context lasts.
+    """Decides for the processes that it was told of, while the context lasts.
 
     Args:
-        decider: holds the unlocked key.
+        desk: makes the decisions, with the unlocked key.
         home: the folder (SB_HOME) in which a private one is made for the socket.
 
     Raises:
         UsageError: the path of the socket would be longer than the system allows (about 100 bytes).
     """
 
-    def __init__(self, decider: Decider, home: Path) -> None:
+    def __init__(self, desk: Desk, home: Path) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="web-", dir=home))  # open to its owner only
         self.path = self._folder / "signing"
+        self.started = Started()
         try:
-            self._server = _Server(self.path, decider)
+            self._server = _Server(self.path, desk, self.started)
         except OSError as error:
             shutil.rmtree(self._folder)
             raise UsageError(f"no socket at {self.path}: {error}", "set SB_HOME to a shorter path") from None
@@ -66,13 +80,43 @@ class SigningAgent:
         shutil.rmtree(self._folder)
 
 
+class Started:
+    """The processes that this one started, as long as they run.
+
+    That a process is a child of this one does not say so: the first process of a container, or one that asked for it,
+    is given every orphan for a child.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[int, str] = {}  # a number is given to another process once the first one has ended
+
+    def add(self, pid: int) -> None:
+        """Know a process that was just started; one that has ended already is not known."""
+        with suppress(OSError, ValueError, IndexError, subprocess.SubprocessError):
+            self._since[pid] = _standing(pid)[1]
+
+    def remove(self, pid: int) -> None:
+        """Know it no longer: it has ended, or is about to."""
+        self._since.pop(pid, None)
+
+    def has(self, connection: socket.socket) -> bool:
+        """Whether the process that connected is one of them; what cannot be checked is not."""
+        try:
+            uid, pid = _peer(connection)
+            known = self._since.get(pid)
+            return known is not None and uid == os.getuid() and _standing(pid) == (os.getpid(), known)
+        except (OSError, AttributeError, ValueError, IndexError, struct.error, subprocess.SubprocessError):
+            return False
+
+
 class _Server(socketserver.UnixStreamServer):
-    def __init__(self, path: Path, decider: Decider) -> None:
-        self.decider = decider
+    def __init__(self, path: Path, desk: Desk, started: Started) -> None:
+        self.desk = desk
+        self._started = started
         super().__init__(str(path), _Handler)
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        return is_our_child(request)
+        return self._started.has(request)
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -81,25 +125,18 @@ class _Handler(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         with suppress(OSError):  # the tab was closed meanwhile
-            data = bytes.fromhex(self.rfile.readline(_MAX_LINE).decode("ascii"))
-            self.wfile.write(json.dumps(self._answer(data)).encode() + b"\n")
+            self.wfile.write(json.dumps(self._answer(self.rfile.readline(_MAX_LINE))).encode() + b"\n")
 
-    def _answer(self, data: bytes) -> dict[str, str]:
-        decider = self.server.decider
+    def _answer(self, line: bytes) -> dict[str, Any]:
+        desk = self.server.desk
         try:
-            signature = decider.sign(data) if data else ""
+            request = json.loads(line)
+            done = desk.decide(request) if request else {}
         except SBError as error:
-            return {"error": error.message}
-        return {"name": decider.name, "key_id": decider.key_id, "signature": signature}
-
-
-def is_our_child(connection: socket.socket) -> bool:
-    """Whether the process that connected is a direct child of this one; what cannot be checked is not."""
-    try:
-        uid, pid = _peer(connection)
-        return uid == os.getuid() and _parent(pid) == os.getpid()
-    except (OSError, AttributeError, ValueError, IndexError, struct.error, subprocess.SubprocessError):
-        return False
+            return {"error": error.message, "hint": error.hint}
+        except (ValueError, RecursionError):
+            return {"error": "the request cannot be read", "hint": ""}
+        return {"name": desk.name, "key_id": desk.key_id, **done}
 
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
@@ -112,51 +149,68 @@ def _peer(connection: socket.socket) -> tuple[int, int]:
     return uid, pid
 
 
-def _parent(pid: int) -> int:
-    """The process id of a process's parent."""
+def _standing(pid: int) -> tuple[int, str]:
+    """The parent of a process, and when it was started."""
     if sys.platform == "darwin":
-        asked = ["/bin/ps", "-o", "ppid=", "-p", str(pid)]
-        return int(subprocess.run(asked, capture_output=True, check=True, timeout=_TIMEOUT_S).stdout)
-    # pid (name) state parent …: a name may hold spaces and brackets
-    return int(Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
+        asked = ["/bin/ps", "-o", "ppid=,lstart=", "-p", str(pid)]
+        said = subprocess.run(asked, capture_output=True, check=True, timeout=_TIMEOUT_S, text=True).stdout
+        parent, _, since = said.strip().partition(" ")
+        return int(parent), since.strip()
+    # pid (name) state parent … started: a name may hold spaces and brackets
+    fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    return int(fields[1]), fields[19]
 
 
 @dataclass(frozen=True)
 class RemoteDecider:
-    """A person whose key is in the parent process."""
+    """A person whose key is in the parent process, which decides for them."""
 
     name: str
     key_id: str
     path: Path
 
     def sign(self, data: bytes) -> str:
-        """The signature over `data`.
+        """Nothing is signed as it comes; `decide` asks for a decision.
+
+        Raises:
+            DeniedError: always.
+        """
+        raise DeniedError("this is not decided in a browser", "use sb in the terminal")
+
+    def decide(self, decision: str, **said: str | Mapping[str, str]) -> dict[str, Any]:
+        """Have a decision made; see `sb.kernel.decision_desk`.
 
         Raises:
             DeniedError: the parent process is gone, or refuses.
         """
-        return _ask(self.path, data)["signature"]
+        return _ask(self.path, {"decision": decision, **said})
 
 
-def remote_decider(path: Path) -> Decider:
+def remote_decider(path: Path) -> RemoteDecider:
     """The person whose key the process behind a socket holds.
 
     Args:
-        path: what SOCKET_VARIABLE names in the environment of a child of the server.
+        path: what SOCKET_VARIABLE names in the environment of a process that the server started.
 
     Raises:
-        DeniedError: nobody answers there, or this is not a child of the process that listens.
+        DeniedError: nobody answers there, or this is no process that the listening one started.
     """
-    answer = _ask(path, b"")
+    answer = _ask(path, {})
     return RemoteDecider(answer["name"], answer["key_id"], path)
 
 
-def _ask(path: Path, data: bytes) -> dict[str, str]:
+def signing_socket() -> Path | None:
+    """Where the process that serves this tab listens; None outside of a tab."""
+    named = os.environ.get(SOCKET_VARIABLE)
+    return Path(named) if named else None
+
+
+def _ask(path: Path, request: Mapping[str, Any]) -> dict[str, Any]:
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(_TIMEOUT_S)
+            connection.settimeout(_ANSWERED_S)
             connection.connect(str(path))
-            connection.sendall(data.hex().encode() + b"\n")
+            connection.sendall(json.dumps(request).encode() + b"\n")
             with connection.makefile("rb") as lines:
                 line = lines.readline(_MAX_LINE)
     except (BrokenPipeError, ConnectionResetError):
@@ -164,8 +218,8 @@ def _ask(path: Path, data: bytes) -> dict[str, str]:
     except OSError:
         raise DeniedError("the terminal that unlocked the key does not answer", _RESTART) from None
     if not line:
-        raise DeniedError("the terminal that unlocked the key does not sign for this process", _RESTART)
-    answer: dict[str, str] = json.loads(line)
+        raise DeniedError("the terminal that unlocked the key does not decide for this process", _RESTART)
+    answer: dict[str, Any] = json.loads(line)
     if "error" in answer:
-        raise DeniedError(f"the terminal that unlocked the key refused: {answer['error']}", _RESTART)
+        raise DeniedError(f"the terminal that unlocked the key refused: {answer['error']}", answer["hint"])
     return answer

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sb.errors import UsageError
 
 if TYPE_CHECKING:
-    from sb.kernel.authority.signing import Decider
+    from sb.kernel.decision_desk import DecisionDesk
 
 TEXTUAL_SERVE = "1.1.3"  # our checks wrap its parts; the extra `web` in pyproject.toml pins the same
 _ADDRESSES = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1"}
@@ -22,7 +22,7 @@ def serve(
     command: list[str],
     *,
     home: Path,
-    decider: Decider | None,
+    desk: DecisionDesk | None,
     announce: Callable[[str], None],
     host: str = "127.0.0.1",
     port: int = 0,
@@ -33,7 +33,7 @@ def serve(
         command: starts the app. No shell reads it, and everybody on this machine can: no secrets. Python is
             best given -P, or `-m` would import what lies in the current folder.
         home: SB_HOME.
-        decider: signs for the apps, which ask through SOCKET_VARIABLE of sb.screens.signing_agent; None to
+        desk: decides for the apps, which ask through SOCKET_VARIABLE of sb.screens.signing_agent; None to
             start them with --read-only.
         announce: called with the one-time address as soon as it works, later with a line for each sign-in,
             and with what a failed app wrote.
@@ -52,12 +52,12 @@ def serve(
 
     with ExitStack() as open_things:
         listener = open_things.enter_context(_listen(_ADDRESSES[host], port))
-        signing_socket = None
-        if decider is None:
+        agent = None
+        if desk is None:
             command = [*command, "--read-only"]
         else:
-            signing_socket = open_things.enter_context(SigningAgent(decider, home)).path
-        asyncio.run(ConsoleServer(command, listener, signing_socket, announce).run())
+            agent = open_things.enter_context(SigningAgent(desk, home))
+        asyncio.run(ConsoleServer(command, listener, agent, announce).run())
 
 
 def _check_textual_serve() -> None:

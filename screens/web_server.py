@@ -16,7 +16,7 @@ from pathlib import Path
 from string import Template
 
 from aiohttp import WSCloseCode, web
-from sb.screens.signing_agent import SOCKET_VARIABLE
+from sb.screens.signing_agent import SOCKET_VARIABLE, SigningAgent
 from sb.screens.web_guard import Guard, page
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
@@ -35,7 +35,7 @@ class ConsoleServer(Server):
     Args:
         command: starts the app of one tab; no shell reads it.
         listener: a listening socket.
-        signing_socket: where the app asks for signatures, or None.
+        agent: decides for the apps, or None.
         announce: told the one-time address, sign-ins, and what failed.
     """
 
@@ -43,7 +43,7 @@ class ConsoleServer(Server):
         self,
         command: Sequence[str],
         listener: socket.socket,
-        signing_socket: Path | None,
+        agent: SigningAgent | None,
         announce: Callable[[str], None],
     ) -> None:
         super().__init__(shlex.join(command))
@@ -52,7 +52,7 @@ class ConsoleServer(Server):
         self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={self.guard.token}"
         self._listener = listener
         self._argv = command
-        self._signing_socket = signing_socket
+        self._agent = agent
         self._announce = announce
         self._tabs: set[web.WebSocketResponse] = set()
 
@@ -99,7 +99,7 @@ class ConsoleServer(Server):
         if len(self._tabs) >= MAX_TABS:
             return page(503, f"{MAX_TABS} tabs are open.")
         websocket = web.WebSocketResponse(heartbeat=_HEARTBEAT_S, timeout=_GRACE_S)
-        tab = _Tab(self, websocket, self._argv, self._signing_socket, self._announce)
+        tab = _Tab(self, websocket, self._argv, self._agent, self._announce)
         self._tabs.add(websocket)
         try:
             await websocket.prepare(request)
@@ -126,7 +126,7 @@ class _Tab(AppService):
         server: Server,
         websocket: web.WebSocketResponse,
         argv: Sequence[str],
-        signing_socket: Path | None,
+        agent: SigningAgent | None,
         announce: Callable[[str], None],
     ) -> None:
         super().__init__(
@@ -138,7 +138,7 @@ class _Tab(AppService):
         )
         self._websocket = websocket
         self._argv = argv
-        self._signing_socket = signing_socket
+        self._agent = agent
         self._announce = announce
         self._errors = b""
 
@@ -155,8 +155,8 @@ class _Tab(AppService):
         environment = self._build_environment(width, height)
         environment["TEXTUAL_DRIVER"] = "sb.screens.web_driver:TabDriver"
         environment.pop(SOCKET_VARIABLE, None)
-        if self._signing_socket is not None:
-            environment[SOCKET_VARIABLE] = str(self._signing_socket)
+        if self._agent is not None:
+            environment[SOCKET_VARIABLE] = str(self._agent.path)
         process = await asyncio.create_subprocess_exec(
             *self._argv,
             stdin=PIPE,
@@ -165,6 +165,8 @@ class _Tab(AppService):
             env=environment,
             start_new_session=True,  # ctrl-c is ours to handle, and the terminal is not the app's to ask
         )
+        if self._agent is not None:
+            self._agent.started.add(process.pid)  # it has not ended: nobody has waited for it yet
         assert process.stdin is not None
         self._process, self._stdin = process, process.stdin
         return process
@@ -198,6 +200,8 @@ class _Tab(AppService):
             await self._process.wait()
         finally:
             killer.cancel()
+            if self._agent is not None:
+                self._agent.started.remove(self._process.pid)
 
     def _kill(self, group: int) -> None:
         with suppress(ProcessLookupError):  # it ended just now

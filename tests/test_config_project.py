@@ -87,7 +87,11 @@ def test_an_untrusted_file_can_make_everything_tighter(project: Project) -> None
     assert (config.budget.max_tool_calls, config.budget.max_cost_usd_cents) == (5, 1.0)
     assert (config.files.roots, config.files.max_read_bytes) == ((project.folder / "src",), 7)
     assert config.http.allow == (HostPattern("api.example.org"),)
-    assert (config.shell.env, config.audit.anchor_every, config.telemetry.arguments) == (("LANG",), 3, False)
+    assert (config.shell.env, config.audit.anchor_every, config.telemetry.arguments) == (
+        ("PATH", "LANG"),
+        3,
+        False,
+    )
     assert config.origin("files.roots") == f"{project.file}:6"
     assert config.notes == ()
 
@@ -107,7 +111,7 @@ def test_an_untrusted_file_can_widen_nothing_and_each_attempt_is_noted(
     project: Project, asked: str, key: str, refused: str
 ) -> None:
     config = project.load(asked)
-    assert config.get(key) in (Config(project.home).get(key), ())
+    assert config.get(key) in (Config(project.home).get(key), (), ("PATH",))
     (note,) = config.notes
     assert note.startswith(f"{project.file}:1: {key}: {refused} would widen it")
 

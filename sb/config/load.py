@@ -23,6 +23,7 @@ from sb.config.trust import trusted_digests
 from sb.errors import ConfigError
 from sb.text import plain, shorten
 
+_ROOTS = "files.roots"
 _REFUSED_SHOWN = 3
 _NAME_SHOWN = 200  # characters: the end of a path says the most
 
@@ -63,7 +64,7 @@ def load_config(
             raise ConfigError(f"{key} has no flag", "set it in config.yaml")
         if value is not None:
             layers.put_word(row, row.flag, str(value), cwd)
-    return assemble(home, layers.values, layers.origins, tuple(layers.notes))
+    return assemble(home, layers.values, layers.origins, tuple(layers.notes), layers.start)
 
 
 class _Layers:
@@ -74,6 +75,9 @@ class _Layers:
         self.values: dict[str, Any] = {}
         self.origins: dict[str, str] = {}
         self.notes: list[str] = []
+        self.start: Path | None = (
+            None  # of relative paths, if an untrusted file has taken the first root away
+        )
 
     def note(self, line: str) -> None:
         if line:
@@ -133,3 +137,5 @@ class _Layers:
             self.note(f"{widens}: ignored, as far as it does, until sb config trust")
         if value != current:
             self.put(row.key, value, origin)
+            if row.key == _ROOTS and value[:1] != current[:1]:
+                self.start = current[0]

@@ -15,7 +15,16 @@ from sb.config import kinds, rules
 from sb.config.home import Home
 from sb.config.hosts import HostPattern
 from sb.config.kinds import AgentSettings
-from sb.config.narrowing import inner_folder, only_off, same, shared, shared_hosts, smaller, stricter
+from sb.config.narrowing import (
+    inner_folders,
+    lower_than_set,
+    only_off,
+    same,
+    shared,
+    shared_hosts,
+    smaller,
+    stricter,
+)
 from sb.config.rules import PolicyRule
 from sb.config.setting import Setting, groups_of, setting, settings_of
 from sb.errors import ConfigError
@@ -62,7 +71,7 @@ class Files:
         kinds.listing(kinds.path()),
         "Folders whose files agents may use, with everything below; none by default. Relative to the "
         "configuration file.",
-        narrow=shared("folders inside the configured ones", inner_folder),
+        narrow=inner_folders(),
         example="[~/projects/site]",
     )
     keep_max_bytes: int = setting(
@@ -72,6 +81,8 @@ class Files:
         narrow=smaller(),
     )
     max_read_bytes: int = setting(1 * _MIB, kinds.size(), "The most that one read returns.", narrow=smaller())
+    # Where relative paths start, if not at the first root: a file that only narrows gives no path another meaning.
+    start: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,7 @@ class Shell:
         ("PATH", "LANG", "LC_ALL", "TZ"),
         kinds.listing(kinds.matching("the name of an environment variable", r"[A-Za-z_][A-Za-z0-9_]*")),
         "Environment variables that a command is given; it sees no others.",
-        narrow=shared("some of the configured ones", same),
+        narrow=shared("some of the configured ones, and PATH", same, fixed=("PATH",)),
     )
     max_output_bytes: int = setting(
         256 * _KIB, kinds.size(), "The most that is kept of a command's output.", narrow=smaller()
@@ -129,7 +140,8 @@ class Approvals:
 def _ceiling(what: str) -> float:
     """The most of one dimension; at its default there is none."""
     meaning = f"The most {what} that one run may do without a person's agreement; {_MANY} is no limit."
-    return setting(float(_MANY), kinds.number(0, _MANY), meaning, narrow=smaller())
+    # Without a ceiling, what cannot be undone asks a person; a ceiling says how much of it is fine without one.
+    return setting(float(_MANY), kinds.number(0, _MANY), meaning, narrow=lower_than_set(float(_MANY)))
 
 
 @dataclass(frozen=True)
@@ -413,12 +425,21 @@ def known_setting(key: str) -> Setting:
 
 
 def assemble(
-    home: Home, values: Mapping[str, Any], origins: Mapping[str, str], notes: tuple[str, ...]
+    home: Home,
+    values: Mapping[str, Any],
+    origins: Mapping[str, str],
+    notes: tuple[str, ...],
+    start: Path | None = None,
 ) -> Config:
-    """A Config of the values by key; settings that are not among them keep their defaults."""
+    """A Config of the values by key; settings that are not among them keep their defaults.
+
+    Args:
+        start: as in `Files`.
+    """
     parts: dict[str, Any] = {name: {} for name in GROUPS}
     for key, value in values.items():
         row = BY_KEY[key]
         (parts[row.group] if row.group else parts)[row.name] = value
+    parts["files"]["start"] = start
     parts |= {name: cls(**parts[name]) for name, cls in GROUPS.items()}
     return Config(home, **parts, origins=MappingProxyType(dict(origins)), notes=notes)

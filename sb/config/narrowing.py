@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
@@ -33,6 +34,21 @@ def smaller() -> Narrow[N]:
     return Narrow("a smaller value", apply)
 
 
+def lower_than_set(none: N) -> Narrow[N]:
+    """The smaller number counts where one is in force; where none is, none can be set.
+
+    A limit that stands for something else, such as the question whether there is one at all, is no tighter than none.
+
+    Args:
+        none: the value that stands for no limit.
+    """
+
+    def apply(ours: N, theirs: N) -> tuple[N, tuple[str, ...]]:
+        return (theirs, ()) if theirs <= ours < none else (ours, () if theirs == ours else (str(theirs),))
+
+    return Narrow("a smaller value than a limit that is set", apply)
+
+
 def stricter(*names: str) -> Narrow[str]:
     """The later of `names` counts: they are given from loose to strict."""
 
@@ -54,15 +70,18 @@ def only_off() -> Narrow[bool]:
 Overlap = tuple[T, bool]  # what two entries have in common, and whether that is all of the second
 
 
-def shared(label: str, meet: Callable[[T, T], Overlap[T] | None]) -> Narrow[tuple[T, ...]]:
+def shared(
+    label: str, meet: Callable[[T, T], Overlap[T] | None], *, fixed: tuple[T, ...] = ()
+) -> Narrow[tuple[T, ...]]:
     """What both lists allow.
 
     Args:
         meet: the overlap of an entry in force and one that was asked for, or None.
+        fixed: entries that stay if they are in force: without one a call would not be less, but another.
     """
 
     def apply(ours: tuple[T, ...], theirs: tuple[T, ...]) -> tuple[tuple[T, ...], tuple[str, ...]]:
-        kept: dict[T, None] = {}
+        kept: dict[T, None] = dict.fromkeys(entry for entry in ours if entry in fixed)
         refused = []
         for asked in theirs:
             met = [overlap for entry in ours if (overlap := meet(entry, asked)) is not None]
@@ -83,12 +102,24 @@ def shared_hosts(ours: HostPattern, theirs: HostPattern) -> Overlap[HostPattern]
     return None if part is None else (part, part == theirs)
 
 
-def inner_folder(ours: Path, theirs: Path) -> Overlap[Path] | None:
-    """The folder that lies in the other one.
+def inner_folders() -> Narrow[tuple[Path, ...]]:
+    """The folders that lie in one of those in force.
 
-    The folder asked for comes back without links: whoever may write the project could turn them later.
+    A folder asked for comes back without links: whoever may write the project could turn them later.
     """
-    mine, asked = Path(os.path.realpath(ours)), Path(os.path.realpath(theirs))
-    if asked != mine and asked.is_relative_to(mine):
-        return asked, True
-    return (ours, asked == mine) if mine.is_relative_to(asked) else None
+    label = "folders inside the configured ones"
+
+    def apply(ours: tuple[Path, ...], theirs: tuple[Path, ...]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+        real = cache(
+            lambda path: Path(os.path.realpath(path))
+        )  # of each once, however many it is compared with
+
+        def inner(entry: Path, wanted: Path) -> Overlap[Path] | None:
+            mine, asked = real(entry), real(wanted)
+            if asked != mine and asked.is_relative_to(mine):
+                return asked, True
+            return (entry, asked == mine) if mine.is_relative_to(asked) else None
+
+        return shared(label, inner).apply(ours, theirs)
+
+    return Narrow(label, apply)

@@ -32,6 +32,7 @@ from sb.protocols import (
     SyncResult,
 )
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.store.records.places import GLOBAL, checked_scope
 from sb.text import checked_name
 from sb.types import SearchResult
 
@@ -47,9 +48,11 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
         registry: where the tools of plugins are registered, so that an executor of it runs them; by default one of
             its own.
         config: by default that of this process.
+        scope: what it reads of its stacks, as a Brain does: this scope, what that includes, and `global`; None for
+            every scope, as operators read.
 
     Raises:
-        ValueError: the core_id is empty, or no text. ConfigError: the configuration is wrong.
+        ValueError: the core_id is empty, or no text; or it is no scope. ConfigError: the configuration is wrong.
     """
 
     def __init__(
@@ -60,10 +63,12 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
         *,
         registry: ToolRegistry | None = None,
         config: Config | None = None,
+        scope: str | None = GLOBAL,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
         super().__init__(checked_name("core_id", core_id), clock, ids)
+        self._scope = None if scope is None else checked_scope(scope)
         self._config = config if config is not None else current_config()
         self._data_dir = Path(data_dir) if data_dir is not None else self._config.home.folder
         fail_fast = self._config.entity.plugin_fail_fast
@@ -117,6 +122,9 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
         if stack_id in self._stacks:
             raise ValueError(f"a stack {stack_id!r} is attached already")
         stack.on_attach(self._core_id, self._inference)
+        read_from = getattr(stack, "read_from", None)  # a stack of another make may have no scopes
+        if read_from is not None:
+            read_from(self._core_id, self._scope)
         self._stacks[stack_id] = stack
         self._aliases[stack_id] = alias
         if set_active:
@@ -264,6 +272,7 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
         *,
         registry: ToolRegistry | None = None,
         config: Config | None = None,
+        scope: str | None = GLOBAL,
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> Self:
@@ -272,7 +281,7 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
         Its data folder is the one that the checkpoint's folder lies in. Close it: it opened the stacks.
 
         Args:
-            registry, config, clock, ids: as for a new one.
+            registry, config, scope, clock, ids: as for a new one.
 
         Raises:
             FileNotFoundError: there is no such file. ValueError: it is no checkpoint, or of a newer version.
@@ -283,7 +292,13 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
             logger.warning("%s was changed after it was written", path.name)
         data_dir = path.parent.parent if path.parent.name == FOLDER else None
         entity = cls(
-            checkpoint.binding.core_id, data_dir, registry=registry, config=config, clock=clock, ids=ids
+            checkpoint.binding.core_id,
+            data_dir,
+            registry=registry,
+            config=config,
+            scope=scope,
+            clock=clock,
+            ids=ids,
         )
         entity._opened = rehydrate(entity, checkpoint, entity._data_dir)
         return entity

@@ -23,6 +23,7 @@ from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.catalogue import DEFAULT, require_stack
 from sb.state import EventLog, Subject
 from sb.store.database import Database
+from sb.store.records.places import GLOBAL
 from sb.text import nearest, plain
 
 if TYPE_CHECKING:
@@ -79,12 +80,20 @@ class Present:
         found = (self._read(self.checkpoints.path(name)) for name in self.checkpoints.ids(core_id))
         return next((one for one in found if one.intact and one.binding.core_id == core_id), None)
 
-    def entity(self, core_id: str, stack_ids: tuple[str, ...] = (), *, looking: bool = False) -> Entity:
+    def entity(
+        self,
+        core_id: str,
+        stack_ids: tuple[str, ...] = (),
+        *,
+        looking: bool = False,
+        scope: str | None = GLOBAL,
+    ) -> Entity:
         """A core as it is at present; close it.
 
         Args:
             stack_ids: compose it of these stacks alone instead, of which the first is active.
             looking: let a stack that is in no checkpoint of this core belong to whom it does.
+            scope: as for `Entity`.
 
         Raises:
             ValueError: the core_id is empty. NotFoundError: there is no such stack.
@@ -95,12 +104,14 @@ class Present:
         newest = None if stack_ids else self.newest(core_id)
         if newest is not None:
             path = self.checkpoints.path(newest.checkpoint_id)
-            return Entity.from_checkpoint(path, config=self._config, clock=self._clock, ids=self._ids)
-        entity = Entity(core_id, config=self._config, clock=self._clock, ids=self._ids)
+            return Entity.from_checkpoint(
+                path, config=self._config, scope=scope, clock=self._clock, ids=self._ids
+            )
+        entity = Entity(core_id, config=self._config, scope=scope, clock=self._clock, ids=self._ids)
         for number, stack_id in enumerate(dict.fromkeys(stack_ids or (DEFAULT,))):
             stack = self._stack(stack_id)
             if looking:
-                stack.look_as(core_id)
+                stack.look_as(core_id, scope)
             entity.attach_stack(stack, set_active=number == 0)
         return entity
 

@@ -111,19 +111,31 @@ def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _P
 
     if not matters(event):
         return Verdict()
-    config = _configured(event)
+    config, fault = _configured(event)
     settings.config, settings.unjudged = config, config.hooks.unjudged
     process.expire_after(config.hooks.deadline_seconds, lambda: _late(process, adapter, event, settings))
-    return judge(config, adapter, event)
+    if fault and event.moment is Moment.BEFORE:
+        unjudged = _unjudged(adapter, event, settings, fault)
+        if unjudged.decision is Decision.DENY:
+            return unjudged
+    # Whoever may write the project can break its file: what would go on unjudged is judged without it.
+    verdict = judge(config, adapter, event)
+    if fault and verdict.decision is Decision.NONE:
+        return verdict._replace(reason=verdict.reason or f"the project's file does not count: {fault}")
+    return verdict
 
 
-def _configured(event: HookEvent) -> Any:
+def _configured(event: HookEvent) -> tuple[Any, str]:
+    """The configuration, without the project's file if that is what cannot be read; and then why."""
     from pathlib import Path
 
     from sb.config import load_config
 
     cwd = Path(event.cwd) if os.path.isdir(event.cwd) else Path("/")
-    return load_config(env=os.environ, cwd=cwd, flags={})
+    try:
+        return load_config(env=os.environ, cwd=cwd, flags={}), ""
+    except ConfigError as error:
+        return load_config(env=os.environ, cwd=cwd, flags={}, with_project=False), _reason(error)
 
 
 def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Settings) -> Answer:

@@ -81,6 +81,7 @@ class Brain:
         self.writer = self._writes(self.space, agent_id, stack, scope=scope, session=session)
         self.searcher = Searcher(self.space)
         self.space.refusal = self._refusal
+        self.space.leaves_out = self._leaves_out
         self._named = session  # by whoever made this Brain, until that session ends
 
     @cached_property
@@ -437,6 +438,10 @@ class Brain:
     def _refusal(self, handoff: Row) -> str:
         """Why this agent is not shown what a handoff says, on whatever way it came to it."""
         return self.handoffs.refusal(handoff)
+
+    def _leaves_out(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
+        """What no search of this agent finds, in SQL over `r`."""
+        return self.handoffs.between_others(places)
 
     def _place(self, project: str | None, scope: str | None, private: bool) -> Place:
         return Place(self.stack, self.writer.chosen(project, scope), self.agent_id if private else "")

@@ -22,6 +22,7 @@ from sb.decisions import namespace
 from sb.errors import CheckFailed, NotFoundError, UsageError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Operator, key_id_of, signature_fits, signed_statement
+from sb.memory.handoffs import BETWEEN_OTHERS
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.sources import iso
@@ -98,7 +99,7 @@ def export(
     """
     places = chosen(space, stack, scopes, agent)
     with new_file(path) as file:
-        seal = _Export(space, places, file, progress).write(by, stack)
+        seal = _Export(space, places, agent, file, progress).write(by, stack)
     with log.write() as write:
         said = {"by": by.name, "scopes": list(seal.scopes), "agent": agent}
         write.append(
@@ -159,12 +160,29 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
     return places
 
 
+def readable(agent: str) -> tuple[str, tuple[str, ...]]:
+    """What somebody may carry away of these places, in SQL over `r`: of an agent, no handoffs between others.
+
+    Args:
+        agent: "" for operators, who may read everything.
+    """
+    if not agent:
+        return "1", ()
+    return f"NOT ({BETWEEN_OTHERS})", (agent, agent)
+
+
 class _Export:
     """Writes one bundle, page by page: nobody waits for it, and what is written meanwhile is not in it."""
 
     def __init__(
-        self, space: Space, places: Mapping[int, Place], file: BinaryIO, progress: Progress | None
+        self,
+        space: Space,
+        places: Mapping[int, Place],
+        agent: str,
+        file: BinaryIO,
+        progress: Progress | None,
     ) -> None:
+        self._whose, self._named = readable(agent)
         self._space, self._places, self._file, self._progress = space, places, file, progress
         self._digest = sha256()
         self._last = space.records.last()
@@ -207,8 +225,8 @@ class _Export:
 
     def _records(self) -> Counter[str]:
         marks = ", ".join("?" * len(self._places))
-        where = f"r.place IN ({marks}) AND r.id <= ? AND r.state <> 'erased'"
-        wanted = (*self._places, self._last)
+        where = f"r.place IN ({marks}) AND r.id <= ? AND r.state <> 'erased' AND {self._whose}"
+        wanted = (*self._places, self._last, *self._named)
         total = self._space.records.number_of(where, wanted)
         counts: Counter[str] = Counter()
         after = 0

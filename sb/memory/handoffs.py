@@ -30,6 +30,11 @@ from sb.types import Handoff
 PENDING, CONSUMED = "pending", "consumed"
 MOST_KNOWN = 200  # records that a packet names as what its sender built on: the latest ones
 _LOOKED_AT = 50  # packets of a scope, the latest ones, among which one for this agent is looked for
+# Packets that an agent, named twice as a parameter, neither sent nor is to have; nobody is to have what cannot be read.
+BETWEEN_OTHERS = (
+    "r.kind = 'handoff' AND CASE WHEN json_valid(r.fields) THEN coalesce(json_extract(r.fields, '$.recipient'), '')"
+    " ELSE '?' END NOT IN ('', ?) AND r.agent <> ?"
+)
 _ALTERED = "its signature does not match: it was altered, or made in another home"
 
 
@@ -97,6 +102,9 @@ class Handoffs:
         self._writer = writer
         self._space = writer.space
         self._home = home
+        self._looked: dict[
+            tuple[int, ...], tuple[int, bool]
+        ] = {}  # up to which packet, and whether one was there
 
     def known(self) -> list[Known]:
         """What the writer's session wrote or was shown, the latest first."""
@@ -195,6 +203,23 @@ class Handoffs:
         if handoff.recipient in between or handoff.agent_id in between:
             return ""
         return f"it is for {handoff.recipient}"
+
+    def between_others(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
+        """Which packets are not for this agent, nor from it, in SQL over `r`; "" if there is none in these places.
+
+        A hit, even one without its words, would say that those that were asked for are in it.
+        """
+        agent, database = self._writer.agent, self._space.database
+        last, there = self._looked.get(tuple(places), (0, False))
+        if not there:  # whom a packet is for never changes: only those that are new are looked at
+            sql = (
+                f"SELECT coalesce(max(r.id), ?), coalesce(max({BETWEEN_OTHERS}), 0) FROM records AS r"
+                f" WHERE r.place IN ({_marks(places)}) AND r.kind = 'handoff' AND r.id > ?"
+            )
+            last, there = database.query(sql, (last, agent, agent, *places, last))[0]
+            if database.writer == 0:  # what a transaction has made may yet be rolled back
+                self._looked[tuple(places)] = last, bool(there)
+        return (BETWEEN_OTHERS, (agent, agent)) if there else ("", ())
 
     def _read(self, row: Row) -> tuple[Handoff | None, str]:
         """The packet in a row, None if it cannot be read; and what is wrong with it."""

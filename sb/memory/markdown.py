@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sb.memory.bundles import chosen, new_file
+from sb.memory.bundles import chosen, new_file, readable
 from sb.memory.space import Space
 from sb.memory.views import Memory
 from sb.sources import iso
@@ -35,7 +35,7 @@ def markdown(space: Space, *, stack: str, scopes: Sequence[str] = (), agent: str
     places = chosen(space, stack, scopes, agent)
     yield f"# Memory of {escaped(stack)}\n\nAs of {iso(space.clock.now())}.\n"
     for number, place in sorted(places.items(), key=lambda one: (one[1].scope, one[1].owner)):
-        yield from _of_place(space, number, place)
+        yield from _of_place(space, number, place, readable(agent))
 
 
 def write(space: Space, path: Path, *, stack: str, scopes: Sequence[str] = (), agent: str = "") -> None:
@@ -47,18 +47,19 @@ def write(space: Space, path: Path, *, stack: str, scopes: Sequence[str] = (), a
         file.writelines(part.encode() for part in parts)
 
 
-def _of_place(space: Space, number: int, place: Place) -> Iterator[str]:
+def _of_place(space: Space, number: int, place: Place, whose: tuple[str, tuple[str, ...]]) -> Iterator[str]:
     owner = f", private to {escaped(place.owner)}" if place.owner else ""
     heading = f"\n## {escaped(place.scope)}{owner}\n"
     for kind in DESCRIPTORS:
-        where = "r.place = ? AND r.kind = ? AND r.state = 'active'"
-        count = space.records.number_of(where, (number, kind))
+        where = f"r.place = ? AND r.kind = ? AND r.state = 'active' AND {whose[0]}"
+        values = (number, kind, *whose[1])
+        count = space.records.number_of(where, values)
         if not count:
             continue
         yield f"{heading}\n### {_plural(kind)} ({count:,})\n\n"
         heading = ""
         after = 0
-        while rows := list(space.records.select(f"{where} AND r.id > ?", (number, kind, after), limit=_PAGE)):
+        while rows := list(space.records.select(f"{where} AND r.id > ?", (*values, after), limit=_PAGE)):
             yield from (_item(space.memory(row)) for row in rows)
             after = rows[-1]["id"]
 

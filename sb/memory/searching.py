@@ -80,6 +80,17 @@ class Filters:
 NO_FILTERS = Filters()
 
 
+class _Without:
+    """What fits a filter, but for some of it."""
+
+    def __init__(self, filters: Predicate, condition: str, parameters: tuple[Any, ...]) -> None:
+        self._filters, self._condition, self._parameters = filters, condition, parameters
+
+    def sql(self) -> tuple[str, tuple[Any, ...]]:
+        where, values = self._filters.sql()
+        return f"({where or 1}) AND NOT ({self._condition})", (*values, *self._parameters)
+
+
 class Searcher:
     """Answers questions over the records in some places."""
 
@@ -123,6 +134,9 @@ class Searcher:
         self, query: str, places: Sequence[int], filters: Predicate = NO_FILTERS
     ) -> tuple[Query, list[Candidate]]:
         """The question as it is understood, and what words and meaning name for it, in no order."""
+        condition, parameters = self._space.leaves_out(places)
+        if condition:
+            filters = _Without(filters, condition, parameters)
         asked = understand(query, self._space.places.speakers(places))
         self._space.statistics.refresh()
         legs = {"words": self._by_words(asked, places, filters)}

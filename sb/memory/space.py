@@ -63,6 +63,8 @@ class Space:
         self.vectors = VectorIndex(database)
         # Why what a handoff says is not shown, or "": a Brain sets what its agent may read, operators see all.
         self.refusal: Callable[[Row], str] = lambda row: ""
+        # What a search in these places leaves out, in SQL over `r`: a Brain sets what is between others, "" for nothing.
+        self.leaves_out: Callable[[Sequence[int]], tuple[str, tuple[Any, ...]]] = lambda places: ("", ())
         self._settings = settings
         self._contextual: ContextEmbedder | None = None
         self._session_names: dict[int, str] = {}

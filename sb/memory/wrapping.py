@@ -74,9 +74,10 @@ def wrap_up(
         handoffs.stand_for(execute, known)
         writer.space.sessions.end(execute, session, writer.space.clock.now())
 
-    writer.keep_all(
-        [Event(summary=summary, event_type="session_end"), made], Place(writer.stack, scope), also=also
-    )
+    ended = Event(
+        f"handed over to {recipient}" if recipient else summary, "session_end"
+    )  # which everybody reads
+    writer.keep_all([ended, made], Place(writer.stack, scope), also=also)
     writer.begin(writer.scope)
     return packet(made)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sb.errors import NotFoundError, UsageError
@@ -37,11 +37,13 @@ class StackEntry(View):
     private: int
 
 
-def all_stacks(database: Database, *, core: str | None = None) -> list[StackEntry]:
+def all_stacks(
+    database: Database, *, core: str | None = None, scopes: Collection[str] | None = None
+) -> list[StackEntry]:
     """Every stack, by name; reads all records once.
 
     Args:
-        core: count what this core may read; everything for None.
+        core: count what this core may read; everything for None. scopes: count these alone; all of them for None.
     """
     states: dict[str, str] = dict(database.query("SELECT name, state FROM stacks"))
     places = Places(database).all()
@@ -51,6 +53,8 @@ def all_stacks(database: Database, *, core: str | None = None) -> list[StackEntr
     for number, own_kind, state, count in RecordStore(database).counts():
         place, kind = places[number], VIEWS[own_kind].kind if own_kind in VIEWS else own_kind
         if kind not in _SHOWN or (core is not None and place.owner not in ("", core)):
+            continue
+        if scopes is not None and place.scope not in scopes:
             continue
         if state == ACTIVE:
             kinds[place.stack][kind] += count
@@ -72,13 +76,15 @@ def all_stacks(database: Database, *, core: str | None = None) -> list[StackEntr
     ]
 
 
-def one_stack(database: Database, stack_id: str, *, core: str | None = None) -> StackEntry:
+def one_stack(
+    database: Database, stack_id: str, *, core: str | None = None, scopes: Collection[str] | None = None
+) -> StackEntry:
     """One of them.
 
     Raises:
         NotFoundError: there is none of that name.
     """
-    found = all_stacks(database, core=core)
+    found = all_stacks(database, core=core, scopes=scopes)
     for entry in found:
         if entry.stack_id == stack_id:
             return entry

@@ -11,7 +11,7 @@ import orjson
 
 from sb.memory.space import Space
 from sb.stack.views import shown
-from sb.store.records.places import Execute, Place
+from sb.store.records.places import Execute, Place, narrowest
 from sb.store.records.store import ERASED, QUARANTINED, Row
 from sb.types import StackState
 
@@ -31,7 +31,9 @@ class Container:
         self.stack_id = stack_id
         self.read_only = read_only
         self.looked_at = False  # by who is to leave its state as it is
-        self.cores: dict[str, None] = {}  # attached, in order
+        self.cores: dict[
+            str, str | None
+        ] = {}  # attached, in order: from which scope each reads, None for all
         self.plugins: Counter[str] = Counter()  # how many attached cores have loaded each
         self.state, self.settings = self._stored()
 
@@ -99,14 +101,35 @@ class Container:
         """Where new records stand."""
         return Place(self.stack_id)
 
+    def by_place(self, uids: Iterable[str]) -> dict[Place, list[str]]:
+        """Those of these ids that are in this stack, by where they stand."""
+        known = self.space.records.known(uids := list(uids))
+        found: dict[Place, list[str]] = {}
+        for uid in (one for one in uids if one in known):
+            place = self.space.places.numbered(known[uid]["place"])
+            if place.stack == self.stack_id:
+                found.setdefault(place, []).append(uid)
+        return found
+
+    def place_of(self, sources: Iterable[str]) -> Place | None:
+        """Where what the stack itself makes from these memories stands; None where nobody may see them all."""
+        return narrowest((self.place, *self.by_place(sources)))
+
     def places(self) -> tuple[int, ...]:
-        """The places in view: what is everybody's in this stack, and what is an attached core's own."""
-        owners = {"", *self.cores}
+        """The places in view: without a core, what is everybody's in every scope; with some, what those cores may read."""
+        owners, scopes = {"", *self.cores}, self.scopes
         return tuple(
             number
             for number, place in self.space.places.of_stack(self.stack_id).items()
-            if place.owner in owners
+            if place.owner in owners and (scopes is None or place.scope in scopes)
         )
+
+    @property
+    def scopes(self) -> frozenset[str] | None:
+        """The scopes in view; None for all."""
+        chains = [None if scope is None else self.space.chain(scope) for scope in self.cores.values()]
+        known = [one for one in chains if one is not None]
+        return None if len(known) < len(chains) or not chains else frozenset().union(*known)
 
     def find(self, uid: str, kinds: Iterable[str]) -> Row | None:
         """The record of an id, if it is in view and of one of these kinds; erased and quarantined ones are not."""

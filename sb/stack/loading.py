@@ -60,7 +60,7 @@ PARTS = {
 # The summaries that an active one takes the place of.
 _REPLACED = (
     "SELECT j.value FROM records AS s, json_each(s.fields, '$.supersedes') AS j WHERE s.kind = 'summary'"
-    " AND s.state = 'active' AND s.place IN (SELECT id FROM places WHERE stack = ?)"
+    " AND s.state = 'active' AND s.place IN ({})"
 )
 
 
@@ -135,7 +135,9 @@ class Loader:
         if kind == "goal":
             query.equal("status", "active")
         if kind == "summary":
-            query.add(f"r.uid NOT IN ({_REPLACED})", self._container.stack_id)
+            places = self._container.places()
+            marks = ", ".join("?" * len(places)) or "NULL"
+            query.add(f"r.uid NOT IN ({_REPLACED.format(marks)})", *places)
         return query
 
     def _stream(self, kind: str, query: Query, share: float, more: float) -> Iterator[_Candidate]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sb.stack.container import SYSTEM, Container
@@ -109,12 +109,19 @@ class Promoter:
         """Make beliefs of what no belief says or ever said; returns their ids."""
         held = [Statement(one) for one in self._held()] if patterns else []
         fresh: list[Belief] = []
-        for pattern in patterns:
+        for pattern in (one for some in patterns for one in self._seen_together(some)):
             statement = Statement(pattern.statement)
             if not any(self._likeness.alike(statement, one) for one in held):
                 held.append(statement)
                 fresh.append(self._belief(pattern, context))
         return [uid for uid in self._saver.save("belief", fresh) if not uid.startswith("suggestion:")]
+
+    def _seen_together(self, pattern: Pattern) -> list[Pattern]:
+        """The pattern or, if nobody may see all of its episodes, what those of one place say that have at least two."""
+        if self._container.place_of(pattern.episodes) is not None:
+            return [pattern]
+        parts = self._container.by_place(pattern.episodes).values()
+        return [replace(pattern, episodes=tuple(some), contexts=()) for some in parts if len(some) > 1]
 
     def _held(self) -> list[str]:
         """What beliefs say, also those that were forgotten or replaced: they are not to come back."""
@@ -123,7 +130,9 @@ class Promoter:
         return [one.statement for one in self._reader.read(query, limit=_BELIEFS, order=NEWEST)]
 
     def _belief(self, pattern: Pattern, context: str | None) -> Belief:
-        said = f"{self._container.stack_id}\0{pattern.statement.casefold()}".encode("utf-8", "replace")
+        place = self._container.place_of(pattern.episodes) or self._container.place
+        where = "" if place == self._container.place else f"\0{place.scope}\0{place.owner}"
+        said = f"{self._container.stack_id}{where}\0{pattern.statement.casefold()}".encode("utf-8", "replace")
         only = pattern.contexts[0] if len(pattern.contexts) == 1 else None
         return Belief(
             # Two processes that find the same at once make one belief of it.

@@ -11,7 +11,7 @@ from typing import Any
 
 from sb.stack.checks import check_text, check_words, checked_limit
 from sb.stack.container import Container
-from sb.stack.views import kinds_shown_as, shown
+from sb.stack.views import VIEWS, kinds_shown_as, shown
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.types.vocabulary import FADING, WEAK
 
@@ -106,8 +106,8 @@ class Reader:
 
     def one(self, kind: str, uid: str) -> Any | None:
         """The memory of an id, whatever its strength; None if there is none of this kind."""
-        if kind not in DESCRIPTORS:
-            return None
+        if kind not in DESCRIPTORS or (DESCRIPTORS[kind].of_a_brain and kind not in VIEWS):
+            return None  # what a Brain keeps besides, such as a handoff, is not a stack's to show
         row = self._container.find(uid, kinds_shown_as(kind))
         return None if row is None else shown(self._space.record(row))
 

@@ -65,8 +65,10 @@ class Relater:
         return {name: len(some) for name, some in edges.items()}
 
     def domains(self) -> list[Domain]:
-        """The topics of beliefs, episodes and notes, those with most memories first."""
-        places, kinds = self._places(), ("belief", "fact", "episode", "event", "note", "decision")
+        """The topics of beliefs, episodes and notes in view, those with most memories first."""
+        in_view = frozenset(self._container.places())
+        places = tuple(number for number in self._places() if number in in_view)
+        kinds = ("belief", "fact", "episode", "event", "note", "decision")
         rows = self._space.database.query(
             "SELECT name, count(*), avg(confidence), min(confidence) FROM ("
             f" SELECT lower(t.value) AS name, r.confidence FROM records AS r, json_each(r.tags) AS t WHERE {_HERE}"

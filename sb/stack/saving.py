@@ -19,7 +19,7 @@ from sb.stack.registry import Components
 from sb.stack.views import CORE, kinds_shown_as, shown, unshown
 from sb.store.records.descriptor import READ
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
-from sb.store.records.places import Execute
+from sb.store.records.places import Execute, Place
 from sb.store.records.rows import to_moment, to_row
 from sb.store.records.store import ACTIVE, CONTENT, ERASED, FORGOTTEN, SUPERSEDED, Row
 from sb.types import MemorySuggestion, Remembered
@@ -39,11 +39,14 @@ class Saver:
         self._components = components
         self._enforce = enforce
 
-    def save(self, kind: str, records: Sequence[Any], *, also: Also | None = None) -> list[str]:
+    def save(
+        self, kind: str, records: Sequence[Any], *, also: Also | None = None, beside: Sequence[str] = ()
+    ) -> list[str]:
         """Keep records of one kind, or what takes the place of those that are there; returns their ids.
 
         Args:
             also: does what has to be committed with them; it gets their ids.
+            beside: ids of memories besides their sources that whoever sees what the stack itself made has to see.
 
         Returns:
             For a belief or value that `sb.stack.linting` objects to, `suggestion:` and the id of what was kept instead.
@@ -62,7 +65,7 @@ class Saver:
                 )
         check_provenance(container, records, enforce=self._enforce)
         kept = [linted(container, record) for record in records]
-        pairs = self._kept(kept, _StackKeeper(container), also)
+        pairs = self._kept(kept, _StackKeeper(container), also, beside)
         for row, record in pairs:
             self._write_back(record, row)
         self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
@@ -78,20 +81,39 @@ class Saver:
         self._kept(records, _Restorer(self._container))
 
     def _kept(
-        self, records: Sequence[Any], keeper: _StackKeeper, also: Also | None = None
+        self,
+        records: Sequence[Any],
+        keeper: _StackKeeper,
+        also: Also | None = None,
+        beside: Sequence[str] = (),
     ) -> list[tuple[Row, Any]]:
         """Records with the rows that they are now, written in one transaction."""
         space = self._container.space
         pairs = [(keeper.row(record), record) for record in records]
         with space.database.write() as execute:
             space.check_open(execute, self._container.stack_id)
-            place = space.places.make(execute, self._container.place)
-            for row, _ in pairs:
-                row["place"] = place
+            for row, record in pairs:
+                row["place"] = space.places.make(execute, self._place(record, beside))
             keeper.keep(execute, pairs)
             if also is not None:
                 also(execute, [row["uid"] for row, _ in pairs])
         return pairs
+
+    def _place(self, record: Any, beside: Sequence[str]) -> Place:
+        """Where a record stands: what the stack itself makes of memories that not everybody sees, where those stand.
+
+        Raises:
+            ValueError: nobody may see all that it was made from.
+        """
+        suggested = isinstance(record, MemorySuggestion) and record.status != "rejected"
+        sources = record.source_raw_ids if suggested else getattr(record, "derived_from", None)
+        if not suggested and not (getattr(record, "source_entity", None) or "").startswith(SYSTEM):
+            return self._container.place
+        named = [one.rpartition(":")[2] for one in sources or ()]
+        place = self._container.place_of([*named, *beside]) if named or beside else self._container.place
+        if place is None:
+            raise ValueError("this was made from memories that nobody may see together")
+        return place
 
     def update(self, kind: str, record: Any, expected_version: int | None) -> bool:
         """Change a record unless somebody else did; False if it is gone.

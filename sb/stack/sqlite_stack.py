@@ -35,6 +35,7 @@ from sb.stack.trusting import Trust
 from sb.stack.writes import Writes
 from sb.store import migrate
 from sb.store.database import Database, open_database
+from sb.store.records.places import GLOBAL, checked_scope
 from sb.store.records.rows import to_seconds
 from sb.text import checked_name
 from sb.types import SearchResult, StackState, SyncConflict
@@ -174,16 +175,34 @@ class SQLiteStack(Writes, Reads):
     # Composition
 
     def on_attach(self, core_id: str, inference: InferenceService | None = None) -> None:
-        """Belong to a core too, from now on with provenance; components may use its model."""
-        self._container.cores[core_id] = None
+        """Belong to a core too, which reads the scope `global`; from now on with provenance; components may use its model."""
+        self._container.cores[core_id] = GLOBAL
         self._use(inference)
         if self.state is StackState.INITIALIZING:
             self._container.enter(StackState.ACTIVE)
 
-    def look_as(self, core_id: str) -> None:
-        """Show what is private to a core too. Whoever is attached from now on, the file goes on belonging to whom it does."""
+    def read_from(self, core_id: str, scope: str | None) -> None:
+        """Let an attached core read from another scope: that, what it includes, and `global`.
+
+        Args:
+            scope: None for every scope, as operators read.
+
+        Raises:
+            ValueError: it is no scope.
+        """
+        if core_id in self._container.cores:
+            self._container.cores[core_id] = None if scope is None else checked_scope(scope)
+
+    def look_as(self, core_id: str, scope: str | None = GLOBAL) -> None:
+        """Show what a core may read from a scope, and nothing else; whoever is attached from now on, the file goes on
+        belonging to whom it does.
+
+        Args:
+            scope: None for every scope, as operators read; what is private to the core is then shown too.
+        """
         self._container.looked_at = True
         self._container.cores[core_id] = None
+        self.read_from(core_id, scope)
 
     def on_detach(self, core_id: str) -> None:
         """Belong to a core no longer; the last one takes its model along."""

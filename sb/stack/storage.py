@@ -71,6 +71,11 @@ class StackStorage:
         """One memory, whatever its strength."""
         return self._reader.one(kind, uid)
 
+    def seen_alike(self, records: Sequence[Any]) -> list[list[Any]]:
+        """Memories by who may see them: what is made of several at once is made of one of these lists."""
+        by_id = {one.id: one for one in records}
+        return [[by_id[uid] for uid in uids] for uids in self._container.by_place(by_id).values()]
+
     def save(self, kind: str, records: Sequence[Any]) -> list[str]:
         """Keep memories; raises what `Saver.save` does."""
         return self.saver.save(kind, records)
@@ -133,7 +138,7 @@ class StackStorage:
         from sb.stack.health import look
 
         hour = int(self.clock.now() // 3600)
-        seen = (*self._container.space.records.head(), hour, len(self._container.cores))
+        seen = (*self._container.space.records.head(), hour, *self._container.places())
         if self._health is None or self._health[0] != seen:
             self._health = (seen, look(self._container))
         return self._health[1]

@@ -105,7 +105,7 @@ class Suggestions:
             self._settle(execute, uid, "promoted", why, actor, promoted_to=f"{kind}:{ids[0]}")
 
         try:
-            return self._saver.save(kind, [memory], also=settle)[0]
+            return self._saver.save(kind, [memory], also=settle, beside=[uid])[0]
         except _Settled:
             return None
 

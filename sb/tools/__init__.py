@@ -36,7 +36,7 @@ def register_builtin(
     from sb.tools.roots import Roots
     from sb.tools.shell import register_shell
 
-    roots = Roots(files.roots, protected)
+    roots = Roots(files.roots, protected, files.start)
     with registry.source(SHIPPED):
         register_files(registry, files, roots, kept)
         register_http(registry, http)

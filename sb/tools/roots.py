@@ -56,10 +56,14 @@ class Roots:
     Args:
         roots: absolute folders; links in them are resolved now, and never again.
         protected: files and folders that are refused even below a root, such as SB_HOME.
+        start: where relative paths start; None for the first root.
     """
 
-    def __init__(self, roots: Sequence[Path], protected: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, roots: Sequence[Path], protected: Sequence[Path] = (), start: Path | None = None
+    ) -> None:
         self._roots = [(root.parts[1:], Path(os.path.realpath(root)).parts[1:]) for root in roots]
+        self._start = None if start is None else Path(os.path.realpath(start)).parts[1:]
         self._protected = tuple(protected)
 
     def locate(self, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -77,7 +81,9 @@ class Roots:
         if not self._roots:
             raise denied("no folder is open to tools; name folders in the setting files.roots")
         if not path.startswith("/"):
-            return self._roots[0][1], parts
+            if self._start is None:
+                return self._roots[0][1], parts
+            parts = (*self._start, *parts)
         for configured, resolved in self._roots:
             for prefix in (configured, resolved):
                 if parts[: len(prefix)] == prefix:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from sb.screens.signing_agent import signing_socket
 
 from sb.config import Config
 from sb.errors import SBError
@@ -42,6 +44,23 @@ class Look:
     version: tuple[int, int] | None
     trouble: str = ""
     operators: str = ""
+
+
+class _Deciding(NamedTuple):
+    """What makes decisions."""
+
+    approvals: type[Approvals] = Approvals
+    kill_switch: type[KillSwitch] = KillSwitch
+    baselines: type[ContractBaselineStore] = ContractBaselineStore
+
+
+def _deciding() -> _Deciding:
+    """In a browser's tab another process decides."""
+    if signing_socket() is None:
+        return _Deciding()
+    from sb.screens.state.remote import RemoteApprovals, RemoteBaselines, RemoteKillSwitch
+
+    return _Deciding(RemoteApprovals, RemoteKillSwitch, RemoteBaselines)
 
 
 class Records:
@@ -84,7 +103,7 @@ class Records:
 
     def approvals(self) -> Approvals:
         """The queue, to decide."""
-        return Approvals(self.log("write"), self.authority("write"))
+        return _deciding().approvals(self.log("write"), self.authority("write"))
 
     def runtime(self) -> Runtime:
         """Everything that reversals run through, opened with the first use and kept.
@@ -99,13 +118,14 @@ class Records:
             if self._runtime is None:
                 database = open_database(self.config.database, create=False)  # the runtime would make one
                 database.close()
-                self._runtime = open_runtime(self.config, clock=self.clock, ids=self.ids)
+                self._runtime = runtime = open_runtime(self.config, clock=self.clock, ids=self.ids)
+                runtime.executor.approvals = _deciding().approvals(runtime.log, runtime.approvals.authority)
             return self._runtime
 
     def kill_switch(self, use: str) -> KillSwitch:
         """What is stopped."""
         dual_control = self.config.kill.dual_control
-        return KillSwitch(self.log(use), self.authority(use), dual_control=dual_control)
+        return _deciding().kill_switch(self.log(use), self.authority(use), dual_control=dual_control)
 
     def baselines(self, use: str, surface: str = KERNEL) -> ContractBaselineStore:
         """The approved contracts of a surface; what was added up of them is kept for each use."""
@@ -113,7 +133,7 @@ class Records:
         with self._lock:
             if place not in self._baselines or self._baselines[place][0] is not log:
                 authority = Authority(self.config.operators.file, log)
-                self._baselines[place] = (log, ContractBaselineStore(log, authority, surface))
+                self._baselines[place] = (log, _deciding().baselines(log, authority, surface))
             return self._baselines[place][1]
 
     def memory(self, use: str, name: str = "") -> Overseer:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 
-from sb.screens.signing_agent import SOCKET_VARIABLE, remote_decider
+from sb.screens.signing_agent import remote_decider, signing_socket
 from sb.screens.state.records import Records
 
 from sb.kernel.authority.enrolment import anybody, decider
@@ -17,7 +15,7 @@ from sb.kernel.authority.signing import Decider
 class Signer:
     """Finds who decides, and remembers an unlocked key in this process's memory only.
 
-    In a browser's tab the key is in the process that serves it, which signs.
+    In a browser's tab the key is in the process that serves it, which decides (`sb.screens.state.remote`).
 
     Args:
         name: the operator, where this home has several keys; "" for the only one.
@@ -27,8 +25,7 @@ class Signer:
         self._records = records
         self._name = name
         self._unlocked: Decider | None = None
-        socket = os.environ.get(SOCKET_VARIABLE)
-        self._remote = Path(socket) if socket else None
+        self._remote = signing_socket()
 
     def decider(self, ask: Callable[[str], str]) -> Decider:
         """Who decides; called in a worker.
@@ -52,7 +49,7 @@ class Signer:
 
     def anybody(self) -> Decider:
         """Who acts where anybody may; nothing is asked for."""
-        if self._unlocked is not None:
+        if self._unlocked is not None and self._remote is None:
             return self._unlocked
         keys = KeyFolder(self._records.config.home.keys)
         return anybody(self._records.authority("write"), keys, "", str)

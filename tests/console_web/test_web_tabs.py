@@ -7,15 +7,18 @@ import json
 import re
 import signal
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from sb.kernel.authority.signing import key_id_of, signature_fits
+from sb.canonical import canonical_bytes
+from sb.config import current_config
+from sb.decisions.namespace import APPROVAL_APPROVED
+from sb.kernel.authority.signing import signature_fits
+from sb.runtime import open_log
 from tests.console_web.conftest import Start, browser, closed, gone, shown
-from tests.console_web.tiny_app import STATEMENT
 
 
 def test_a_tab_shows_the_first_row_read_only_and_its_process_ends_with_the_tab(start: Start) -> None:
@@ -44,9 +47,11 @@ def test_a_tab_signs_with_the_key_that_only_the_server_holds(start: Start) -> No
             return await shown(tab, "signer=")
 
     assert asyncio.run(look()) == "ada"
-    signed = json.loads((server.home / "signed.json").read_text(encoding="utf-8"))
-    assert signed["key_id"] == key_id_of(server.public_key)
-    assert signature_fits(server.public_key, STATEMENT, signed["signature"])
+    with closing(open_log(current_config())) as log:
+        (approved,) = log.events(kind=APPROVAL_APPROVED)
+    signed = (approved.payload or {})["signed"]
+    assert signed["statement"]["reason"] == "the bill is right"
+    assert signature_fits(server.public_key, canonical_bytes(signed["statement"]), signed["signature"])
     assert server.stop()[0] == 0
     assert list(server.home.glob("web-*")) == []
 

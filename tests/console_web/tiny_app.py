@@ -1,17 +1,17 @@
-"""A console of one row, which says in which process it runs and whose signatures it can get."""
+"""A console of one row, which says in which process it runs and who decides for it; it approves what waits."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
 
-from sb.screens.signing_agent import SOCKET_VARIABLE, remote_decider
+from sb.screens.state.records import Records
+from sb.screens.state.signer import Signer
 from textual.app import App, ComposeResult
 from textual.widgets import DataTable
 
-STATEMENT = b'{"approval":"a1"}'
+from sb.config import current_config
 
 
 class TinyApp(App[None]):
@@ -26,9 +26,14 @@ class TinyApp(App[None]):
     def _signer(self) -> str:
         if "--read-only" in sys.argv:
             return "nobody"
-        decider = remote_decider(Path(os.environ[SOCKET_VARIABLE]))
-        signed = {"key_id": decider.key_id, "signature": decider.sign(STATEMENT)}
-        Path(os.environ["SB_HOME"], "signed.json").write_text(json.dumps(signed), encoding="utf-8")
+        records = Records(current_config())
+        try:
+            decider = Signer(records).decider(str)
+            approvals = records.approvals()
+            (waiting,) = approvals.page()
+            approvals.approve(waiting.id, decider, "the bill is right")
+        finally:
+            records.close()
         return decider.name
 
     def action_fail(self) -> None:

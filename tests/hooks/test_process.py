@@ -116,7 +116,7 @@ def damaged_database(host: Host) -> None:
     (host.home / "brain.db").write_bytes(b"not a database " * 1000)
 
 
-FAULTS = [broken_configuration, broken_project_file, no_database, damaged_database]
+FAULTS = [broken_configuration, no_database, damaged_database]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda one: one.__name__)
@@ -134,6 +134,24 @@ def test_what_cannot_be_judged_is_denied_and_reading_goes_on_and_both_are_said(
         assert done.stderr.startswith("SecondBrain: ")
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def test_a_project_file_that_cannot_be_read_lets_nothing_pass_that_would_not_pass_without_it(
+    host: Host,
+) -> None:
+    host.configure("hooks:\n  unjudged: all\npolicy:\n  - {deny: host.read, reason: not this}\n")
+    assert "not this" in denied(host.ask(read(host)))
+    broken_project_file(host)
+    assert "not this" in denied(host.ask(read(host)))
+    done = host.ask(bash(host, "make"))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "SecondBrain: the project's file does not count: " in done.stderr
+    host.configure("hooks:\n  unjudged: none\n")
+    assert "cannot judge this call" in denied(host.ask(read(host)))
+    host.configure("")
+    assert "cannot judge this call" in denied(host.ask(bash(host, "make", "t3")))
+    done = host.ask(read(host))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (0, "", 1)
 
 
 @pytest.mark.parametrize(("setting", "write", "look"), [("all", True, True), ("none", False, False)])

@@ -19,7 +19,7 @@ from sb.kernel.reversal_contracts import MutationState
 from sb.kernel.reversibility import Done, sources_of
 from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, hidden_names
 from sb.kernel.tooling.intents import Intent, IntentState, KeptStep, Step
-from sb.state import LogWrite, Subject
+from sb.state import EventLog, LogWrite, Subject
 from sb.text import nearest, plain, shorten
 
 # A failure of the same call that went before a person is answered with that.
@@ -88,12 +88,7 @@ class Settling:
         intent, reason = self.in_doubt(call_id), required(reason)
         if verdict is Verdict.COMPENSATE:
             self._require_way_back(intent, result)
-        about = {
-            "call": call_id,
-            "database": self._log.database_id,
-            "intent": intent.id,
-            "verdict": str(verdict),
-        }
+        about = settlement(self._log, intent, verdict)
         signed = self._recovery.approvals.signed(by, "settle", about, reason)
         said = {"verdict": str(verdict), "by": by.name, "reason": reason}
         happened = verdict is not Verdict.NOT_DONE
@@ -212,6 +207,16 @@ class Settling:
     def _kept(intent: Intent, value: Any, size: int) -> KeptStep:
         step = Step(intent.step, intent.step_key, intent.args_digest, intent.idempotency_key)
         return KeptStep(step, redact_json(value) if size <= LONGEST_LOGGED_VALUE else None, "")
+
+
+def settlement(log: EventLog, intent: Intent, verdict: Verdict) -> dict[str, Any]:
+    """What a statement that settles a call is about."""
+    return {
+        "call": intent.call_id,
+        "database": log.database_id,
+        "intent": intent.id,
+        "verdict": str(verdict),
+    }
 
 
 def _subject(intent: Intent) -> Subject:

@@ -48,11 +48,15 @@ class ConsolidationComponent(Component):
         seen = hashlib.blake2b(repr(shown).encode("utf-8", "replace"), digest_size=12).hexdigest()
         if storage.setting(_SEEN) == seen:
             return []
-        answer = asked(self._inference, _TASK, shown)
-        if answer is None:
-            return []
+        themes: list[Pattern] = []
+        for some in (group for group in storage.seen_alike(episodes) if len(group) > 1):
+            shown = [{"number": at, "lessons": one.lessons} for at, one in enumerate(some)]
+            answer = asked(self._inference, _TASK, shown)
+            if answer is None:
+                return []
+            themes += [found for one in answer if (found := _theme(one, some))][:_MOST]
         storage.keep_setting(_SEEN, seen)
-        return [found for one in answer if (found := _theme(one, episodes))][:_MOST]
+        return themes
 
 
 def _theme(said: dict[str, Any], episodes: list[Episode]) -> Pattern | None:

@@ -86,8 +86,9 @@ class SuggestionComponent(Component):
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:
         raws = storage.select("raw", limit=_AT_ONCE, where={"processed": False})
         found = {one.id: proposed(one.blob or "") for one in raws}
-        for uid, more in self._asked([one for one in raws if not found[one.id]]):
-            found[uid] = [more]
+        for some in storage.seen_alike([one for one in raws if not found[one.id]]):
+            for uid, more in self._asked(some):
+                found[uid] = [more]
         made = [_suggestion(uid, one) for uid, some in found.items() for one in some]
         known = {one.id for one in made if storage.get("suggestion", one.id) is not None}
         fresh = {one.id: one for one in made if one.id not in known}

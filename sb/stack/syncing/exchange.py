@@ -18,7 +18,7 @@ from itertools import islice
 from sb.errors import UsageError
 from sb.memory.erasing import erase
 from sb.protocols import SyncResult
-from sb.stack.syncing.changes import damaged, together
+from sb.stack.syncing.changes import Change, damaged, together
 from sb.stack.syncing.feed import AT_ONCE, Feed, Kept
 from sb.stack.syncing.receiving import ACTOR, Outcome, Receiver
 from sb.state import EventLog
@@ -32,22 +32,32 @@ class Reach:
     """What may leave, and come in.
 
     Args:
-        scopes: patterns. cores: whose private memories may.
+        scopes: patterns. cores: whose private memories may, and the handoffs between whom.
+        view: of these scopes alone; None for all.
     """
 
     scopes: tuple[str, ...]
     cores: Collection[str]
+    view: Collection[str] | None = None
 
     def covers(self, place: Place) -> bool:
         """Whether what stands there may."""
-        return (not place.owner or place.owner in self.cores) and any(
-            fnmatch.fnmatchcase(place.scope, pattern) for pattern in self.scopes
+        return (
+            (not place.owner or place.owner in self.cores)
+            and (self.view is None or place.scope in self.view)
+            and any(fnmatch.fnmatchcase(place.scope, pattern) for pattern in self.scopes)
         )
+
+    def carries(self, change: Change) -> bool:
+        """Whether this may: a handoff for somebody only with the core of that one, or of who sent it."""
+        recipient = change.parts.get("fields.recipient") if change.kind == "handoff" else ""
+        between = not recipient or recipient in self.cores or change.agent in self.cores
+        return between and self.covers(change.place)
 
     @property
     def digest(self) -> str:
         """What differs once the reach does."""
-        said = "\0".join((*sorted(self.scopes), "", *sorted(self.cores)))
+        said = "\0".join((*sorted(self.scopes), "", *sorted(self.cores), "", *sorted(self.view or ())))
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
@@ -135,7 +145,7 @@ class Exchange:
 
             def incoming() -> Iterator[Kept]:
                 found = remote.after(after, connection.execute, since=since or 0.0)
-                return (one for one in found if one.document and self._reach.covers(one.change.place))
+                return (one for one in found if one.document and self._reach.carries(one.change))
 
             gone = self._checked(incoming(), receiver)
             self.result.pulled += self._erase(self._local, receiver, gone)
@@ -215,7 +225,7 @@ class Exchange:
                     one.document
                     and one.peer != there
                     and one.record not in held
-                    and self._reach.covers(one.change.place)
+                    and self._reach.carries(one.change)
                 ):
                     yield one
 

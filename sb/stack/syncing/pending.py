@@ -6,7 +6,7 @@ from sb.memory.space import Space
 from sb.stack.syncing.exchange import Reach
 from sb.stack.syncing.feed import TELLING
 
-_PENDING = f"""
+_PENDING = """
 WITH reached (id) AS (SELECT value FROM json_each(?)),
 position AS (
     SELECT coalesce(max(record), 0) AS record, coalesce(max(change), 0) AS change, coalesce(max(edge), 0) AS edge
@@ -15,11 +15,13 @@ position AS (
 found (id) AS (
     SELECT id FROM records WHERE id > (SELECT record FROM position)
     UNION SELECT record FROM record_history WHERE id > (SELECT change FROM position)
-    UNION SELECT record FROM ({TELLING}) WHERE id > (SELECT edge FROM position)
+    UNION SELECT record FROM ({1}) WHERE id > (SELECT edge FROM position)
     UNION SELECT record FROM sync_changes WHERE stack = ? AND seq > ? AND peer <> ?
 )
 SELECT count(*) FROM found JOIN records AS r ON r.id = found.id
 WHERE r.place IN (SELECT id FROM reached)
+    AND (r.kind <> 'handoff' OR r.agent IN ({0})
+        OR CASE WHEN json_valid(r.fields) THEN coalesce(json_extract(r.fields, '$.recipient'), '') END IN ('', {0}))
     AND (r.state <> 'erased' OR EXISTS (SELECT 1 FROM sync_changes WHERE record = r.id))
     AND NOT EXISTS (SELECT 1 FROM sync_conflicts WHERE record = r.id AND resolution = '')
 """
@@ -34,7 +36,9 @@ def pending(space: Space, stack: str, reach: Reach, path: str | None) -> int:
     peer, pushed = _peer(space, stack, path)
     places = [number for number, place in space.places.of_stack(stack).items() if reach.covers(place)]
     listed = "[" + ", ".join(map(str, places)) + "]"
-    return int(space.database.query(_PENDING, (listed, stack, stack, pushed, peer))[0][0])
+    cores = tuple(reach.cores)
+    sql = _PENDING.format(", ".join("?" * len(cores)) or "NULL", TELLING)
+    return int(space.database.query(sql, (listed, stack, stack, pushed, peer, *cores, *cores))[0][0])
 
 
 def _peer(space: Space, stack: str, path: str | None) -> tuple[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from sb.config import Config
@@ -91,7 +92,8 @@ class Synchroniser:
 
     def export(self, path: Path) -> int:
         """Write the stack into a new file; see `SQLiteStack.export_stack`."""
-        size = exported(self._feed(None), self._config, self._reach, path)
+        seen = replace(self._reach, view=self._container.scopes)  # a core takes along what it may read
+        size = exported(self._feed(None), self._config, seen, path)
         said = {"by": self._container.reader, "stack": self._container.stack_id}
         with self._log().write() as write:
             write.append(MEMORY_EXPORTED, said, facts={"bytes": size})
@@ -123,7 +125,7 @@ class Synchroniser:
 
     @property
     def _reach(self) -> Reach:
-        return Reach(self._config.memory.sync_scopes, self._container.cores)
+        return Reach(self._config.memory.sync_scopes, tuple(self._container.cores))
 
     def _feed(self, by: Decider | None) -> Feed:
         authority = Authority(self._config.operators.file, self._log())

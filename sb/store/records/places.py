@@ -33,6 +33,20 @@ class Place:
     owner: str = ""
 
 
+def narrowest(places: Iterable[Place]) -> Place | None:
+    """Where what was made from records in these places stands: who sees it sees all of them. None where nobody would.
+
+    Args:
+        places: of one stack, at least one.
+    """
+    known = list(places)
+    scopes = {one.scope for one in known} - {GLOBAL}
+    owners = {one.owner for one in known} - {""}
+    if len(scopes) > 1 or len(owners) > 1:
+        return None
+    return Place(known[0].stack, *(scopes or {GLOBAL}), *(owners or {""}))
+
+
 def checked_scope(scope: str) -> str:
     """The scope as given.
 

@@ -1,0 +1,135 @@
+"""Decisions for a console in another process, which has no key: made here, from this process's own reading.
+
+A request says which record is decided, how, why, and under which digest it was shown. What is signed is built by the
+kernel's own functions from the database; nothing that a request says is signed as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from sb.errors import DeniedError, NotFoundError
+from sb.kernel.approvals.decisions import Approvals
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.signing import Decider, required
+from sb.kernel.baselines.seen import SURFACES
+from sb.kernel.baselines.store import ContractBaselineStore
+from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.recovery.escalations import Escalations, Standing
+from sb.kernel.recovery.settling import Verdict, settlement
+from sb.kernel.tooling.intents import Intents
+from sb.state import EventLog
+from sb.text import plain, shorten
+
+# Each decision with the texts that its request holds; contracts are texts by tool. There are no others.
+FIELDS: Mapping[str, frozenset[str]] = {
+    "approve": frozenset({"approval", "reason", "shown"}),
+    "deny": frozenset({"approval", "reason"}),
+    "revoke": frozenset({"reference", "reason"}),
+    "approve_contracts": frozenset({"surface", "contracts", "reason"}),
+    "lift": frozenset({"scope", "target", "reason"}),
+    "dismiss": frozenset({"escalation", "reason"}),
+    "settle": frozenset({"call", "verdict", "reason"}),
+}
+
+
+class DecisionDesk:
+    """Decides for one person, whose key is unlocked in this process.
+
+    Args:
+        open_log: opens the log anew for each decision. operators: the file that says who may decide.
+        by: who decides. dual_control: the setting `kill.dual_control`.
+    """
+
+    def __init__(
+        self, open_log: Callable[[], EventLog], operators: Path, by: Decider, *, dual_control: bool = False
+    ) -> None:
+        self._open_log = open_log
+        self._operators = operators
+        self._by = by
+        self._dual_control = dual_control
+
+    @property
+    def name(self) -> str:
+        return self._by.name
+
+    @property
+    def key_id(self) -> str:
+        return self._by.key_id
+
+    def decide(self, request: Any) -> dict[str, Any]:
+        """Make one decision; returns the signed statement where the other process has to record it, else nothing.
+
+        Raises:
+            DeniedError: it is none that is made here, cannot be read, or this person may not make it.
+            SBError: as the decision itself says.
+        """
+        kind, said = _read(request)
+        with closing(self._open_log()) as log:
+            authority = Authority(self._operators, log)
+            approvals = Approvals(log, authority)
+            match kind:
+                case "approve":
+                    more: Any = {"shown": said["shown"]} if said["shown"] else {}
+                    approvals.approve(said["approval"], self._by, said["reason"], **more)
+                case "deny":
+                    approvals.deny(said["approval"], self._by, said["reason"])
+                case "revoke":
+                    approvals.revoke(said["reference"], self._by, said["reason"])
+                case "approve_contracts":
+                    self._approve_contracts(log, authority, said)
+                case "lift":
+                    switch = KillSwitch(log, authority, dual_control=self._dual_control)
+                    switch.lift(said["scope"], said["target"], self._by, said["reason"])
+                case "dismiss":
+                    return {"signed": self._dismissal(approvals, said)}
+                case "settle":
+                    return {"signed": self._settlement(approvals, said)}
+        return {}
+
+    def _approve_contracts(self, log: EventLog, authority: Authority, said: Mapping[str, Any]) -> None:
+        if said["surface"] not in SURFACES:
+            raise DeniedError("there is no such surface of contracts")
+        store = ContractBaselineStore(log, authority, said["surface"])
+        live = {entry.tool_id: entry.live_fingerprint for entry in store.entries()}
+        for tool_id, fingerprint in said["contracts"].items():
+            if not fingerprint or live.get(tool_id) != fingerprint:
+                name = plain(shorten(tool_id, 80), one_line=True)
+                raise DeniedError(f"the contract of {name} is not the one that was shown", "look at it again")
+        store.approve(said["contracts"], self._by, required(said["reason"]))
+
+    def _dismissal(self, approvals: Approvals, said: Mapping[str, Any]) -> dict[str, Any]:
+        found = Escalations(approvals.log).get(said["escalation"])
+        if (
+            found.standing is Standing.REVERSED
+        ):  # one whose request was denied a moment ago counts as dismissed
+            raise DeniedError(f"{found.id} is {found.standing} already")
+        about = {"escalation": found.id, "database": approvals.log.database_id}
+        return approvals.signed(self._by, "dismiss", about, required(said["reason"]))
+
+    def _settlement(self, approvals: Approvals, said: Mapping[str, Any]) -> dict[str, Any]:
+        intents = Intents(approvals.log)
+        intent = next((one for one in intents.in_doubt() if one.call_id == said["call"]), None)
+        if intent is None or said["verdict"] not in tuple(Verdict):
+            raise NotFoundError("no such call is in doubt", "sb recovery list shows those that are")
+        intents.announced(intent)
+        about = settlement(approvals.log, intent, Verdict(said["verdict"]))
+        return approvals.signed(self._by, "settle", about, required(said["reason"]))
+
+
+def _read(request: Any) -> tuple[str, dict[str, Any]]:
+    """What is asked for; raises DeniedError for what is none of the decisions, or holds something else."""
+    kind = request.get("decision") if isinstance(request, dict) else None
+    if not isinstance(kind, str) or kind not in FIELDS:
+        name = plain(shorten(str(kind), 40), one_line=True)
+        raise DeniedError(f"{name} is no decision that is made for another process", "use sb in the terminal")
+    said = {name: value for name, value in request.items() if name != "decision"}
+    texts = [value for name, value in said.items() if name != "contracts"]
+    contracts = said.get("contracts", {})
+    texts += [*contracts, *contracts.values()] if isinstance(contracts, dict) else [contracts]
+    if said.keys() != FIELDS[kind] or not all(isinstance(text, str) for text in texts):
+        raise DeniedError(f"what {kind} is asked for cannot be read")
+    return kind, said
