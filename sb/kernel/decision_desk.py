@@ -73,8 +73,11 @@ class DecisionDesk:
             approvals = Approvals(log, authority)
             match kind:
                 case "approve":
-                    more: Any = {"shown": said["shown"]} if said["shown"] else {}
-                    approvals.approve(said["approval"], self._by, said["reason"], **more)
+                    if not said["shown"]:
+                        raise DeniedError(
+                            "it does not say what was shown", "open the request, and decide again"
+                        )
+                    approvals.approve(said["approval"], self._by, said["reason"], shown=said["shown"])
                 case "deny":
                     approvals.deny(said["approval"], self._by, said["reason"])
                 case "revoke":
@@ -102,10 +105,11 @@ class DecisionDesk:
         store.approve(said["contracts"], self._by, required(said["reason"]))
 
     def _dismissal(self, approvals: Approvals, said: Mapping[str, Any]) -> dict[str, Any]:
-        found = Escalations(approvals.log).get(said["escalation"])
-        if (
-            found.standing is Standing.REVERSED
-        ):  # one whose request was denied a moment ago counts as dismissed
+        escalations = Escalations(approvals.log)
+        found = escalations.get(said["escalation"])
+        escalations.confirm(found)
+        # One whose request was denied a moment ago counts as dismissed.
+        if found.standing is Standing.REVERSED:
             raise DeniedError(f"{found.id} is {found.standing} already")
         about = {"escalation": found.id, "database": approvals.log.database_id}
         return approvals.signed(self._by, "dismiss", about, required(said["reason"]))

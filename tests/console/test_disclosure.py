@@ -19,6 +19,7 @@ from tests.console.conftest import Agents, Console
 from tests.console.test_deciding import give, state
 
 LONG = "x" * LONGEST_UNOPENED + " the end"
+SIZE = f"{len(LONG) + len('to') + 2:,}"
 
 
 def shell(agents: Agents, command: str) -> str:
@@ -119,10 +120,10 @@ def test_a_long_call_says_how_long_it_is_and_is_approved_only_once_opened(
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2")
-        assert "1,012 characters: bank.pa" in console.text()
+        assert f"{SIZE} characters: bank.pa" in console.text()
         assert 'the end")' in console.text()
         await console.press(pilot, "a")
-        await console.says(pilot, "1,012 characters of arguments: enter opens them, then a approves")
+        await console.says(pilot, f"{SIZE} characters of arguments: enter opens them, then a approves")
         assert not isinstance(console.app.screen, DecisionScreen)
         await console.press(pilot, "enter")
         assert LONG in record(console).replace("\u21b3", ""), "folded"
