@@ -22,6 +22,7 @@ from sb.decisions.namespace import (
 )
 from sb.errors import DeniedError
 from sb.kernel.approvals.approval import Approval, Grant
+from sb.kernel.approvals.lifetime import over
 from sb.kernel.authority.authority import Authority
 from sb.kernel.people_events import people_events
 from sb.state import Event, EventLog
@@ -71,6 +72,8 @@ def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:
     binding = grant.binding(log.database_id)
     events = people_events(log, grant.id)
     _first(events, GRANT_MADE, binding)
+    if over(log, grant.id, events[0].at, grant.expires_at, people=True):
+        raise DeniedError("it has expired")
     refuse_requester(_signatory(authority, events[0], "grant", binding), grant.agent, {})
 
 
