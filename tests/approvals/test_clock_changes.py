@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
 from sb.decisions.namespace import GRANT_MADE, MEMORY_PUT
@@ -9,10 +12,12 @@ from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry, ToolR
 from sb.kernel.approvals.approval import OPEN, ApprovalState
 from sb.kernel.approvals.decisions import AlreadyDecided
 from sb.kernel.log_pruning import prunable, prune
+from sb.runtime import open_runtime
 from sb.sources import SteeredClock
 from sb.state import EventLog
 from tests.approvals.test_approvals import ADA, Bank, bank
 from tests.approvals.test_grants_and_watching import AskAlways
+from tests.conftest import CommandLine, approve_tools
 
 __all__ = ["bank"]
 HOUR = 3600.0
@@ -75,6 +80,23 @@ def test_a_list_says_of_a_request_whose_time_the_log_has_seen_pass_that_it_is_ex
     bank.clock.time = before
     assert bank.approvals.numbers(states=OPEN) == []
     assert [one.state for one in bank.approvals.page()] == [ApprovalState.EXPIRED]
+
+
+def test_a_request_of_a_process_whose_clock_was_ahead_is_decided_by_no_command(
+    home: Path, sb: CommandLine
+) -> None:
+    home.mkdir(mode=0o700)
+    clock = SteeredClock()
+    clock.time = time.time() + 365 * 24 * HOUR
+    with open_runtime(clock=clock) as runtime:
+        runtime.registry.register_fn("bank.pay", "Pay", lambda to: "paid", SafetyClass.DESTRUCTIVE)
+        approve_tools(runtime)
+        asked = runtime.executor.execute(RunContext.create("clerk"), "bank.pay", {"to": "bob"})
+        approval_id = str(asked.data["approval_id"])
+    assert "nothing waits" in sb("approvals", "list").err
+    refused = sb("approvals", "approve", approval_id, "--reason", "fine")
+    assert refused.code != 0
+    assert "is expired" in refused.err
 
 
 class Notes:
