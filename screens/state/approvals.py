@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sb.screens.state.document import Field, quoted_name
+from sb.screens.state.document import Field
 from sb.screens.state.events import moment
 from sb.screens.state.listing import Column, Row
 
@@ -16,7 +16,7 @@ from sb.kernel.approvals.description import description
 from sb.kernel.approvals.watching import Change, standing
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.tooling.admission import RECOVERY
-from sb.text import revealed_line, shorten
+from sb.text import quoted_name, revealed_line, shorten
 
 APPROVAL_COLUMNS = (
     Column("state", 9),

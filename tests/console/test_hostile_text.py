@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,7 @@ def test_nothing_is_asked_about_a_reversal_that_was_not_read_yet(agents: Agents,
 
 
 def test_json_on_a_terminal_commands_it_as_little_as_tables_do(agents: Agents, sb: CommandLine) -> None:
+    agents.clock.time = time.time()  # what was asked for later than now is expired
     name = "e\x9b2J\x7f\u202e\U000e0041ve"
     agents.pay(agent=name)
     shown = sb("approvals", "list", "--json")
