@@ -26,6 +26,7 @@ from sb.screens.state.recovery import (
     recovery_row,
 )
 from sb.screens.state.recovery_record import (
+    PERFORMING,
     Asked,
     Detail,
     DryRun,
@@ -282,10 +283,10 @@ class RecoveryScreen(Deciding):
         self, verb: str, item: Item, act: Callable[[Item, Decider, str], str], *, result: str = ""
     ) -> None:
         detail = self._detail if self._detail and self._detail.key == item.key else None
-        if detail is None:
+        if detail is None and verb in PERFORMING:
             self.console_app.say("what undoes it is being read: press the key again")
             return
-        asked = Asked(detail.ref, self._dry_runs.get(item.key), result)
+        asked = Asked(detail.ref if detail else None, self._dry_runs.get(item.key), result)
         self.ask(recovery_question(verb, item, asked), [item], act)
 
     def _undo(self, item: Item, by: Decider, reason: str) -> str:

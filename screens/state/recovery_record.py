@@ -173,6 +173,7 @@ def _time(at: int) -> str:
     return iso(at / MICROSECONDS)[:19].replace("T", " ") + "Z"
 
 
+PERFORMING = ("approve", "undo", "compensate")  # what is asked before a reversal
 _REVERSES = "The reversal is performed at once. What it changes is on record like any other call."
 _TITLES = {
     "approve": "Agree to this reversal, and perform it?",
@@ -211,7 +212,7 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     lines = [f"{about.agent}: {about.tool_id} ({about.call_id})"]
     if isinstance(about, Escalation):
         lines.append(f"why: {shorten(about.why, 400)}")
-    performs = verb in ("approve", "undo", "compensate")
+    performs = verb in PERFORMING
     if performs and asked.ref is not None:
         lines.append(
             f"{asked.ref.reversal_tool} is called with {shorten(args_text(asked.ref), LONGEST_ARGS)}"

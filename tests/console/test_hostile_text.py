@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from sb.screens.dialogs import DecisionScreen
 from sb.screens.document_view import DocumentView
-from sb.screens.recovery import RecoveryScreen
 from sb.screens.row_list import RowList
 from sb.screens.state import document
 from sb.screens.state.approvals import Question, call_text, question
@@ -183,21 +181,6 @@ def test_a_contract_that_changes_while_it_is_looked_at_is_not_approved_with_the_
         await console.says(pilot, "bank.look: approved")
 
     console(script, (120, 40))
-
-
-def test_nothing_is_asked_about_a_reversal_that_was_not_read_yet(agents: Agents, console: Console) -> None:
-    agents.call("bank.hang", {"text": "x"})
-
-    async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4")
-        section = console.app.section
-        assert isinstance(section, RecoveryScreen)
-        section._detail = None
-        await console.press(pilot, "n")
-        await console.says(pilot, "is being read: press the key again")
-        assert not isinstance(console.app.screen, DecisionScreen)
-
-    console(script)
 
 
 def test_json_on_a_terminal_commands_it_as_little_as_tables_do(agents: Agents, sb: CommandLine) -> None:
