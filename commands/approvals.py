@@ -89,7 +89,7 @@ def _row(item: Approval, now: int) -> tuple[str, ...]:
         _state(item, now),
         revealed(item.agent),
         item.tool_id,
-        shorten(args, WIDEST),
+        shorten(revealed(args), WIDEST),
         asked,
         left,
     )

@@ -192,6 +192,18 @@ def test_json_on_a_terminal_commands_it_as_little_as_tables_do(agents: Agents, s
     assert json.loads(shown.out)["items"][0]["agent"] == name
 
 
+def test_two_requests_that_differ_in_what_nobody_sees_look_different_in_a_list(
+    agents: Agents, sb: CommandLine
+) -> None:
+    agents.clock.time = time.time()
+    for to in ("eve", "e\u200bve", "\u202eeve"):
+        agents.pay(to)
+    listed = sb("approvals", "list").out
+    assert listed.count('{"to": "eve"}') == 1
+    assert "e\\u200bve" in listed
+    assert "\\u202eeve" in listed
+
+
 def test_the_cursor_stays_on_its_kill_when_another_one_comes(agents: Agents, console: Console) -> None:
     kills = console.records.kill_switch("write")
     kills.throw("agent", "clerk", Label("ada"), "a false alarm", wait_s=0)
