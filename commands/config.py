@@ -90,7 +90,7 @@ def trust_project(
             raise UsageError(f"not asked on a terminal: trust {path}?", "read it, then pass --yes")
         data = path.read_bytes()
         seen = digest(data)
-        output.line(data.decode(errors="replace"))
+        output.line(data.decode(errors="replace"), one_line=False)
         if not typer.confirm(plain(f"trust {path} as shown?", one_line=True), err=True):
             raise SBError("nothing was changed")
     recorded = trust(home, path, env=os.environ, shown=seen)

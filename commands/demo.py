@@ -63,12 +63,14 @@ def demo(
 
 
 def _tell(story: Demo, events: list[Event], state: str) -> None:
-    output.line(f'An agent named "{AGENT}" worked in the shop of {story.folder}. The log says:\n')
+    output.line(
+        f'An agent named "{AGENT}" worked in the shop of {story.folder}. The log says:\n', one_line=False
+    )
     for event in events:
         if event.seq == story.shipped_after + 1:
-            output.line(f"\n{SHIPPED}\n")
+            output.line(f"\n{SHIPPED}\n", one_line=False)
         output.line(log_line(event))
-    output.line(f"\nThe log is {state}, each chained to the one before. {_ledger(story)}")
+    output.line(f"\nThe log is {state}, each chained to the one before. {_ledger(story)}", one_line=False)
 
 
 def _ledger(story: Demo) -> str:
@@ -82,7 +84,7 @@ def _wait(story: Demo, log: EventLog) -> None:
     queue = open_approvals(config, log)
     contracts = open_baselines(config, log, queue.authority)
     recoveries = {one.approval_id: one for one in _open(log)}
-    output.line("\nWaiting for you:")
+    output.line("\nWaiting for you:", one_line=False)
     for approval in queue.page(states=[ApprovalState.WAITING]):
         one = recoveries.get(approval.id)
         why = f", since {one.why}" if one else ""
@@ -96,20 +98,20 @@ def _wait(story: Demo, log: EventLog) -> None:
 
 def _decide(story: Demo, log: EventLog) -> None:
     """Let a person decide in the console, and say what became of it."""
-    output.line("\nPress enter to open the console on it; q leaves it.")
+    output.line("\nPress enter to open the console on it; q leaves it.", one_line=False)
     output.flush()
     input()
     told = log.head().seq
     show(demo_config(story.home))
     go_on(story)
-    output.line("\nWhat you decided, and the clerk's next attempt:\n")
+    output.line("\nWhat you decided, and the clerk's next attempt:\n", one_line=False)
     for event in log.events(after=told):
         output.line(log_line(event))
-    output.line(f"\n{_ledger(story)}")
+    output.line(f"\n{_ledger(story)}", one_line=False)
 
 
 def _look_further(story: Demo, place: Path, log: EventLog) -> None:
-    output.line("\nLook further:")
+    output.line("\nLook further:", one_line=False)
     program = _program()
     output.line(f"  export SB_HOME={story.home}")
     for command, why in (

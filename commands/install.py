@@ -50,7 +50,7 @@ def install(
     installer = open_installer()
     change = installer.joining(host, scope=scope, fail_closed=fail_closed)
     if change.needed and not as_json:
-        output.line(change.diff)
+        output.line(change.diff, one_line=False)
     if change.needed and not host.hooks:
         note(
             f"{name} calls no hooks: this is the entry of the MCP server, sb serve, which comes with a later version; "

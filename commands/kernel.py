@@ -152,7 +152,8 @@ def run(
         output.line(
             result.data
             if isinstance(result.data, str)
-            else json.dumps(result.data, ensure_ascii=False, indent=2)
+            else json.dumps(result.data, ensure_ascii=False, indent=2),
+            one_line=False,
         )
     else:
         note(f"{result.error_code}: {result.error_message}")

@@ -58,7 +58,7 @@ def orient(
         if json_:
             output.emit_json(with_times(found.as_json()))
             return
-        output.line(found.as_text().rstrip("\n"))
+        output.line(found.as_text().rstrip("\n"), one_line=False)
         note(f"go on in this session with --agent {agent} --scope {found.scope} --session {found.session}")
 
 

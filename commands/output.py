@@ -44,11 +44,11 @@ def whoever_reads() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains as it ends
 
 
-def line(text: str = "", *, one_line: bool = False) -> None:
+def line(text: str = "", *, one_line: bool = True) -> None:
     """A line of text, made safe for a terminal.
 
     Args:
-        one_line: also keep what others wrote from beginning lines of its own.
+        one_line: keep what others wrote from beginning lines of its own; False for a text that has several.
     """
     sys.stdout.write(plain(text, one_line=one_line) + "\n")
 

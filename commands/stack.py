@@ -166,7 +166,7 @@ def dump(
     if format_ == "json":  # to be read by programs: character by character what is kept
         output.emit_json(json.loads(whole))
     else:
-        output.line(whole.rstrip("\n"))
+        output.line(whole.rstrip("\n"), one_line=False)
 
 
 @app.command()

@@ -29,7 +29,7 @@ def uninstall(
     needed = [change for change in changes if change.needed]
     if not as_json:
         for change in needed:
-            output.line(change.diff)
+            output.line(change.diff, one_line=False)
     purged: list[str] = []
     if not dry_run:
         if needed and not yes:

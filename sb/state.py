@@ -36,6 +36,8 @@ _PAGE = 500  # rows read at once: short reads hold nobody up, and a reader may t
 EVENT_COLUMNS = (
     "id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev, hash, salt, payload"
 )
+MOST_LOOKED_AT = 20_000  # rows: a few milliseconds
+OF_PEOPLE = "substr(kind, 1, 7) <> 'kernel.'"  # names the index of their events
 _INSERT = f"INSERT INTO events ({EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -447,6 +449,32 @@ class EventLog:
                 return
             left -= len(rows)
             low, high = (low, rows[-1][0]) if newest_first else (rows[-1][0], high)
+
+    def reached(self, reference: str, at: int, *, people: bool = False) -> bool:
+        """Whether a row after the first one about `reference` is of this time or later, whatever the clock says by now.
+
+        Args:
+            reference: what people decided about, such as the id of an approval.
+            at: in microseconds since the epoch.
+            people: look only at the rows of people's requests and decisions, of which there are few; else also at the
+                newest MOST_LOOKED_AT of all.
+        """
+        first = self.database.query(
+            f"SELECT min(id) FROM events WHERE call_id = ? AND {OF_PEOPLE}", (reference,)
+        )
+        after, last = first[0][0], self.first_id + SEQ_MASK
+        if after is None:
+            return False
+        sql = "SELECT 1 FROM events INDEXED BY events_of_people WHERE {} AND id > ? AND id <= ? AND at >= ? LIMIT 1"
+        if self.database.query(sql.format(OF_PEOPLE), (after, last, at)):
+            return True
+        if people:
+            return False
+        sql = (
+            "SELECT 1 FROM events WHERE id > max(?, (SELECT max(id) FROM events WHERE id <= ?) - ?) AND id <= ?"
+            " AND at >= ? LIMIT 1"
+        )
+        return bool(self.database.query(sql, (after, last, MOST_LOOKED_AT, last, at)))
 
     def about(self, reference: str) -> Iterator[Event]:
         """The events of a run or call by its id, or the one event with that number."""

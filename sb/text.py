@@ -28,6 +28,7 @@ _UNSEEN = re.compile(
     "[\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u202f\u205f\u2800\u3000\u3164"
     "\ufe00-\ufe0f\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
 )
+_WORD = re.compile(r"[\w.:/$@-]+")
 # What could carry words that nobody sees: direction marks, tags, and a row of what takes no room.
 _SMUGGLED = re.compile(
     "[\u00ad\u061c\u180e\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
@@ -60,6 +61,11 @@ def revealed(text: str) -> str:
 def revealed_line(text: str) -> str:
     """The same on one line: line breaks and tabs are escaped too."""
     return revealed(text).replace("\n", "\\u000a").replace("\t", "\\u0009")
+
+
+def quoted_name(name: str) -> str:
+    """A name that others chose: as it is where it is one word, else as JSON, with what cannot be seen as escapes."""
+    return name if _WORD.fullmatch(name) else revealed_line(json.dumps(name, ensure_ascii=False))
 
 
 def mark_invisible(text: str) -> str:

@@ -27,6 +27,7 @@ from sb.screens.state.recovery import (
     recovery_row,
 )
 from sb.screens.state.recovery_record import (
+    PERFORMING,
     Asked,
     Detail,
     DryRun,
@@ -310,10 +311,11 @@ class RecoveryScreen(Deciding):
         self, verb: str, item: Item, act: Callable[[Item, Decider, str], str], *, result: str = ""
     ) -> None:
         detail = self._detail if self._detail and self._detail.key == item.key else None
-        if detail is None:
+        if detail is None and verb in PERFORMING:
             self.console_app.say("what undoes it is being read: press the key again")
             return
-        asked = Asked(detail, self._dry_runs.get(item.key), result, reveal=item.key == self._revealed)
+        read = detail or Detail(item.key)
+        asked = Asked(read, self._dry_runs.get(item.key), result, reveal=item.key == self._revealed)
         self.ask(recovery_question(verb, item, asked), [item], act)
 
     def _undo(self, item: Item, by: Decider, reason: str) -> str:

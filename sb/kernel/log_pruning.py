@@ -21,9 +21,17 @@ _IN_FORCE = (
 )
 _PRUNABLE = "payload IS NOT NULL AND kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in _IN_FORCE))
 
+# The last old row before the first one that is not: a row that a wrong clock dated back does not make those before it
+# old. One of a clock that was ahead is of no known age, and goes with an old one after it.
+_LAST = """
+    SELECT max(id) FROM events WHERE id BETWEEN ?1 AND ?2 AND at < ?3 AND id < coalesce(
+        (SELECT min(id) FROM events WHERE id BETWEEN ?1 AND ?2 AND at BETWEEN ?3 AND ?4), ?2 + 1)
+"""
+
 
 def prune(log: EventLog, *, before: float, reason: str) -> int:
-    """Remove the payloads of events older than `before` (seconds since the epoch); the chain itself stays.
+    """Remove the payloads of events older than `before` (seconds since the epoch), up to the first that is not; the
+    chain itself stays.
 
     Returns:
         How many payloads were removed; the removal is an event of the log itself.
@@ -33,10 +41,7 @@ def prune(log: EventLog, *, before: float, reason: str) -> int:
         StoreError: the database cannot be written; nothing was removed.
     """
     with log.write(power=True) as write:
-        bounds = (log.first_id, log.first_id + SEQ_MASK)
-        last = write.execute(
-            "SELECT max(id) FROM events WHERE id BETWEEN ? AND ? AND at < ?", (*bounds, int(before * 1e6))
-        ).fetchone()[0]
+        last = write.execute(_LAST, _bounds(log, before)).fetchone()[0]
         if last is None:
             return 0
         removed = write.execute(
@@ -56,11 +61,17 @@ def prune(log: EventLog, *, before: float, reason: str) -> int:
 
 def prunable(log: EventLog, *, before: float) -> int:
     """How many payloads `prune` would remove."""
+    last = log.database.query(_LAST, _bounds(log, before))[0][0]
+    if last is None:
+        return 0
     rows = log.database.query(
-        f"SELECT count(*) FROM events WHERE id > ? AND id <= ? AND at < ? AND {_PRUNABLE}",
-        (log.first_id, log.first_id + SEQ_MASK, int(before * 1e6)),
+        f"SELECT count(*) FROM events WHERE id > ? AND id <= ? AND {_PRUNABLE}", (log.first_id, last)
     )
     return int(rows[0][0])
+
+
+def _bounds(log: EventLog, before: float) -> tuple[int, int, int, int]:
+    return log.first_id, log.first_id + SEQ_MASK, int(before * 1e6), int(log.clock.now() * 1e6)
 
 
 def _empty_write_ahead_log(log: EventLog) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -12,7 +11,7 @@ from typing import Any
 from rich.cells import cell_len, chop_cells, set_cell_size
 from sb.screens.state.listing import WIDE
 
-from sb.text import mark_invisible, plain, revealed_line
+from sb.text import mark_invisible, plain, quoted_name
 
 FOLDED_LINES = 6
 NAME_WIDTH = 20
@@ -45,7 +44,6 @@ class Change:
 
 
 Document = Sequence[Field | Change]
-_WORD = re.compile(r"[\w.:/$@-]+")
 
 
 @dataclass(frozen=True)
@@ -71,11 +69,6 @@ def shown(value: Any) -> str:
 def fields_of(values: dict[str, Any]) -> list[Field]:
     """A field for each value; a name that could pass for none, or for a line of another field, stands in quotes."""
     return [Field(quoted_name(name), shown(value)) for name, value in values.items()]
-
-
-def quoted_name(name: str) -> str:
-    """A name that others chose: as it is where it is one word, else as JSON, with what cannot be seen as escapes."""
-    return name if _WORD.fullmatch(name) else revealed_line(json.dumps(name, ensure_ascii=False))
 
 
 def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:

@@ -198,6 +198,7 @@ def _time(at: int) -> str:
     return iso(at / MICROSECONDS)[:19].replace("T", " ") + "Z"
 
 
+PERFORMING = ("approve", "undo", "compensate")  # what is asked before a reversal
 _REVERSES = "The reversal is performed at once. What it changes is on record like any other call."
 _TITLES = {
     "approve": "Agree to this reversal, and perform it?",
@@ -248,7 +249,7 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     lines = [f"{about.agent}: {about.tool_id} ({about.call_id})"]
     if isinstance(about, Escalation):
         lines.append(f"why: {shorten(about.why, 400)}")
-    performs = verb in ("approve", "undo", "compensate")
+    performs = verb in PERFORMING
     if performs and asked.reversal:
         lines.append(asked.reversal)
     if verb in ("approve", "undo"):

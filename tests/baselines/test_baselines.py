@@ -325,6 +325,12 @@ def test_the_difference_is_empty_exactly_when_the_documents_are_equal(
     assert changes(before, before) == []
 
 
+def test_a_name_with_a_dot_hides_no_field_of_that_path() -> None:
+    before = {"metadata": {"to.type": 1, "to": {"type": 2}}}
+    after = {"metadata": {"to.type": 9, "to": {"type": 2}}}
+    assert [(c.path, c.before, c.after) for c in changes(before, after)] == [('metadata."to.type"', "1", "9")]
+
+
 def _repeats(document: dict[str, Any]) -> bool:
     """Whether arguments share a name, which a contract refuses."""
     lists = [value for value in document.values() if isinstance(value, list)]

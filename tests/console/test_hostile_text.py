@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from sb.screens.dialogs import DecisionScreen
 from sb.screens.document_view import DocumentView
-from sb.screens.recovery import RecoveryScreen
 from sb.screens.row_list import RowList
 from sb.screens.state import document
 from sb.screens.state.approvals import Question, call_text, question
@@ -185,27 +184,25 @@ def test_a_contract_that_changes_while_it_is_looked_at_is_not_approved_with_the_
     console(script, (120, 40))
 
 
-def test_nothing_is_asked_about_a_reversal_that_was_not_read_yet(agents: Agents, console: Console) -> None:
-    agents.call("bank.hang", {"text": "x"})
-
-    async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "4")
-        section = console.app.section
-        assert isinstance(section, RecoveryScreen)
-        section._detail = None
-        await console.press(pilot, "n")
-        await console.says(pilot, "is being read: press the key again")
-        assert not isinstance(console.app.screen, DecisionScreen)
-
-    console(script)
-
-
 def test_json_on_a_terminal_commands_it_as_little_as_tables_do(agents: Agents, sb: CommandLine) -> None:
+    agents.clock.time = time.time()  # what was asked for later than now is expired
     name = "e\x9b2J\x7f\u202e\U000e0041ve"
     agents.pay(agent=name)
     shown = sb("approvals", "list", "--json")
     assert not FORBIDDEN.search(shown.out.replace("\n", ""))
     assert json.loads(shown.out)["items"][0]["agent"] == name
+
+
+def test_two_requests_that_differ_in_what_nobody_sees_look_different_in_a_list(
+    agents: Agents, sb: CommandLine
+) -> None:
+    agents.clock.time = time.time()
+    for to in ("eve", "e\u200bve", "\u202eeve"):
+        agents.pay(to)
+    listed = sb("approvals", "list").out
+    assert listed.count('{"to": "eve"}') == 1
+    assert "e\\u200bve" in listed
+    assert "\\u202eeve" in listed
 
 
 def test_the_cursor_stays_on_its_kill_when_another_one_comes(agents: Agents, console: Console) -> None:

@@ -272,6 +272,23 @@ def test_dual_control_says_that_a_second_person_has_to(agents: Agents, console: 
     assert (bank.reversed_, standing(agents, escalation)) == ([], Standing.WAITING)
 
 
+def test_nothing_is_asked_about_a_reversal_that_was_not_read_yet(
+    agents: Agents, console: Console, bank: Bank
+) -> None:
+    escalate(agents, done(agents))
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4")
+        section = console.app.section
+        assert isinstance(section, RecoveryScreen)
+        section._detail = None
+        await console.press(pilot, "a")
+        await console.says(pilot, "is being read: press the key again")
+        assert not isinstance(console.app.screen, DecisionScreen)
+
+    console(script)
+
+
 def test_what_is_dismissed_stays_as_it_is_and_does_not_come_up_again(
     agents: Agents, console: Console, bank: Bank
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -89,6 +90,7 @@ def test_hostile_text_is_shown_and_does_nothing_on_any_screen(
 def test_hostile_text_does_nothing_in_plain_lines(
     agents: Agents, sb: CommandLine, screen: str, hostile: str
 ) -> None:
+    agents.clock.time = time.time()  # what was asked for later than now is expired
     agents.work(1, text=hostile)
     agents.pay(hostile)
     agents.call("bank.hang", {"text": hostile}, agent=hostile[:60])

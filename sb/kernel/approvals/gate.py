@@ -157,13 +157,13 @@ class ApprovalGate:
                 -1 if call.reverses else 1,
             ),
         )
-        now, needed = self.approvals.now(), self._needed(call)
+        needed = self._needed(call)
         for found in map(approval_of, rows):
             if found.state in OPEN and SHOWN not in found.request:
                 continue  # nobody can approve it: the call is asked for anew
             # Two reversals may well have the same arguments, and who has to agree may have changed.
             if not call.reverses or (found.reverses == _reverses(call) and found.needed >= needed):
-                return found.at(now)
+                return self.approvals.as_of_now(found)
         return None
 
     def _take(self, call: ToolCall, found: Approval) -> None:

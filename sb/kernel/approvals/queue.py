@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from sb.errors import NotFoundError
 from sb.kernel.approvals.approval import (
@@ -17,6 +18,7 @@ from sb.kernel.approvals.approval import (
     grant_of,
 )
 from sb.kernel.approvals.disclosure import Disclosure, disclose
+from sb.kernel.approvals.lifetime import CLOCK_SLACK, over
 from sb.state import EventLog
 from sb.text import nearest, plain, shorten
 
@@ -27,7 +29,7 @@ _SEARCHED = "a.id || ' ' || a.agent || ' ' || a.tool_id || ' ' || a.run_id || ' 
 
 
 class ApprovalQueue:
-    """Reads the queue of one log's database. Times are judged by the log's clock."""
+    """Reads the queue of one log's database. Times are judged by the log's clock, and by the times of its rows."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
@@ -35,6 +37,25 @@ class ApprovalQueue:
     def now(self) -> int:
         """Microseconds since the epoch."""
         return int(self.log.clock.now() * MICROSECONDS)
+
+    def as_of_now(self, approval: Approval) -> Approval:
+        """The same as it counts now, whatever was done to the clock meanwhile."""
+        if approval.state in OPEN and over(self.log, approval.id, approval.requested_at, approval.expires_at):
+            return replace(approval, state=ApprovalState.EXPIRED)
+        return approval
+
+    def _bounds(self) -> tuple[int, int]:
+        """For lists: what expires until the first of these is expired, and so is what was asked for after the second.
+
+        The first is now, or the time of the newest row if that is later.
+        """
+        now, newest = self.now(), next(self.log.events(newest_first=True, limit=1), None)
+        return max(now, newest.at if newest else 0), now + CLOCK_SLACK
+
+    @staticmethod
+    def _listed(approval: Approval, bounds: tuple[int, int]) -> Approval:
+        early = approval.state in OPEN and approval.requested_at > bounds[1]
+        return replace(approval, state=ApprovalState.EXPIRED) if early else approval.at(bounds[0])
 
     def page(
         self, *, states: Collection[ApprovalState] = (), words: str = "", before: int = 0, limit: int = 200
@@ -52,8 +73,8 @@ class ApprovalQueue:
             where, parameters = f"{where} AND a.number < ?", (*parameters, before)
         sql = f"{SELECT_APPROVALS} WHERE {where} ORDER BY a.number DESC LIMIT ?"
         rows = self.log.database.query(sql, (*parameters, limit or -1))
-        now = self.now()
-        return [approval_of(row).at(now) for row in rows]
+        bounds = self._bounds()
+        return [self._listed(approval_of(row), bounds) for row in rows]
 
     def count(self, *, states: Collection[ApprovalState] = (), words: str = "") -> int:
         """How many `page` would list."""
@@ -67,25 +88,25 @@ class ApprovalQueue:
         source = _FROM if words.split() else "FROM approvals AS a"
         sql = (
             f"SELECT a.number {source} WHERE {where}"
-            " ORDER BY a.state <> 'waiting' OR a.expires_at <= ?,"
+            " ORDER BY a.state <> 'waiting' OR a.expires_at <= ? OR a.requested_at > ?,"
             " CASE a.state WHEN 'waiting' THEN a.expires_at END, CASE a.state WHEN 'waiting' THEN a.number END,"
             " a.number DESC"
         )
-        return [row[0] for row in self.log.database.query(sql, (*parameters, self.now()))]
+        return [row[0] for row in self.log.database.query(sql, (*parameters, *self._bounds()))]
 
     def numbered(self, numbers: Collection[int]) -> dict[int, Approval]:
         """The approvals with these numbers, as they count now. For a screenful, not for all."""
         marks = ", ".join("?" * len(numbers))
         rows = self.log.database.query(f"{SELECT_APPROVALS} WHERE a.number IN ({marks})", tuple(numbers))
-        now = self.now()
-        return {approval.number: approval.at(now) for approval in map(approval_of, rows)}
+        bounds = self._bounds()
+        return {approval.number: self._listed(approval, bounds) for approval in map(approval_of, rows)}
 
     def waiting_by_run(self) -> dict[str, int]:
         """How many requests wait, by the run that asked first."""
         rows = self.log.database.query(
             f"SELECT run_id, count(*) FROM approvals WHERE state IN {_OPEN} AND state = 'waiting' AND expires_at > ?"
-            " GROUP BY run_id",
-            (self.now(),),
+            " AND requested_at <= ? GROUP BY run_id",
+            self._bounds(),
         )
         return dict(rows)
 
@@ -95,9 +116,10 @@ class ApprovalQueue:
             marks = ", ".join("?" * len(states))
             # An open row whose time is over is expired, whether or not anything has noted it yet.
             clauses.append(
-                f"CASE WHEN a.state IN {_OPEN} AND a.expires_at <= ? THEN 'expired' ELSE a.state END IN ({marks})"
+                f"CASE WHEN a.state IN {_OPEN} AND (a.expires_at <= ? OR a.requested_at > ?) THEN 'expired'"
+                f" ELSE a.state END IN ({marks})"
             )
-            parameters += [self.now(), *map(str, states)]
+            parameters += [*self._bounds(), *map(str, states)]
             if set(states) <= set(OPEN):
                 clauses.append(f"a.state IN {_OPEN}")  # names the index
         for word in words.split():
@@ -109,7 +131,7 @@ class ApprovalQueue:
         """One approval as it counts now; raises NotFoundError."""
         rows = self.log.database.query(f"{SELECT_APPROVALS} WHERE a.id = ?", (approval_id,))
         if rows:
-            return approval_of(rows[0]).at(self.now())
+            return self.as_of_now(approval_of(rows[0]))
         recent = self.log.database.query("SELECT id FROM approvals ORDER BY number DESC LIMIT 200")
         near = nearest(approval_id, [row[0] for row in recent])
         raise NotFoundError(f"no approval {shown_id(approval_id)!r}{near}", "sb approvals list shows them")

@@ -23,6 +23,7 @@ from sb.decisions.namespace import (
 from sb.errors import DeniedError
 from sb.kernel.approvals.approval import Approval, Grant
 from sb.kernel.approvals.disclosure import SHOWN
+from sb.kernel.approvals.lifetime import over
 from sb.kernel.authority.authority import Authority
 from sb.kernel.people_events import people_events
 from sb.state import Event, EventLog
@@ -92,6 +93,8 @@ def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:
     binding = grant.binding(log.database_id)
     events = people_events(log, grant.id)
     _first(events, GRANT_MADE, binding)
+    if over(log, grant.id, events[0].at, grant.expires_at, people=True):
+        raise DeniedError("it has expired")
     name, statement = _signatory(authority, events[0], "grant", binding)
     refuse_requester(name, grant.agent, {})
     if (grant.made_by, grant.reason) != (name, statement.get("reason")):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sb.text import revealed
+from sb.text import quoted_name, revealed
 
 _ABSENT = object()
 
@@ -44,9 +44,15 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         value = dict(zip(names, value, strict=True))
     if isinstance(value, Mapping) and value:
         for name, item in value.items():
-            yield from _fields(f"{path}.{name}" if path else str(name), item)
+            yield from _fields(f"{path}.{_part(name)}" if path else _part(name), item)
     else:
         yield path, value
+
+
+def _part(name: Any) -> str:
+    """A name within a path: in quotes if it could be taken for several, or hides one of the same path."""
+    text = str(name)
+    return json.dumps(text, ensure_ascii=False) if "." in text else quoted_name(text)
 
 
 def _text(value: Any) -> str | None:

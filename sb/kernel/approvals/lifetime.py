@@ -1,0 +1,24 @@
+"""Whether the time of a request or a grant is over, also when the clock was changed since.
+
+The clock alone would let an expired approval count again once it is set back, and would keep what was asked for while
+it was ahead open for as long. The order of the log decides in both cases.
+"""
+
+from __future__ import annotations
+
+from sb.kernel.approvals.approval import MICROSECONDS
+from sb.state import EventLog
+
+CLOCK_SLACK = 600 * MICROSECONDS  # by which a clock is corrected in everyday life
+
+
+def over(log: EventLog, reference: str, began_at: int, expires_at: int, *, people: bool = False) -> bool:
+    """Whether it does not count any more; times in microseconds since the epoch.
+
+    Args:
+        reference: the id of the request or grant.
+        people: look only at rows of people's requests and decisions: for what lasts long and is asked about often.
+    """
+    now = int(log.clock.now() * MICROSECONDS)
+    in_time = began_at - CLOCK_SLACK <= now < expires_at
+    return not in_time or log.reached(reference, expires_at, people=people)
