@@ -94,4 +94,4 @@ def _signatory(authority: Authority, event: Event, action: str, binding: dict[st
         raise DeniedError("the decision on it has no statement")
     if statement.get("action") != action or statement.get("binding") != binding_digest(binding):
         raise DeniedError("the decision on it is about something else")
-    return authority.verify(signed)
+    return authority.verify(signed, event)
