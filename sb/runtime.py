@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
+from sb.errors import SBError
 from sb.hosted.contracts import register_hosted
 from sb.hosted.files import HostedFiles
 from sb.kernel.approvals.decisions import Approvals
@@ -395,6 +396,9 @@ def open_runtime(
     try:
         log = _log(config, database, clock, ids, home_secret(config.home.digest_key))
         authority = open_authority(config, log)
+        kill_switch = open_kill_switch(config, log)
+        with contextlib.suppress(SBError):  # what cannot be read there denies every call
+            kill_switch.adopt()
         shipped = cache(lambda: shipped_registry(config))
         baselines = _baselines(log, authority, KERNEL, shipped)
         reversals = _baselines(log, authority, REVERSAL, shipped)
@@ -408,7 +412,7 @@ def open_runtime(
             permissions=granted_permissions(config),
             contract_baseline_store=baselines,
             authority=authority,
-            kill_switch=open_kill_switch(config, log),
+            kill_switch=kill_switch,
             approvals=_approval_settings(config),
             reversibility=config.reversibility,
             irreversibility_ceilings=config.irreversibility.ceilings(),

@@ -47,6 +47,11 @@ def revealed(text: str) -> str:
     return escaped if escaped.isascii() else _UNSEEN.sub(_escape, escaped)
 
 
+def revealed_line(text: str) -> str:
+    """The same on one line: line breaks and tabs are escaped too."""
+    return revealed(text).replace("\n", "\\u000a").replace("\t", "\\u0009")
+
+
 def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 

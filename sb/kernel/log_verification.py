@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from sb.decisions.namespace import TOOL_DISPATCH
+from sb.kernel.incidents.statements import INCIDENTS, KILLS
 from sb.kernel.log_pruning import PRUNED
 from sb.kernel.recovery.verification import RecoveryTables
 from sb.kernel.tooling.intents import INTENT_COLUMNS, as_announced, intent_of, step_digest
@@ -184,12 +185,33 @@ class _Walk:
                 report(f"what is kept of the step of call {call_id} is not what it gave")
         for row_id in self._steps.keys() - {row[0] for row in kept}:
             report(f"the step that row {row_id - self._log.first_id} kept is gone")
+        self._check_statements()
         strays = execute(
             "SELECT count(*) FROM events WHERE id >> 40 NOT IN (SELECT number FROM streams) OR id & ? = 0",
             (SEQ_MASK,),
         ).fetchone()[0]
         if strays:
             report(f"{strays} rows belong to no stream")
+
+    def _check_statements(self) -> None:
+        """What people stated about kills and incidents must be on the log and on record outside the database."""
+        if self._log.anchor is None:
+            return
+        recorded = self._log.anchor.statements.read(self._log.database_id, self._log.place)
+        rows = self._connection.execute(
+            "SELECT id, hash, kind FROM events WHERE call_id IN (?, ?) AND substr(kind, 1, 7) <> 'kernel.'",
+            (KILLS, INCIDENTS),
+        ).fetchall()
+        on_log, outside = {row[1] for row in rows}, {line.hash for line in recorded.lines}
+        for line in recorded.lines:
+            if line.hash not in on_log:
+                self.found.report(
+                    f"row {line.seq}, {line.kind}, is gone from the log; statements.jsonl has it"
+                )
+        for row_id, stored, kind in rows if recorded.known else ():
+            if stored not in outside:
+                number = row_id - self._log.first_id
+                self.found.report(f"row {number}, {kind}, was put into the database by something else")
 
 
 def _parsed(body: str) -> dict[str, Any]:
