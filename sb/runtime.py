@@ -155,7 +155,8 @@ class Runtime:
         """Work of several steps that survives this process."""
         from sb.kernel.durable.journal import WorkflowJournal
 
-        return WorkflowJournal(self.log, power=self.config.durability == "power")
+        power = self.config.durability == "power"
+        return WorkflowJournal(self.log, power=power, kill_switch=self.kill)
 
     @cached_property
     def compensation(self) -> CompensationDispatcher:

@@ -6,7 +6,7 @@ read stops everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,6 +29,7 @@ _VERSION = "SELECT " + " + ".join(
     " AND substr(kind, 1, 7) <> 'kernel.'), 0)"
     for reference, kind in ((KILLS, KILL_THROWN), (KILLS, KILL_LIFTED), (OPERATORS, OPERATOR_CHANGED))
 )
+_CHANGING = tuple(one for one in SafetyClass if one is not SafetyClass.READ_ONLY)
 _Active = dict[str, Kill]  # by name
 
 
@@ -107,6 +108,25 @@ class KillSwitch:
         if not exact:
             active = self.in_force(execute)  # it may have been lifted since
         return _fitting(active, agent, tool_id, run_id, recovers=recovers, classes=(safety_class,))
+
+    def check_function(self, agents: Iterable[str], run_id: str) -> Kill | None:
+        """The kill that stops a function of a workflow, the widest first; None if there is none.
+
+        It is no tool and declares no class, so it may be of any that changes something.
+
+        Args:
+            agents: those that it may be running for.
+
+        Raises:
+            SBError: that cannot be told, so it must not run.
+        """
+        if not self.in_force(exact=not self._statements.outside):  # the file beside the log has every kill
+            return None
+        active = self.in_force()
+        found = (
+            _fitting(active, agent, "", run_id, recovers=False, classes=_CHANGING) for agent in (*agents, "")
+        )
+        return next(filter(None, found), None)
 
     def active(self) -> list[Kill]:
         """Every kill in force, oldest first; raises like `check`."""

@@ -67,6 +67,7 @@ class Statements:
         self._authority = authority
         self._reference = reference
         self._file: StatementFile | None = None if log.anchor is None else log.anchor.statements
+        self.outside = self._file is not None
         self.size: Callable[[], int] = (lambda: -1) if self._file is None else self._file.size
 
     def read(self) -> list[Statement]:
