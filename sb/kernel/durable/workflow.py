@@ -315,7 +315,7 @@ class Workflow:
         step = step_of(Subject(run_id=self.run_id, tool_id=tool_id), step_name, "")
         with self._log.database.snapshot() as connection:
             try:
-                executor.intents.refuse_known_step(connection.execute, step)
+                executor.intents.refuse_known_step(connection.execute, self.run_id, step)
             except KnownStep as known:
                 return known
         return None
