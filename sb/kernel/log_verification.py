@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from sb.decisions.namespace import TOOL_DISPATCH
+from sb.decisions.namespace import OPERATOR_CHANGED, TOOL_DISPATCH
+from sb.kernel.authority.authority import Authority
 from sb.kernel.incidents.statements import INCIDENTS, KILLS
-from sb.kernel.log_pruning import PRUNED
+from sb.kernel.log_pruning import PRUNED, why_not_allowed
 from sb.kernel.recovery.verification import RecoveryTables
 from sb.kernel.tooling.intents import INTENT_COLUMNS, as_announced, intent_of, step_digest
-from sb.state import SEQ_MASK, Event, EventLog, Subject, link_hash
+from sb.state import EVENT_COLUMNS, SEQ_MASK, Event, EventLog, Subject, link_hash
 from sb.store import driver
 from sb.store.anchor import Anchored, AnchoredHead
 
@@ -61,10 +62,16 @@ class Verification:
         return {"ok": self.ok, **vars(self)}
 
 
-def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = None) -> Verification:
+def verify(
+    log: EventLog,
+    authority: Authority | None = None,
+    *,
+    progress: Callable[[int, int], object] | None = None,
+) -> Verification:
     """Walk the whole chain of the log's stream, and compare it with its anchors and with the tables beside it.
 
     Args:
+        authority: says who may prune; by default nobody, once the log says that operators are enrolled.
         progress: called now and then with the rows that were checked and the rows in all.
 
     Raises:
@@ -72,7 +79,7 @@ def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = Non
     """
     anchored = log.anchored()
     with log.database.snapshot() as connection:
-        walk = _Walk(log, connection, anchored)
+        walk = _Walk(log, connection, anchored, authority or Authority(None, log))
         total = log.head_with(connection.execute).seq
         for _ in walk.rows():
             if progress and (walk.found.rows % ROWS_A_STEP == 0 or walk.found.last_seq == total):
@@ -85,9 +92,12 @@ def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = Non
 class _Walk:
     """One pass over the chain, and what it has to remember of it."""
 
-    def __init__(self, log: EventLog, connection: driver.Connection, anchored: Anchored) -> None:
+    def __init__(
+        self, log: EventLog, connection: driver.Connection, anchored: Anchored, authority: Authority
+    ) -> None:
         self.found = Verification(log.stream, log.database_id, head=log.genesis)
         self._log = log
+        self._authority = authority
         self._connection = connection
         self._open: dict[str, int] = {}  # announced calls without an outcome, by the row of their intent
         self._unclear: set[str] = set()  # calls of which something was pruned
@@ -101,16 +111,24 @@ class _Walk:
 
     def _prunes(self) -> tuple[int, int]:
         """Up to which row payloads may be missing, and how many."""
+        bounds = (self._log.first_id, self._log.first_id + SEQ_MASK)
+        of_kind = "id BETWEEN ? AND ? AND kind = ? AND payload IS NOT NULL"
+        enrolled = self._connection.execute(
+            f"SELECT min(id) FROM events WHERE {of_kind}", (*bounds, OPERATOR_CHANGED)
+        ).fetchone()[0]
         rows = self._connection.execute(
-            "SELECT id, payload FROM events WHERE id BETWEEN ? AND ? AND kind = ? AND payload IS NOT NULL",
-            (self._log.first_id, self._log.first_id + SEQ_MASK, PRUNED),
-        )
+            f"SELECT {EVENT_COLUMNS} FROM events WHERE {of_kind}", (*bounds, PRUNED)
+        ).fetchall()
         through, removed = 0, 0
-        for row_id, body in rows:
-            seq, payload = row_id - self._log.first_id, _parsed(body)
-            last, count = payload.get("through"), payload.get("removed")
-            if not isinstance(last, int) or not isinstance(count, int) or last >= seq:
-                self.found.report(f"row {seq} claims a pruning that cannot have been")
+        for event in map(self._log.event, rows):
+            last, count = (event.payload or {}).get("through"), (event.payload or {}).get("removed")
+            if not isinstance(last, int) or not isinstance(count, int) or last >= event.seq:
+                self.found.report(f"row {event.seq} claims a pruning that cannot have been")
+                continue
+            late = enrolled is not None and event.seq > enrolled - self._log.first_id
+            why = why_not_allowed(event, self._authority, self._log.database_id) if late else ""
+            if why:
+                self.found.report(f"row {event.seq} claims a pruning that nobody decided: {why}")
                 continue
             through, removed = max(through, last), removed + count
         return through, removed
