@@ -13,10 +13,11 @@ from typing import Any
 
 from sb.decisions.namespace import OPERATOR_CHANGED, TOOL_DISPATCH
 from sb.kernel.authority.authority import Authority
+from sb.kernel.decision_tables import DecisionTables
 from sb.kernel.incidents.statements import INCIDENTS, KILLS
 from sb.kernel.log_pruning import PRUNED, why_not_allowed
 from sb.kernel.recovery.verification import RecoveryTables
-from sb.kernel.tooling.intents import INTENT_COLUMNS, as_announced, intent_of, step_digest
+from sb.kernel.tooling.intents import INTENT_COLUMNS, IntentState, as_announced, intent_of, step_digest
 from sb.state import EVENT_COLUMNS, SEQ_MASK, Event, EventLog, Subject, link_hash
 from sb.store import driver
 from sb.store.anchor import Anchored, AnchoredHead
@@ -101,7 +102,11 @@ class _Walk:
         self._connection = connection
         self._open: dict[str, int] = {}  # announced calls without an outcome, by the row of their intent
         self._unclear: set[str] = set()  # calls of which something was pruned
-        self._steps: dict[int, str] = {}  # digests of kept steps, by the id of their outcome
+        self._steps: dict[
+            int, tuple[str, str]
+        ] = {}  # call and digest of kept steps, by the id of their outcome
+        self._doubtful: set[str] = set()  # calls of which nobody knew at some time whether they happened
+        self._decisions = DecisionTables()
         self._announced: dict[int, Event] = {}  # of the calls in `_open`, by the id of their intent
         self._recovery = RecoveryTables(log)
         self._heads: dict[int, list[AnchoredHead]] = {}
@@ -162,9 +167,12 @@ class _Walk:
             self._unclear.add(call_id)
         elif sha256(f"{salt}{body}".encode()).hexdigest() != row[8]:
             self.found.report(f"the payload of row {seq} was edited")
-        elif not kind.startswith("approval."):
+        else:
             payload = _parsed(body)
-            self._recovery.follow(row[0], kind, call_id, payload)
+            if kind.startswith(("approval.", "grant.")):
+                self._decisions.follow(row, payload)
+                return
+            self._recovery.follow(row, payload)
             if kind == TOOL_DISPATCH:
                 self._follow(seq, row, call_id, payload)
 
@@ -172,17 +180,24 @@ class _Walk:
         if payload.get("phase") == "intent":
             self._open[call_id] = seq
             self._announced[row[0]] = self._log.event(row)
+            if "grant_id" in payload:
+                self._decisions.used(row, str(payload["grant_id"]))
+        elif payload.get("phase") == "in_doubt":
+            self._doubtful.add(call_id)
         elif payload.get("phase") in ("outcome", "settled"):
-            if payload.get("state") != "in_doubt":
+            if payload.get("state") == "in_doubt":
+                self._doubtful.add(call_id)
+            else:
                 opened = self._open.pop(call_id, 0)
                 self._announced.pop(self._log.first_id + opened, None)
             if "step_digest" in payload:
-                self._steps[row[0]] = str(payload["step_digest"])
+                self._steps[row[0]] = (call_id, str(payload["step_digest"]))
 
     def check_tables(self) -> None:
         """What stands beside the log must be what it says, no more and no less."""
         report, execute = self.found.report, self._connection.execute
         self._recovery.check(execute, report, self._log.first_id + self._through)
+        self._decisions.check(execute, report, self._unclear)
         if self.found.pruned > self._removed:
             report(f"{self.found.pruned - self._removed} more payloads are missing than were pruned")
         intents = {str(call_id) for (call_id,) in execute("SELECT call_id FROM intents")}
@@ -191,15 +206,25 @@ class _Walk:
                 report(f"call {call_id}, announced in row {seq}, has no outcome and is not listed as open")
         for call_id in intents - self._open.keys() - self._unclear:
             report(f"call {call_id} is listed as open, and the log does not say so")
-        for intent in map(intent_of, execute(f"SELECT {INTENT_COLUMNS} FROM intents").fetchall()):
+        for row in execute(f"SELECT {INTENT_COLUMNS} FROM intents").fetchall():
+            try:
+                intent = intent_of(row)
+            except ValueError as error:
+                report(f"call {row[1]} is not listed as it was announced: {error}")
+                continue
             event = self._announced.get(intent.id)
-            if event is not None and not as_announced(self._log, event, intent):
+            if event is None:
+                if intent.call_id not in self._unclear:
+                    report(f"call {intent.call_id} is not listed under the row that announced it")
+            elif not as_announced(self._log, event, intent):
                 report(f"call {intent.call_id} is not listed as row {event.seq} announced it")
+            elif (intent.state is IntentState.IN_DOUBT) != (intent.call_id in self._doubtful):
+                report(f"call {intent.call_id} is listed as {intent.state}, and the log does not say so")
         kept = execute(
             "SELECT outcome_id, call_id, step_key, args_digest, result, error FROM steps"
         ).fetchall()
         for row_id, call_id, *step in kept:
-            if call_id not in self._unclear and self._steps.get(row_id) != step_digest(*step):
+            if call_id not in self._unclear and self._steps.get(row_id) != (call_id, step_digest(*step)):
                 report(f"what is kept of the step of call {call_id} is not what it gave")
         for row_id in self._steps.keys() - {row[0] for row in kept}:
             report(f"the step that row {row_id - self._log.first_id} kept is gone")

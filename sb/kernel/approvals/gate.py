@@ -251,6 +251,7 @@ class ApprovalGate:
             "asked_by": call.call_id,
             "policy_version": call.policy_version,
             "safety_class": approval.safety_class,
+            "due_at": approval.due_at,
             **call.contract,
         }
         subject = Subject(approval.run_id, call.ctx.trace_id, approval.agent, approval.tool_id, approval.id)
