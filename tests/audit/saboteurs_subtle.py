@@ -129,10 +129,10 @@ def ceilings_of_the_configuration_are_forgotten(patch: pytest.MonkeyPatch) -> No
 def unsigned_decisions_count(patch: pytest.MonkeyPatch) -> None:
     real = Authority.verify
 
-    def verify(authority: Authority, signed: Any) -> str:
+    def verify(authority: Authority, signed: Any, *event: Any, **more: Any) -> str:
         authority.roster()
         statement = signed["statement"]
-        return real(authority, signed) if statement["key"] else str(statement["by"])
+        return real(authority, signed, *event, **more) if statement["key"] else str(statement["by"])
 
     patch.setattr(Authority, "verify", verify)
 
