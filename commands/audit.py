@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.session import configuration, event_log
+from sb.commands.session import configuration, decider, event_log
 
 from sb.decisions.namespace import require
 from sb.duration import parse_duration
@@ -21,6 +21,7 @@ from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.kernel.log_pruning import prunable, prune
 from sb.kernel.log_verification import verify
 from sb.kernel.narrative import log_line
+from sb.runtime import open_authority
 from sb.sources import iso
 from sb.state import Event
 from sb.text import plain
@@ -37,13 +38,16 @@ Agent = Annotated[str, typer.Option(help="Only this agent.")]
 Tool = Annotated[str, typer.Option(help="Only this tool.")]
 Kind = Annotated[str, typer.Option(help="Only this decision key, such as kernel.tool.dispatch.")]
 Since = Annotated[str, typer.Option(help="Only what is younger, such as 2h or 30d.")]
+As = Annotated[str, typer.Option("--as", help="The operator who decides, where this home has several keys.")]
 FOLLOW_EVERY_S = 0.5
 
 
 @app.command(name="verify")
 def verify_log(ctx: typer.Context, as_json: AsJson = False) -> None:
     """Check that no row was edited, moved, removed or cut off; exit 1 if one was."""
-    found = verify(event_log(ctx), progress=progress("checking"))
+    log = event_log(ctx)
+    authority = open_authority(configuration(ctx), log)
+    found = verify(log, authority, progress=progress("checking"))
     if as_json:
         output.emit_json(found.to_dict())
     elif found.ok:
@@ -143,6 +147,7 @@ def prune_log(
     ctx: typer.Context,
     older_than: Annotated[str, typer.Option(help="Age, such as 90d; by default audit.retention_days.")] = "",
     reason: Annotated[str, typer.Option(help="Why; it is kept in the log.")] = "retention",
+    who: As = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
     as_json: AsJson = False,
@@ -157,7 +162,11 @@ def prune_log(
     count = prunable(log, before=before)
     if not dry_run and count and not yes:
         _confirm(f"remove the details of {count:,} events before {iso(before)}?")
-    removed = count if dry_run else prune(log, before=before, reason=reason)
+    removed = count
+    if not dry_run and count:
+        authority = open_authority(config, log)
+        by = decider(ctx, authority, who)
+        removed = prune(log, before=before, reason=reason, by=by, authority=authority)
     if as_json:
         output.emit_json({"removed": removed, "before": iso(before), "dry_run": dry_run})
     else:

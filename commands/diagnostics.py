@@ -15,7 +15,7 @@ from sb.text import json_text, plain
 def note(text: str) -> None:
     """One line of narration, beside the data on stdout."""
     sys.stdout.flush()
-    sys.stderr.write(plain(text) + "\n")
+    sys.stderr.write(plain(text, one_line=True) + "\n")
 
 
 def progress(doing: str) -> Callable[[int, int], None] | None:

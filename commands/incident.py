@@ -148,16 +148,20 @@ def _shown(incident: Incident) -> dict[str, Any]:
 def _print(incident: Incident) -> None:
     from sb.kernel.incidents.runbooks import runbook
 
-    output.line(f"{incident.id}: {incident.title}")
+    output.line(f"{incident.id}: {incident.title}", one_line=True)
     how = f" ({incident.impact}, {incident.reach})" if incident.impact and incident.reach else ""
     within = incident.severity.answer_within_min
-    output.line(f"severity: {incident.severity}{how}; somebody works on it within {within:,} minutes")
-    output.line(f"opened: {incident.opened_at[:19]}Z by {incident.by}: {incident.reason}")
-    output.line(f"stopped: {incident.kill or 'nothing'}")
+    output.line(
+        f"severity: {incident.severity}{how}; somebody works on it within {within:,} minutes", one_line=True
+    )
+    output.line(f"opened: {incident.opened_at[:19]}Z by {incident.by}: {incident.reason}", one_line=True)
+    output.line(f"stopped: {incident.kill or 'nothing'}", one_line=True)
     if not incident.open:
-        output.line(f"closed: {incident.closed_at[:19]}Z by {incident.closed_by}: {incident.outcome}")
+        output.line(
+            f"closed: {incident.closed_at[:19]}Z by {incident.closed_by}: {incident.outcome}", one_line=True
+        )
         return
     for number, step in enumerate(runbook(incident), 1):
-        output.line(f"{number:>2}. {step.text}")
+        output.line(f"{number:>2}. {step.text}", one_line=True)
         if step.command:
-            output.line(f"      {step.command}")
+            output.line(f"      {step.command}", one_line=True)

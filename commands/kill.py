@@ -101,9 +101,9 @@ def _lifted(waiting: Kill | None, what: str, as_json: bool) -> None:
     if as_json:
         output.emit_json({"lifted": waiting is None, "kill": None if waiting is None else waiting.to_dict()})
     elif waiting is None:
-        output.line(f"{what} may go on")
+        output.line(f"{what} may go on", one_line=True)
     else:
-        output.line(f"{what} stays stopped until another operator lifts it too")
+        output.line(f"{what} stays stopped until another operator lifts it too", one_line=True)
     if waiting is not None:
         raise typer.Exit(ExitCode.DENIED)
 
@@ -117,6 +117,8 @@ def _list(switch: KillSwitch, as_json: bool) -> None:
         for one in found:
             for why in one.rejected:
                 note(f"warning: a lift of {one.name} does not count, {why}")
+            if one.lost:
+                note(f"warning: the row that killed {one.name} is gone from the log: sb audit verify")
     else:
         note("nothing is stopped")
 

@@ -56,16 +56,15 @@ def examine(config: Config) -> list[Finding]:
         return [*findings, Finding("database", Status.FAIL, error.message, error.hint)]
     try:
         findings += _guarded("database", lambda: _database(config, database))
-        findings += _guarded("log", lambda: _log(config, database))
-        findings += _guarded(
-            "operators", lambda: operators(config, open_authority(config, EventLog(database)))
-        )
-        findings += _guarded("killed", lambda: _kills(config, EventLog(database)))
-        findings += _guarded("baselines", lambda: _baselines(config, EventLog(database)))
-        findings += _guarded("approvals", lambda: _approvals(EventLog(database)))
-        findings += _guarded("recovery", lambda: _recovery(EventLog(database)))
+        log = EventLog(database, anchor=Anchor(config.home.anchors))
+        findings += _guarded("log", lambda: _log(log))
+        findings += _guarded("operators", lambda: operators(config, open_authority(config, log)))
+        findings += _guarded("killed", lambda: _kills(config, log))
+        findings += _guarded("baselines", lambda: _baselines(config, log))
+        findings += _guarded("approvals", lambda: _approvals(log))
+        findings += _guarded("recovery", lambda: _recovery(log))
         findings += _guarded("memory", lambda: _memory(config, database))
-        findings += _guarded("joined", lambda: _joined(config, EventLog(database)))
+        findings += _guarded("joined", lambda: _joined(config, log))
     finally:
         database.close()
     return findings
@@ -156,8 +155,7 @@ def _kept(folder: Path) -> str:
     return f"{human_bytes(sum(sizes))} in {len(sizes)} files"
 
 
-def _log(config: Config, database: Database) -> Iterator[Finding]:
-    log = EventLog(database, anchor=Anchor(config.home.anchors))
+def _log(log: EventLog) -> Iterator[Finding]:
     yield log_standing(log)
     yield from calls_in_doubt(log)
 

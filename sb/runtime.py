@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
-from sb.errors import StoreError
+from sb.errors import SBError, StoreError
 from sb.hosted.contracts import register_hosted
 from sb.hosted.files import HostedFiles
 from sb.kernel.approvals.decisions import Approvals
@@ -153,7 +153,8 @@ class Runtime:
         """Work of several steps that survives this process."""
         from sb.kernel.durable.journal import WorkflowJournal
 
-        return WorkflowJournal(self.log, power=self.config.durability == "power")
+        power = self.config.durability == "power"
+        return WorkflowJournal(self.log, power=power, kill_switch=self.kill)
 
     @cached_property
     def compensation(self) -> CompensationDispatcher:
@@ -384,6 +385,9 @@ def open_runtime(
         every = config.audit.anchor_every
         log = EventLog.of_home(database, config.home, anchor_every=every, make_key=True, clock=clock, ids=ids)
         authority = open_authority(config, log)
+        kill_switch = open_kill_switch(config, log)
+        with contextlib.suppress(SBError):  # what cannot be read there denies every call
+            kill_switch.adopt()
         shipped = cache(lambda: shipped_registry(config))
         baselines = _baselines(log, authority, KERNEL, shipped)
         reversals = _baselines(log, authority, REVERSAL, shipped)
@@ -397,7 +401,7 @@ def open_runtime(
             permissions=granted_permissions(config),
             contract_baseline_store=baselines,
             authority=authority,
-            kill_switch=open_kill_switch(config, log),
+            kill_switch=kill_switch,
             approvals=_approval_settings(config),
             reversibility=config.reversibility,
             irreversibility_ceilings=config.irreversibility.ceilings(),

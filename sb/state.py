@@ -100,6 +100,13 @@ def link_hash(
     return sha256(encode((1, stream, seq, at, kind, *subject, payload_digest, prev))).hexdigest()
 
 
+def link_of(event: Event) -> str:
+    """The hash that an event should have."""
+    return link_hash(
+        event.stream, event.seq, event.at, event.kind, event.subject, event.payload_digest, event.prev
+    )
+
+
 def _payload(body: str | None) -> dict[str, Any] | None:
     """What an event says; damaged text is shown as what it is."""
     if body is None:
@@ -118,7 +125,8 @@ class LogWrite:
         self._log = log
         self._power = power
         self._transaction = log.database.write(power=power)
-        self._head = Head(0, "")
+        self.head = Head(0, "")  # what was appended last, or was there before
+        self.last_at = 0  # when, in microseconds since the epoch
         self.undo: list[Callable[[], object]] = []  # what to take back if the transaction is
         self.committed: list[Callable[[], object]] = []  # what to do once it is committed
         self.execute: Callable[..., driver.Cursor]
@@ -126,7 +134,7 @@ class LogWrite:
     def __enter__(self) -> Self:
         try:
             self.execute = self._transaction.__enter__()
-            self._head = self._log.head_for_writing(self.execute)
+            self.head = self._log.head_for_writing(self.execute)
         except BaseException as error:
             self._transaction.__exit__(type(error), error, error.__traceback__)
             raise
@@ -135,7 +143,7 @@ class LogWrite:
     @property
     def next_seq(self) -> int:
         """The number of the event that is appended next."""
-        return self._head.seq + 1
+        return self.head.seq + 1
 
     def append(
         self, kind: str, said: dict[str, Any], subject: Subject = NOBODY, facts: dict[str, Any] | None = None
@@ -152,7 +160,7 @@ class LogWrite:
             UsageError: it holds text that cannot be stored.
         """
         require(kind)
-        log, head = self._log, self._head
+        log, head = self._log, self.head
         if kind[:7] != "kernel.":
             log.turn += 1
         try:
@@ -164,7 +172,7 @@ class LogWrite:
             raise UsageError(f"an event cannot be recorded: {error}") from None
         salt = log.ids.token(16)
         payload_digest = sha256((salt + body).encode()).hexdigest()
-        at = int(log.clock.now() * 1e6)
+        at = self.last_at = int(log.clock.now() * 1e6)
         seq = head.seq + 1
         hashed = link_hash(log.stream, seq, at, kind, subject, payload_digest, head.hash)
         row_id = log.first_id + seq
@@ -182,7 +190,7 @@ class LogWrite:
                 body,
             ),
         )
-        self._head = Head(seq, hashed)
+        self.head = Head(seq, hashed)
         return row_id
 
     def __exit__(
@@ -192,14 +200,14 @@ class LogWrite:
             with self._log.database.lock:  # until a log in memory has its new head
                 self._transaction.__exit__(kind, error, trace)
                 if kind is None:
-                    self._log.remember(self._head)
+                    self._log.remember(self.head)
         except BaseException:
             self._take_back()
             raise
         if kind is None:
             for action in self.committed:
                 action()
-            self._log.wrote(self._head, self._power)
+            self._log.wrote(self.head, self._power)
         else:
             self._take_back()
 
@@ -247,7 +255,7 @@ class EventLog:
         self._unanchored = 0
         self._memory_head: Head | None = None
         self.database_id = self._database_id()
-        self._place = os.path.realpath(self.database.path)
+        self.place = os.path.realpath(self.database.path)
         self.keyed = bool(digest_key)
         self._keyed = blake2b(key=digest_key or self.database_id.encode(), digest_size=32)
         self.genesis = genesis(self.database_id, stream)
@@ -355,21 +363,22 @@ class EventLog:
             return Anchored()
         return self.anchor.read(self.database_id, self.database.path, self.stream)
 
-    def anchor_head(self, head: Head | None = None, *, durable: bool = False) -> None:
+    def anchor_head(self, head: Head | None = None, *, durable: bool = False, anyway: bool = False) -> None:
         """Write the head outside the database, once it is sure to survive power loss: an anchor that is newer than
         the database would look like a cut.
 
         Args:
             head: by default the current one.
             durable: whether it is known to have reached the disk.
+            anyway: also if this process has written nothing since it last did so.
         """
-        if self.anchor is None or not self._unanchored:
+        if self.anchor is None or not (self._unanchored or anyway):
             return
         head = head or self.head()
         if not durable:
             self.database.sync()
         anchored = AnchoredHead(head.seq, head.hash, iso(self.clock.now()))
-        self.anchor.write(self.database_id, self._place, self.stream, anchored)
+        self.anchor.write(self.database_id, self.place, self.stream, anchored)
         self._unanchored = 0
 
     def write(self, *, power: bool = False) -> LogWrite:

@@ -93,7 +93,7 @@ class AuditScreen(Searching):
                     raise InterruptedError("the console is closing")
                 self.post_message(self.Verifying(done, total))
 
-            return verify(records.log("verify"), progress=progress)
+            return verify(records.log("verify"), records.authority("verify"), progress=progress)
 
         self.read("verify", work, self._verified_all)
 

@@ -15,6 +15,7 @@ from textual import on
 from textual.widget import Widget
 
 from sb.state import Subject
+from sb.text import plain
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -96,7 +97,7 @@ class HomeScreen(Deciding):
 
     def _lift(self, kill: Kill, by: Decider, reason: str) -> str:
         waiting = self.records.kill_switch("write").lift(kill.scope, kill.target, by, reason)
-        return f"{kill.name} {'waits for another operator' if waiting else 'may go on'}, says {by.name}"
+        return f"{plain(kill.name, one_line=True)} {'waits for another operator' if waiting else 'may go on'}, says {by.name}"
 
     @on(RowList.Opened)
     def _opened(self, message: RowList.Opened) -> None:

@@ -11,14 +11,16 @@ from sb.kernel import KillSwitch, SafetyClass
 from sb.kernel.authority.signing import Label
 from sb.state import EventLog
 from sb.store import driver
+from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
 _BY = Label("ada")
 
 
 def comparisons(folder: Path) -> Iterator[Comparison]:
-    log = EventLog(open_database(folder / "brain.db"))
+    log = EventLog(open_database(folder / "brain.db"), anchor=Anchor(folder / "anchors.jsonl"))
     switch = KillSwitch(log)
+    switch.adopt()
     bare = driver.connect(folder / "brain.db")
 
     def check() -> object:

@@ -16,9 +16,10 @@ from statistics import median
 from typing import Any
 
 from evals.bench.timing import block
-from sb.kernel import WorkflowJournal
+from sb.kernel import KillSwitch, WorkflowJournal
 from sb.state import EventLog
 from sb.store import driver
+from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
 _STEPS = 200  # in one workflow
@@ -35,7 +36,10 @@ class Journal:
     """Ours."""
 
     def __init__(self, folder: Path) -> None:
-        self._journal = WorkflowJournal(EventLog(open_database(folder / "brain.db")))
+        log = EventLog(open_database(folder / "brain.db"), anchor=Anchor(folder / "anchors.jsonl"))
+        kill_switch = KillSwitch(log)
+        kill_switch.adopt()
+        self._journal = WorkflowJournal(log, kill_switch=kill_switch)
         self._numbers = itertools.count()
 
     def empty(self) -> None:

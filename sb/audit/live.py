@@ -10,7 +10,7 @@ from sb.doctor import examine
 from sb.errors import SBError
 from sb.kernel.findings import Finding, Status
 from sb.kernel.log_verification import verify
-from sb.runtime import open_log
+from sb.runtime import open_authority, open_log
 
 
 def look(config: Config) -> list[Finding]:
@@ -22,7 +22,7 @@ def _log(config: Config) -> Finding:
     try:
         log = open_log(config)
         try:
-            found = verify(log)
+            found = verify(log, open_authority(config, log))
         finally:
             log.close()
     except SBError as error:

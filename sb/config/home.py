@@ -85,6 +85,10 @@ class Home:
         return self.folder / "anchors.jsonl"
 
     @property
+    def statements(self) -> Path:
+        return self.folder / "statements.jsonl"
+
+    @property
     def kept(self) -> Path:
         return self.folder / "kept"
 

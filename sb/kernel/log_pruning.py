@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from sb.decisions import namespace
-from sb.errors import StoreLocked
-from sb.state import SEQ_MASK, EventLog
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from sb.decisions import namespace
+from sb.errors import SBError, StoreLocked
+from sb.kernel.authority.signing import Decider, Label, signed_statement
+from sb.sources import iso
+from sb.state import SEQ_MASK, Event, EventLog
+
+if TYPE_CHECKING:
+    from sb.kernel.authority.authority import Authority
+
+_NOBODY = Label("")
 PRUNED = "audit.pruned"
 namespace.register(PRUNED, "Payloads of old events removed")
 # What still decides: who may decide, which contracts are approved, what is granted in advance, what is stopped.
@@ -29,14 +38,26 @@ _LAST = """
 """
 
 
-def prune(log: EventLog, *, before: float, reason: str) -> int:
+def prune(
+    log: EventLog,
+    *,
+    before: float,
+    reason: str,
+    by: Decider = _NOBODY,
+    authority: Authority | None = None,
+) -> int:
     """Remove the payloads of events older than `before` (seconds since the epoch), up to the first that is not; the
     chain itself stays.
+
+    Args:
+        by: who decides it: once operators are enrolled, verification wants it signed by one of them.
+        authority: says who may; None where nobody is enrolled.
 
     Returns:
         How many payloads were removed; the removal is an event of the log itself.
 
     Raises:
+        Unauthorised: this person may not decide.
         StoreLocked: they were removed, but a reader keeps the old text in the write-ahead log.
         StoreError: the database cannot be written; nothing was removed.
     """
@@ -52,11 +73,31 @@ def prune(log: EventLog, *, before: float, reason: str) -> int:
         write.execute("UPDATE mutations SET ref = NULL WHERE id BETWEEN ? AND ?", (log.first_id, last))
         write.execute("UPDATE assumptions SET watch = '' WHERE mutation_id <= ?", (last,))
         if removed:
-            write.append(
-                PRUNED, {"reason": reason}, facts={"through": last - log.first_id, "removed": removed}
-            )
+            what = {"through": last - log.first_id, "removed": removed}
+            place = {"action": PRUNED, "database": log.database_id, "at": iso(log.clock.now())}
+            signed = signed_statement(by, {**what, **place})
+            if authority is not None:
+                authority.verify(signed)
+            write.append(PRUNED, {"reason": reason}, facts=what | ({"signed": signed} if by.key_id else {}))
     _empty_write_ahead_log(log)
     return int(removed)
+
+
+def why_not_allowed(event: Event, authority: Authority, database_id: str) -> str:
+    """Why a prune made after an enrolment is not the decision of an operator; "" when it is."""
+    said = event.payload or {}
+    signed = said.get("signed")
+    statement = signed.get("statement") if isinstance(signed, dict) else None
+    if not isinstance(signed, Mapping) or not isinstance(statement, Mapping):
+        return "it is unsigned, although operators are enrolled"
+    claimed: tuple[Any, ...] = (PRUNED, database_id, said.get("through"), said.get("removed"))
+    if tuple(statement.get(name) for name in ("action", "database", "through", "removed")) != claimed:
+        return "what was signed is another one"
+    try:
+        authority.verify(signed, event)
+    except SBError as error:
+        return error.message
+    return ""
 
 
 def prunable(log: EventLog, *, before: float) -> int:

@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from sb.decisions.namespace import TOOL_DISPATCH
-from sb.kernel.log_pruning import PRUNED
+from sb.decisions.namespace import OPERATOR_CHANGED, TOOL_DISPATCH
+from sb.kernel.authority.authority import Authority
+from sb.kernel.decision_tables import DecisionTables
+from sb.kernel.incidents.statements import INCIDENTS, KILLS
+from sb.kernel.log_pruning import PRUNED, why_not_allowed
 from sb.kernel.recovery.verification import RecoveryTables
-from sb.kernel.tooling.intents import INTENT_COLUMNS, as_announced, intent_of, step_digest
-from sb.state import SEQ_MASK, Event, EventLog, Subject, link_hash
+from sb.kernel.tooling.intents import INTENT_COLUMNS, IntentState, as_announced, intent_of, step_digest
+from sb.state import EVENT_COLUMNS, SEQ_MASK, Event, EventLog, Subject, link_hash
 from sb.store import driver
 from sb.store.anchor import Anchored, AnchoredHead
 
@@ -60,10 +63,16 @@ class Verification:
         return {"ok": self.ok, **vars(self)}
 
 
-def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = None) -> Verification:
+def verify(
+    log: EventLog,
+    authority: Authority | None = None,
+    *,
+    progress: Callable[[int, int], object] | None = None,
+) -> Verification:
     """Walk the whole chain of the log's stream, and compare it with its anchors and with the tables beside it.
 
     Args:
+        authority: says who may prune; by default nobody, once the log says that operators are enrolled.
         progress: called now and then with the rows that were checked and the rows in all.
 
     Raises:
@@ -71,7 +80,7 @@ def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = Non
     """
     anchored = log.anchored()
     with log.database.snapshot() as connection:
-        walk = _Walk(log, connection, anchored)
+        walk = _Walk(log, connection, anchored, authority or Authority(None, log))
         total = log.head_with(connection.execute).seq
         for _ in walk.rows():
             if progress and (walk.found.rows % ROWS_A_STEP == 0 or walk.found.last_seq == total):
@@ -84,13 +93,20 @@ def verify(log: EventLog, *, progress: Callable[[int, int], object] | None = Non
 class _Walk:
     """One pass over the chain, and what it has to remember of it."""
 
-    def __init__(self, log: EventLog, connection: driver.Connection, anchored: Anchored) -> None:
+    def __init__(
+        self, log: EventLog, connection: driver.Connection, anchored: Anchored, authority: Authority
+    ) -> None:
         self.found = Verification(log.stream, log.database_id, head=log.genesis)
         self._log = log
+        self._authority = authority
         self._connection = connection
         self._open: dict[str, int] = {}  # announced calls without an outcome, by the row of their intent
         self._unclear: set[str] = set()  # calls of which something was pruned
-        self._steps: dict[int, str] = {}  # digests of kept steps, by the id of their outcome
+        self._steps: dict[
+            int, tuple[str, str]
+        ] = {}  # call and digest of kept steps, by the id of their outcome
+        self._doubtful: set[str] = set()  # calls of which nobody knew at some time whether they happened
+        self._decisions = DecisionTables()
         self._announced: dict[int, Event] = {}  # of the calls in `_open`, by the id of their intent
         self._recovery = RecoveryTables(log)
         self._heads: dict[int, list[AnchoredHead]] = {}
@@ -100,16 +116,24 @@ class _Walk:
 
     def _prunes(self) -> tuple[int, int]:
         """Up to which row payloads may be missing, and how many."""
+        bounds = (self._log.first_id, self._log.first_id + SEQ_MASK)
+        of_kind = "id BETWEEN ? AND ? AND kind = ? AND payload IS NOT NULL"
+        enrolled = self._connection.execute(
+            f"SELECT min(id) FROM events WHERE {of_kind}", (*bounds, OPERATOR_CHANGED)
+        ).fetchone()[0]
         rows = self._connection.execute(
-            "SELECT id, payload FROM events WHERE id BETWEEN ? AND ? AND kind = ? AND payload IS NOT NULL",
-            (self._log.first_id, self._log.first_id + SEQ_MASK, PRUNED),
-        )
+            f"SELECT {EVENT_COLUMNS} FROM events WHERE {of_kind}", (*bounds, PRUNED)
+        ).fetchall()
         through, removed = 0, 0
-        for row_id, body in rows:
-            seq, payload = row_id - self._log.first_id, _parsed(body)
-            last, count = payload.get("through"), payload.get("removed")
-            if not isinstance(last, int) or not isinstance(count, int) or last >= seq:
-                self.found.report(f"row {seq} claims a pruning that cannot have been")
+        for event in map(self._log.event, rows):
+            last, count = (event.payload or {}).get("through"), (event.payload or {}).get("removed")
+            if not isinstance(last, int) or not isinstance(count, int) or last >= event.seq:
+                self.found.report(f"row {event.seq} claims a pruning that cannot have been")
+                continue
+            late = enrolled is not None and event.seq > enrolled - self._log.first_id
+            why = why_not_allowed(event, self._authority, self._log.database_id) if late else ""
+            if why:
+                self.found.report(f"row {event.seq} claims a pruning that nobody decided: {why}")
                 continue
             through, removed = max(through, last), removed + count
         return through, removed
@@ -143,9 +167,12 @@ class _Walk:
             self._unclear.add(call_id)
         elif sha256(f"{salt}{body}".encode()).hexdigest() != row[8]:
             self.found.report(f"the payload of row {seq} was edited")
-        elif not kind.startswith("approval."):
+        else:
             payload = _parsed(body)
-            self._recovery.follow(row[0], kind, call_id, payload)
+            if kind.startswith(("approval.", "grant.")):
+                self._decisions.follow(row, payload)
+                return
+            self._recovery.follow(row, payload)
             if kind == TOOL_DISPATCH:
                 self._follow(seq, row, call_id, payload)
 
@@ -153,17 +180,24 @@ class _Walk:
         if payload.get("phase") == "intent":
             self._open[call_id] = seq
             self._announced[row[0]] = self._log.event(row)
+            if "grant_id" in payload:
+                self._decisions.used(row, str(payload["grant_id"]))
+        elif payload.get("phase") == "in_doubt":
+            self._doubtful.add(call_id)
         elif payload.get("phase") in ("outcome", "settled"):
-            if payload.get("state") != "in_doubt":
+            if payload.get("state") == "in_doubt":
+                self._doubtful.add(call_id)
+            else:
                 opened = self._open.pop(call_id, 0)
                 self._announced.pop(self._log.first_id + opened, None)
             if "step_digest" in payload:
-                self._steps[row[0]] = str(payload["step_digest"])
+                self._steps[row[0]] = (call_id, str(payload["step_digest"]))
 
     def check_tables(self) -> None:
         """What stands beside the log must be what it says, no more and no less."""
         report, execute = self.found.report, self._connection.execute
         self._recovery.check(execute, report, self._log.first_id + self._through)
+        self._decisions.check(execute, report, self._unclear)
         if self.found.pruned > self._removed:
             report(f"{self.found.pruned - self._removed} more payloads are missing than were pruned")
         intents = {str(call_id) for (call_id,) in execute("SELECT call_id FROM intents")}
@@ -172,24 +206,55 @@ class _Walk:
                 report(f"call {call_id}, announced in row {seq}, has no outcome and is not listed as open")
         for call_id in intents - self._open.keys() - self._unclear:
             report(f"call {call_id} is listed as open, and the log does not say so")
-        for intent in map(intent_of, execute(f"SELECT {INTENT_COLUMNS} FROM intents").fetchall()):
+        for row in execute(f"SELECT {INTENT_COLUMNS} FROM intents").fetchall():
+            try:
+                intent = intent_of(row)
+            except ValueError as error:
+                report(f"call {row[1]} is not listed as it was announced: {error}")
+                continue
             event = self._announced.get(intent.id)
-            if event is not None and not as_announced(self._log, event, intent):
+            if event is None:
+                if intent.call_id not in self._unclear:
+                    report(f"call {intent.call_id} is not listed under the row that announced it")
+            elif not as_announced(self._log, event, intent):
                 report(f"call {intent.call_id} is not listed as row {event.seq} announced it")
+            elif (intent.state is IntentState.IN_DOUBT) != (intent.call_id in self._doubtful):
+                report(f"call {intent.call_id} is listed as {intent.state}, and the log does not say so")
         kept = execute(
             "SELECT outcome_id, call_id, step_key, args_digest, result, error FROM steps"
         ).fetchall()
         for row_id, call_id, *step in kept:
-            if call_id not in self._unclear and self._steps.get(row_id) != step_digest(*step):
+            if call_id not in self._unclear and self._steps.get(row_id) != (call_id, step_digest(*step)):
                 report(f"what is kept of the step of call {call_id} is not what it gave")
         for row_id in self._steps.keys() - {row[0] for row in kept}:
             report(f"the step that row {row_id - self._log.first_id} kept is gone")
+        self._check_statements()
         strays = execute(
             "SELECT count(*) FROM events WHERE id >> 40 NOT IN (SELECT number FROM streams) OR id & ? = 0",
             (SEQ_MASK,),
         ).fetchone()[0]
         if strays:
             report(f"{strays} rows belong to no stream")
+
+    def _check_statements(self) -> None:
+        """What people stated about kills and incidents must be on the log and on record outside the database."""
+        if self._log.anchor is None:
+            return
+        recorded = self._log.anchor.statements.read(self._log.database_id, self._log.place)
+        rows = self._connection.execute(
+            "SELECT id, hash, kind FROM events WHERE call_id IN (?, ?) AND substr(kind, 1, 7) <> 'kernel.'",
+            (KILLS, INCIDENTS),
+        ).fetchall()
+        on_log, outside = {row[1] for row in rows}, {line.hash for line in recorded.lines}
+        for line in recorded.lines:
+            if line.hash not in on_log:
+                self.found.report(
+                    f"row {line.seq}, {line.kind}, is gone from the log; statements.jsonl has it"
+                )
+        for row_id, stored, kind in rows if recorded.known else ():
+            if stored not in outside:
+                number = row_id - self._log.first_id
+                self.found.report(f"row {number}, {kind}, was put into the database by something else")
 
 
 def _parsed(body: str) -> dict[str, Any]:

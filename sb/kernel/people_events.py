@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from sb.errors import StoreCorrupt
-from sb.state import EVENT_COLUMNS, Event, EventLog, link_hash
+from sb.state import EVENT_COLUMNS, Event, EventLog, link_of
 
 ABOUT = f"""SELECT {EVENT_COLUMNS} FROM events
     WHERE call_id = ? AND substr(kind, 1, 7) <> 'kernel.' ORDER BY id"""
@@ -35,9 +35,6 @@ def sound(log: EventLog, row: tuple[Any, ...]) -> Event:
     if body is None:
         raise StoreCorrupt(f"row {event.seq} of the log was pruned, so what it decided no longer counts")
     written = sha256((salt + body).encode()).hexdigest() == event.payload_digest
-    linked = event.hash == link_hash(
-        log.stream, event.seq, event.at, event.kind, event.subject, event.payload_digest, event.prev
-    )
-    if not (written and linked):
+    if not (written and event.hash == link_of(event)):
         raise StoreCorrupt(f"row {event.seq} of the log was changed after it was written", "sb audit verify")
     return event

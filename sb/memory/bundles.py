@@ -372,7 +372,7 @@ def standing(sealed: Mapping[str, Any], authority: Authority) -> str:
         raise CheckFailed("what was sealed was changed: its signature does not fit", "ask for it again")
     if authority.roster().with_key(key) is None:
         return "stranger"
-    authority.verify(sealed)
+    authority.verify(sealed, made_elsewhere=True)
     return "operator"
 
 

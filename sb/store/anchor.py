@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sb.errors import StoreError
+from sb.store.statement_file import FILE_NAME, StatementFile
+
+OPERATORS_STREAM = "operators"  # the chain of the operators file, which is anchored beside those of logs
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Anchor:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.statements = StatementFile(path.with_name(FILE_NAME))
 
     def write(self, database_id: str, database: str, stream: str, head: AnchoredHead) -> None:
         """Append one head.
@@ -70,6 +74,29 @@ class Anchor:
             import logging  # 2 ms, for what hardly ever happens
 
             logging.getLogger(__name__).warning("cannot write the anchor %s: %s", self.path, error.strerror)
+
+    def mark_operators(self, path: Path, count: int, entry: str, at: str) -> None:
+        """Note that the operators file is about to have one more entry: what is anchored before this came before it.
+
+        Args:
+            path: of the operators file. count: its entries. entry: the digest of the new one.
+        """
+        self.write("", str(path), OPERATORS_STREAM, AnchoredHead(count, entry, at))
+
+    def before(self, entry: str) -> bytes | None:
+        """The part of the file before the entry of the operators file with this digest; None without such a mark.
+
+        Raises:
+            StoreError: the file exists but cannot be read.
+        """
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"cannot read the anchor {self.path}: {error.strerror}") from error
+        at = data.find(entry.encode())
+        return None if at < 0 else data[: data.rfind(b"\n", 0, at) + 1]
 
     def read(self, database_id: str, database: str, stream: str) -> Anchored:
         """What was recorded for this chain, and for others at its database's path.

@@ -15,8 +15,7 @@ from sb.kernel import compensation_wiring, telemetry
 from sb.kernel.approvals import gate
 from sb.kernel.authority.authority import Authority
 from sb.kernel.contracts import _DERIVED, VALUE_TYPES, ToolErrorCode, ToolSpec
-from sb.kernel.incidents import kill_switch
-from sb.kernel.incidents.statements import Statements
+from sb.kernel.incidents import kill_switch, statements
 from sb.kernel.log_verification import _Walk
 from sb.kernel.policy.rules import WrittenPolicy
 from sb.kernel.recovery.service import Recovery
@@ -130,10 +129,10 @@ def ceilings_of_the_configuration_are_forgotten(patch: pytest.MonkeyPatch) -> No
 def unsigned_decisions_count(patch: pytest.MonkeyPatch) -> None:
     real = Authority.verify
 
-    def verify(authority: Authority, signed: Any) -> str:
+    def verify(authority: Authority, signed: Any, *event: Any, **more: Any) -> str:
         authority.roster()
         statement = signed["statement"]
-        return real(authority, signed) if statement["key"] else str(statement["by"])
+        return real(authority, signed, *event, **more) if statement["key"] else str(statement["by"])
 
     patch.setattr(Authority, "verify", verify)
 
@@ -208,9 +207,4 @@ def a_kill_of_everything_stops_nothing(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-36")
 def anybody_lifts_a_kill(patch: pytest.MonkeyPatch) -> None:
-    real = Statements.add
-
-    def add(statements: Statements, *given: Any, may_be_anybody: bool) -> int:
-        return real(statements, *given, may_be_anybody=True)
-
-    patch.setattr(Statements, "add", add)
+    patch.setattr(statements, "may_be_anybody", lambda kind: True)

@@ -24,6 +24,7 @@ from sb.kernel.authority.root_file import Damaged, RootFile, Roster, new_entry
 from sb.kernel.authority.signing import Decider, Label, Operator, signed_statement
 from sb.sources import SteeredClock
 from sb.state import EventLog
+from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
 PASSPHRASE = "correct horse"
@@ -40,7 +41,8 @@ class Office:
         self.folder = folder
         self.clock = clock
         self.keys = KeyFolder(folder / "keys")
-        self.log = EventLog(open_database(folder / "brain.db", clock=clock), clock=clock)
+        anchor = Anchor(folder / "anchors.jsonl")
+        self.log = EventLog(open_database(folder / "brain.db", clock=clock), anchor=anchor, clock=clock)
         self.authority = Authority(folder / "operators.json", self.log)
         self.enrolment = Enrolment(self.authority, self.keys)
         registry = ToolRegistry()

@@ -217,7 +217,8 @@ def test_a_project_file_only_narrows_until_it_is_trusted(
 def test_backup_copies_and_never_overwrites(sb: CommandLine, played: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     done = sb("backup", str(target), "--all", "--json").json
-    assert sorted(done["files"]) == ["anchors.jsonl", "brain.db", "config.yaml", "digest.key", "kept"]
+    others = ["anchors.jsonl", "config.yaml", "digest.key", "kept", "statements.jsonl"]
+    assert sorted(done["files"]) == sorted(["brain.db", *others])
     assert (target / "brain.db").stat().st_mode & 0o777 == 0o600
     assert sb("--db", str(target / "brain.db"), "audit", "verify").code == 0
     again = sb("backup", str(target))

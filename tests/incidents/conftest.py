@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sb.errors import SBError
 from sb.kernel import KillSwitch, RunBudget, RunContext, SafetyClass, ToolExecutor, ToolRegistry, ToolResult
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.enrolment import Enrolment, decider
@@ -15,22 +17,39 @@ from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Decider, Label
 from sb.sources import SteeredClock
 from sb.state import EventLog, Subject
+from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
 ADA = Label("ada")
 
 
 class Plant:
-    """An executor over a file, with one tool of each kind; `calls` counts what really ran."""
+    """An executor over a file, with one tool of each kind; `calls` counts what really ran.
 
-    def __init__(self, folder: Path, clock: SteeredClock, **executor: Any) -> None:
+    Args:
+        home: a folder for what a home holds outside the database; None for a log without a home.
+        database: the file's name.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        clock: SteeredClock,
+        *,
+        home: Path | None = None,
+        database: str = "brain.db",
+        **executor: Any,
+    ) -> None:
         self.folder = folder
         self.clock = clock
         self.calls: list[str] = []
-        self.log = EventLog(open_database(folder / "brain.db", clock=clock), clock=clock)
+        anchor = Anchor(home / "anchors.jsonl") if home else None
+        self.log = EventLog(open_database(folder / database, clock=clock), anchor=anchor, clock=clock)
         self.authority = Authority(folder / "operators.json", self.log)
         self.registry = ToolRegistry()
         self.kill = KillSwitch(self.log, self.authority)
+        with contextlib.suppress(SBError):  # as a runtime does
+            self.kill.adopt()
         self.executor = ToolExecutor(
             self.registry,
             event_log=self.log,

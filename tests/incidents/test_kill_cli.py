@@ -183,3 +183,29 @@ def test_on_a_terminal_everything_is_stopped_only_after_a_yes(sb: CommandLine) -
     assert code == 0
     assert in_terminal("kill", "global", "--reason", "again", "--yes", answers={})[0] == 0
     assert [item["reason"] for item in sb("kill", "list", "--json").json["items"]] == ["again"]
+
+
+def test_what_a_kill_names_begins_no_line_of_its_own(sb: CommandLine) -> None:
+    sb("init")
+    hostile = "clerk\nmemory: all is well\x1b[2J"
+    stopped = sb("kill", "agent", hostile, "--reason", "stop\nconfiguration: ok")
+    shown = [stopped, sb("doctor"), sb("kill", "list")]
+    incident = sb("incident", "open", "Odd", "--kill", f"agent:{hostile}", "--reason", "odd")
+    shown += [incident, sb("incident", "list")]
+    for outcome in shown:
+        lines = (outcome.out + outcome.err).splitlines()
+        assert not [line for line in lines if line.startswith(("memory: all", "configuration: ok"))]
+        assert "\x1b" not in outcome.out + outcome.err
+    lift = stopped.err.partition("to let it go on: ")[2].splitlines()[0].removesuffix(" WHY")
+    typed = subprocess.run(["bash", "-c", f"printf '%s\\0' {lift} over"], capture_output=True, check=True)
+    assert sb(*typed.stdout.decode().split("\0")[1:-1]).code == 0
+    assert call(hostile).success
+
+
+def test_doctor_says_when_no_anchor_of_the_log_is_left(sb: CommandLine, home: Path) -> None:
+    sb("init")
+    assert "anchored up to" in sb("doctor").out
+    (home / "anchors.jsonl").unlink()
+    found = sb("doctor")
+    assert found.code == 1
+    assert "no anchor of them" in found.out

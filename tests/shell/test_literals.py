@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.kernel.approvals.description import in_one_line
 from sb.kernel.approvals.disclosure import arguments_of
 from sb.shell.literals import secret_literals
+from sb.text import revealed_line
 
 TOKEN = "ghp_" + "a1" * 18
 PLAIN = [
@@ -108,6 +108,6 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=6).map("".join) | st.text(max_size=40))
 def test_shown_and_hidden_parts_are_the_command_and_what_is_hidden_is_a_word(command: str) -> None:
     (argument,) = arguments_of("host.shell.destructive", {"command": command}, ())
-    assert argument.text(reveal=True) == in_one_line(json.dumps(command, ensure_ascii=False))
+    assert argument.text(reveal=True) == revealed_line(json.dumps(command, ensure_ascii=False))
     for segment in argument.segments:
         assert not segment.hidden or re.fullmatch(r"[\w.+=/-]+", segment.text, re.ASCII)

@@ -17,7 +17,7 @@ from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
 from sb.kernel.harness_audit import Check
 from sb.kernel.log_verification import verify
 from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
-from sb.runtime import Runtime, open_log
+from sb.runtime import Runtime, open_authority, open_log
 from sb.state import Event
 from sb.store import driver
 
@@ -74,7 +74,7 @@ def _phase(event: Event) -> str:
 
 def _problems(config: Config) -> list[str]:
     with closing(open_log(config)) as log:
-        return verify(log).problems
+        return verify(log, open_authority(config, log)).problems
 
 
 def _tamper(path: str, rows: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from sb.duration import human_duration
 from sb.kernel.approvals.approval import MICROSECONDS, OPEN, Approval
 from sb.sources import iso
-from sb.text import revealed
+from sb.text import revealed_line
 
 Section = tuple[str, list[str]]
 
@@ -41,12 +41,7 @@ def description(approval: Approval, now: int, arguments: list[str] | None = None
     if approval.decided_at is not None:
         decided = f"{approval.decided_by} at {_time(approval.decided_at)}: {approval.reason}"
         sections.insert(2, ("decided by", [decided]))
-    return [(heading, [in_one_line(line) for line in lines]) for heading, lines in sections]
-
-
-def in_one_line(text: str) -> str:
-    """An agent's words with their line ends as escapes, or they could pass for the lines below."""
-    return revealed(text).replace("\n", "\\n").replace("\t", "\\t")
+    return [(heading, [revealed_line(line) for line in lines]) for heading, lines in sections]
 
 
 def _state(approval: Approval, now: int) -> str:

@@ -7,7 +7,6 @@ are revealed may be a whole value that its contract declares sensitive, or a sec
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +14,9 @@ from typing import Any
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.errors import DeniedError
 from sb.kernel.approvals.approval import OPEN, Approval
-from sb.kernel.approvals.description import Section, description, in_one_line
+from sb.kernel.approvals.description import Section, description
 from sb.state import EventLog
-from sb.text import shorten_middle
+from sb.text import quoted_name, revealed_line, shorten_middle
 
 LONGEST_UNOPENED = 800  # characters of arguments that fit on a screen beside the rest of a request
 MOST_UNOPENED = 10  # arguments, each on a line
@@ -26,7 +25,6 @@ SHOWN = "shown"  # in the request's event and in a decision: the digest of every
 SENSITIVE = "sensitive"  # in the request's event: the arguments that the contract declares so
 _SHELL_TOOLS, _COMMAND = "host.shell.", "command"  # tools that a shell runs, and their argument that it reads
 _OTHER_SHELL = "powershell"  # in the host's name of a tool: what it reads is not what the parser reads
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class MustBeOpened(DeniedError):
@@ -126,7 +124,7 @@ class Disclosure:
 
     def call(self, limit: int, *, reveal: bool = False) -> str:
         """The call on one line, its arguments as `brief` has them."""
-        return f"{in_one_line(self.approval.tool_id)}({self.brief(limit, reveal=reveal)})"
+        return f"{revealed_line(self.approval.tool_id)}({self.brief(limit, reveal=reveal)})"
 
     def sections(self, now: int, *, reveal: bool = False, limit: int = 0) -> list[Section]:
         """Everything that is known about the request, as headings with lines.
@@ -169,7 +167,7 @@ class Disclosure:
             raise DeniedError(f"{name}: {self.problem}", self.hint)
         opens = f"sb approvals show --full {name}, then sb approvals approve {name} --shown DIGEST"
         if shown and shown not in (self.digest, self.code):
-            raise MustBeOpened(f"{name} is not what was shown under {in_one_line(shown)[:16]!r}", opens)
+            raise MustBeOpened(f"{name} is not what was shown under {revealed_line(shown)[:16]!r}", opens)
         if self.long and not shown:
             raise MustBeOpened(f"{name} has {self._length}: open it first", opens)
 
@@ -235,7 +233,7 @@ def arguments_of(tool_id: str, args: Mapping[str, Any], sensitive: Collection[st
     parsed = tool_id.startswith(_SHELL_TOOLS) and _OTHER_SHELL not in str(args.get("tool", "")).lower()
     found = []
     for name, value in args.items():
-        called = name if _PLAIN_NAME.fullmatch(name) else _text(name)  # or it could pass for another's value
+        called = quoted_name(name)  # or it could pass for another's value
         if name in sensitive:
             segments: tuple[Segment, ...] = (Segment(_text(value), hidden=True),)
         elif parsed and name == _COMMAND and isinstance(value, str):
@@ -275,4 +273,4 @@ def _command_line(command: str) -> tuple[Segment, ...]:
 
 def _text(value: Any) -> str:
     """A value as JSON on one line, in which every character can be seen."""
-    return in_one_line(json.dumps(value, ensure_ascii=False))
+    return revealed_line(json.dumps(value, ensure_ascii=False))

@@ -263,6 +263,7 @@ class ApprovalGate:
             "asked_by": call.call_id,
             "policy_version": call.policy_version,
             "safety_class": approval.safety_class,
+            "due_at": approval.due_at,
             **call.contract,
             **_sensitive(call),
         }

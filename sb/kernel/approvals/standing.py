@@ -124,4 +124,4 @@ def _signatory(
         raise DeniedError("the decision on it has no statement")
     if statement.get("action") != action or statement.get("binding") != binding_digest(binding):
         raise DeniedError("the decision on it is about something else")
-    return authority.verify(signed), statement
+    return authority.verify(signed, event), statement

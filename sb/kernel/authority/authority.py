@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.root_file import EnrolledOperator, RootFile, Roster
 from sb.kernel.authority.signing import signature_fits
 from sb.kernel.people_events import people_events
-from sb.state import EventLog
+from sb.state import Event, EventLog, link_of
 
 OPERATORS = "operators"  # what the events about enrolment are found under
+_MOST_LINKS = 5000  # events that are followed from a decision to the next anchor
 
 
 class Unauthorised(DeniedError):
@@ -111,11 +112,15 @@ class Authority:
         """Whether anybody is; raises like `roster`."""
         return bool(self.roster().entries)
 
-    def verify(self, signed: Mapping[str, Any]) -> str:
+    def verify(
+        self, signed: Mapping[str, Any], event: Event | None = None, *, made_elsewhere: bool = False
+    ) -> str:
         """The name of who made this statement.
 
         Args:
             signed: made by `signed_statement`.
+            event: the event of the log that holds it; None while it is being made.
+            made_elsewhere: it is on no log of this home, so when it was made is known from itself alone.
 
         Raises:
             Unauthorised: nobody who may decide did. While nobody is enrolled an unsigned statement counts.
@@ -134,11 +139,38 @@ class Authority:
         found = roster.with_key(key_id)
         if found is None:
             raise Unauthorised(f"the decision of {name} is signed with the unknown key {key_id}")
-        if found.state == "revoked" or (found.state == "rotated" and at > found.until):
+        ended = found.state == "revoked" or (found.state == "rotated" and at > found.until)
+        if found.state == "rotated" and not (ended or made_elsewhere):
+            ended = event is None or not self._came_before(event, found.ended_by)
+        if ended:
             raise Unauthorised(f"the decision of {name} is signed with the {found.state} key {key_id}")
         if found.name != name or not signature_fits(found.public_key, data, str(signature)):
             raise Unauthorised(f"the signature on the decision of {name} does not fit")
         return name
+
+    def _came_before(self, event: Event, entry: str) -> bool:
+        """Whether a decision was on the log before this entry was in the root file; what it says of itself can lie.
+
+        Said by the event of the entry, and by the anchors, among which each entry is noted before it takes effect.
+        """
+        if self.log is None:
+            return False
+        for change in people_events(self.log, OPERATORS):
+            if (change.payload or {}).get("head") == entry and event.seq > change.seq:
+                return False
+        anchored = None if self.log.anchor is None else self.log.anchor.before(entry)
+        return anchored is None or any(head.encode() in anchored for head in self._links(event))
+
+    def _links(self, event: Event) -> Iterator[str]:
+        """The hash of an event and of those after it, as long as each follows the one before."""
+        last = event.hash
+        yield last
+        assert self.log is not None
+        for later in self.log.events(after=event.seq, limit=_MOST_LINKS):
+            if later.prev != last or later.hash != link_of(later):
+                return
+            last = later.hash
+            yield last
 
     def assurance(self, keys: KeyFolder) -> Assurance:
         """How much decisions prove here; raises like `roster`.

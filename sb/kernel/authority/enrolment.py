@@ -148,7 +148,7 @@ class Enrolment:
         self._keep(roster, file)
         at = iso(self._log.clock.now())
         roster = roster.extended(new_entry(roster, "root", name, made.public_key, at, made))
-        self._file.write(roster)
+        self._write(roster)
         self._record(roster, how, reason)
         return made
 
@@ -181,11 +181,19 @@ class Enrolment:
     ) -> EnrolledOperator:
         at = iso(self._log.clock.now())
         changed = roster.extended(new_entry(roster, action, name, public_key, at, by))
-        self._file.write(changed)
+        self._write(changed)
         self._record(changed, action, reason)
         found = changed.with_key(key_id_of(public_key))
         assert found is not None
         return found
+
+    def _write(self, roster: Roster) -> None:
+        """Write the file, once it is on record which decisions came before."""
+        if self._log.anchor is not None:
+            self._log.anchor_head(self._log.head(), anyway=True)
+            at, head = iso(self._log.clock.now()), roster.head
+            self._log.anchor.mark_operators(self._file.path, len(roster.entries), head, at)
+        self._file.write(roster)
 
     def _record(self, roster: Roster, how: str, reason: str) -> None:
         entry = roster.entries[-1]["statement"]

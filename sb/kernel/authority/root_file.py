@@ -33,6 +33,7 @@ class EnrolledOperator:
         since, until: in ISO 8601; `until` is "" while it is active.
         by: who let it in.
         state: active, revoked (nothing it ever signed counts) or rotated (what it signed before still does).
+        ended_by: the digest of the entry that revoked or rotated it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class EnrolledOperator:
     by: str
     state: str = "active"
     until: str = ""
+    ended_by: str = ""
 
 
 class Damaged(SBError):
@@ -123,7 +125,7 @@ def _extended(roster: Roster, entry: dict[str, Any]) -> Roster:
         signer, canonical_bytes(said), entry["signature"]
     ):
         raise ValueError("its signature does not fit")
-    operators = _changed(roster, action, name, public_key, said)
+    operators = _changed(roster, action, name, public_key, said, digest(canonical_bytes(entry)))
     return Roster((*roster.entries, entry), operators)
 
 
@@ -135,27 +137,30 @@ def _signer(roster: Roster, said: dict[str, Any]) -> str:
 
 
 def _changed(
-    roster: Roster, action: str, name: str, public_key: str, said: dict[str, Any]
+    roster: Roster, action: str, name: str, public_key: str, said: dict[str, Any], entry: str
 ) -> tuple[EnrolledOperator, ...]:
     present = roster.named(name)
     added = EnrolledOperator(name, key_id_of(public_key), public_key, said["at"], said["by"])
     if action == "revoke":
         if present is None or present.public_key != public_key or len(roster.active()) == 1:
             raise ValueError("nobody, or the last operator, is revoked")
-        return _ended(roster, present, "revoked", said["at"])
+        return _ended(roster, present, "revoked", said["at"], entry)
     if roster.with_key(added.key_id) is not None:
         raise ValueError("a key is enrolled twice")
     if action == "rotate":
         if present is None or present.key_id != said["key"]:
             raise ValueError("a key is rotated by somebody else")
-        return (*_ended(roster, present, "rotated", said["at"]), added)
+        return (*_ended(roster, present, "rotated", said["at"], entry), added)
     if present is not None:
         raise ValueError("a name is enrolled twice")
     return (*roster.operators, added)
 
 
-def _ended(roster: Roster, whom: EnrolledOperator, state: str, at: str) -> tuple[EnrolledOperator, ...]:
-    return tuple(replace(one, state=state, until=at) if one is whom else one for one in roster.operators)
+def _ended(
+    roster: Roster, whom: EnrolledOperator, state: str, at: str, entry: str
+) -> tuple[EnrolledOperator, ...]:
+    ended = replace(whom, state=state, until=at, ended_by=entry)
+    return tuple(ended if one is whom else one for one in roster.operators)
 
 
 class RootFile:

@@ -21,7 +21,7 @@ from sb.kernel.data_classification import redact_text
 from sb.kernel.people_events import ABOUT, sound
 from sb.kernel.tooling.registry import CONFIGURED, INSTALLED, SHIPPED, ToolRegistry
 from sb.sources import iso
-from sb.state import EventLog, Subject
+from sb.state import Event, EventLog, Subject
 from sb.text import nearest, plain, shorten
 
 RECENT_S = 1.0
@@ -265,7 +265,8 @@ class ContractBaselineStore:
                 continue
             known.newest, before, known.last_hash = row[0], known.last_hash, row[10]
             try:
-                payload = sound(self._log, row).payload or {}
+                event = sound(self._log, row)
+                payload = event.payload or {}
                 signed = payload["signed"]
                 statement = signed["statement"]
                 contracts = dict(statement["contracts"])
@@ -276,12 +277,12 @@ class ContractBaselineStore:
                 known.broken = f"an approval of contracts on the log cannot be read: {error}"
                 known.approved.clear()  # it may have replaced any of them
                 continue
-            self._count(known, signed, contracts)
+            self._count(known, event, signed, contracts)
 
-    def _count(self, known: _Known, signed: dict[str, Any], contracts: dict[str, str]) -> None:
+    def _count(self, known: _Known, event: Event, signed: dict[str, Any], contracts: dict[str, str]) -> None:
         statement = signed["statement"]
         try:
-            name = self.authority.verify(signed)
+            name = self.authority.verify(signed, event)
         except SBError as error:
             for tool_id in contracts:
                 known.unreadable[tool_id] = error.message

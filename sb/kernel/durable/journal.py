@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sb.canonical import canonical_bytes
@@ -14,6 +14,7 @@ from sb.kernel.durable.claims import Claim, Execute, is_claimed, refuse_claimed
 from sb.kernel.durable.errors import WorkflowConflict
 from sb.kernel.durable.values import kept, require_function, require_name
 from sb.kernel.durable.workflow import CALL, POSITION_BITS, STEP, Limits, Workflow, call_step
+from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.tooling.intents import Intents
 from sb.state import EventLog, Subject
 from sb.store import driver
@@ -53,19 +54,32 @@ class WorkflowJournal:
             after its last step began: more than its longest step takes. On one host the process itself counts.
         max_bytes: of the arguments of a workflow, and of each result, as JSON.
         power: whether an announced step survives power loss (one fsync each), not only the death of the process.
+        kill_switch: what is stopped; by default as the log says where nobody is enrolled.
     """
 
     def __init__(
-        self, log: EventLog, *, lease_s: float = 300.0, max_bytes: int = 1 << 20, power: bool = False
+        self,
+        log: EventLog,
+        *,
+        lease_s: float = 300.0,
+        max_bytes: int = 1 << 20,
+        power: bool = False,
+        kill_switch: KillSwitch | None = None,
     ) -> None:
         if not lease_s > 0:
             raise UsageError(f"a lease is {lease_s!r} seconds, must be more than 0")
         self._log = log
         self._lease_s = lease_s
-        self._limits = Limits(max_bytes, power)
+        self._limits = Limits(max_bytes, power, kill_switch or KillSwitch(log))
 
     def run(
-        self, name: str, workflow_id: str, fn: Callable[..., Any], args: dict[str, Any] | None = None
+        self,
+        name: str,
+        workflow_id: str,
+        fn: Callable[..., Any],
+        args: dict[str, Any] | None = None,
+        *,
+        agent: str = "",
     ) -> Any:
         """Begin a workflow, or go on with it where an earlier attempt ended.
 
@@ -74,6 +88,7 @@ class WorkflowJournal:
             workflow_id: which of them; one id is one workflow for good.
             fn: called as `fn(workflow, **args)`; asks for the same steps in every attempt.
             args: a JSON object, the same in every attempt.
+            agent: who runs it: a kill of this agent stops its steps, as one of the run that it is inside of does.
 
         Returns:
             What `fn` returned, in plain JSON types; of a finished workflow the recorded result, without calling it.
@@ -92,7 +107,7 @@ class WorkflowJournal:
             raise UsageError(f"the arguments of a workflow are an object, not {type(args).__name__}")
         given, text = kept(args or {}, f"the arguments of workflow {workflow_id!r}", self._limits.max_bytes)
         claim = Claim(self._log, self._lease_s)
-        begun = self._claim(claim, name, workflow_id, text)
+        begun = self._claim(claim, name, workflow_id, text, replace(self._limits, agent=agent))
         if isinstance(begun, str):
             return json.loads(begun)
         try:
@@ -173,7 +188,7 @@ class WorkflowJournal:
             execute("DELETE FROM workflow_steps WHERE id >= ? AND id < ?", bounds)
             execute("DELETE FROM workflows WHERE number = ?", (number,))
 
-    def _claim(self, claim: Claim, name: str, workflow_id: str, args: str) -> Workflow | str:
+    def _claim(self, claim: Claim, name: str, workflow_id: str, args: str, limits: Limits) -> Workflow | str:
         """The workflow, now this claim's; or the result of one that is finished."""
         with self._log.database.write() as execute:
             row = execute(
@@ -197,7 +212,7 @@ class WorkflowJournal:
                 count = "SELECT count(*) FROM workflow_steps WHERE id >= ? AND id < ?"
                 recorded = execute(count, bounds).fetchone()[0]
             claim.hold(number)
-        return Workflow(self._log, claim, self._limits, workflow_id, run_id, recorded)
+        return Workflow(self._log, claim, limits, workflow_id, run_id, recorded)
 
     def _free(self, execute: Execute, workflow_id: str) -> tuple[int, str]:
         """Number and run of a workflow that nobody runs."""

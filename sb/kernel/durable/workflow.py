@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sb.errors import SBError, UsageError
+from sb.errors import DeniedError, SBError, UsageError
 from sb.kernel.contracts import Assumption, ToolErrorCode, ToolResult
 from sb.kernel.durable.claims import OWNED, Claim
 from sb.kernel.durable.errors import CallFailed, ReplayMismatch, StepInDoubt
 from sb.kernel.durable.values import frozen, kept, require_function, require_name
+from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.run_context import RunContext
-from sb.kernel.tooling.executor import ToolExecutor
+from sb.kernel.tooling.executor import ToolExecutor, current_run
 from sb.kernel.tooling.failures import code_for
 from sb.kernel.tooling.intents import KnownStep, step_of
 from sb.state import EventLog, Subject
@@ -37,10 +38,13 @@ class Limits:
     Args:
         max_bytes: of the arguments of a workflow, and of each result, as JSON.
         power: whether what is announced survives power loss.
+        kill: what is stopped. agent: who runs it, "" if nobody said.
     """
 
     max_bytes: int
     power: bool
+    kill: KillSwitch
+    agent: str = ""
 
 
 def call_step(position: int, name: str) -> str:
@@ -90,6 +94,7 @@ class Workflow:
             What `fn` returned, in plain JSON types.
 
         Raises:
+            DeniedError: a kill stops it, so `fn` was not called.
             StepInDoubt: nobody knows whether it happened; `WorkflowJournal.settle` says.
             ReplayMismatch: another step, or this one with other arguments, is on record here.
             LeaseLost: somebody else runs this workflow by now.
@@ -102,6 +107,7 @@ class Workflow:
             place, done = self._announce(name, kind, canonical)
             if done is not None:
                 return json.loads(done)
+            self._refuse_killed(place, name)
             try:
                 value = fn(*given["args"], **given["kwargs"])
             except Exception as error:
@@ -251,6 +257,22 @@ class Workflow:
             f"find out whether it happened, then {settle}, result) or {settle}, done=False)",
         )
 
+    def _refuse_killed(self, place: int, name: str) -> None:
+        """Raise DeniedError if a kill stops this attempt, or if that cannot be told."""
+        agents = {self._limits.agent, *(ctx.agent_name for ctx in self._contexts.values())}
+        within = current_run()
+        if within is not None:
+            agents.add(within[1].agent_name)
+        try:
+            kill = self._limits.kill.check_function(agents, self.run_id)
+            why = "" if kill is None else kill.sentence
+        except SBError as error:
+            why = f"whether a kill stops it cannot be told: {error.message}"
+        if why:
+            denied = DeniedError(f"step {name!r} of workflow {self.workflow_id!r} was not run: {why}")
+            self._withdraw(place, denied)
+            raise denied
+
     def _withdraw(self, place: int, error: BaseException) -> None:
         """Take the announcement back: the step failed, so the next attempt may run it."""
         try:
@@ -293,7 +315,7 @@ class Workflow:
         step = step_of(Subject(run_id=self.run_id, tool_id=tool_id), step_name, "")
         with self._log.database.snapshot() as connection:
             try:
-                executor.intents.refuse_known_step(connection.execute, step)
+                executor.intents.refuse_known_step(connection.execute, self.run_id, step)
             except KnownStep as known:
                 return known
         return None

@@ -12,12 +12,10 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.incidents.kill import parse_scope
 from sb.kernel.incidents.severity import Impact, Reach, Severity, severity_of
-from sb.kernel.incidents.statements import Statement, Statements
+from sb.kernel.incidents.statements import INCIDENTS, Statement, Statements
 from sb.sources import iso
 from sb.state import EventLog
 from sb.text import nearest, plain, shorten
-
-INCIDENTS = "incidents"  # what the events are found under
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ class Incidents:
             "reason": required(reason),
         }
         with self._log.write(power=True) as write:
-            self._statements.add(write, INCIDENT_OPENED, facts, by, may_be_anybody=True)
+            self._statements.add(write, INCIDENT_OPENED, facts, by)
         return self.get(str(facts["id"]))
 
     def close(self, incident_id: str, by: Decider, reason: str) -> Incident:
@@ -117,7 +115,7 @@ class Incidents:
             incident = self.get(incident_id)
             if not incident.open:
                 raise AlreadyClosed(f"{incident.id} was closed by {incident.closed_by}: {incident.outcome}")
-            self._statements.add(write, INCIDENT_CLOSED, facts, by, may_be_anybody=False)
+            self._statements.add(write, INCIDENT_CLOSED, facts, by)
         return self.get(incident_id)
 
     def all(self) -> list[Incident]:

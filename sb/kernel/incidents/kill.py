@@ -9,7 +9,7 @@ from typing import Any
 
 from sb.errors import UsageError
 from sb.kernel.contracts import SafetyClass
-from sb.text import nearest, plain, shorten
+from sb.text import nearest, plain, revealed_line, shorten
 
 LONGEST_TARGET = 300  # characters
 
@@ -55,6 +55,17 @@ def name_of(scope: str, target: str) -> str:
     return f"{scope}:{target}" if target else str(scope)
 
 
+def quoted(name: str) -> str:
+    """The name of a kill as it is typed in a shell, on one line: what cannot be seen or printed stands escaped."""
+    if revealed_line(name) == name:
+        return shlex.quote(name)
+    escaped = "".join(
+        char if char.isascii() and char.isprintable() and char not in "'\\" else f"\\U{ord(char):08x}"
+        for char in name
+    )
+    return f"$'{escaped}'"
+
+
 @dataclass(frozen=True)
 class Kill:
     """One kill in force.
@@ -64,6 +75,7 @@ class Kill:
         signed: whether an operator's key proves who threw it; anybody may.
         people: how many operators have to lift it. lifted_by: those who have agreed to that so far.
         rejected: why attempts to lift it do not count.
+        lost: whether its row is gone from the log; it is on record outside the database.
     """
 
     number: int
@@ -76,6 +88,7 @@ class Kill:
     people: int = 1
     lifted_by: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
+    lost: bool = False
 
     @property
     def name(self) -> str:
@@ -84,14 +97,14 @@ class Kill:
 
     @property
     def sentence(self) -> str:
-        """What is stopped, by whom and why."""
+        """What is stopped, by whom and why, on one line."""
         what = f"{self.scope} {self.target}" if self.target else "every agent"
-        return f"{what} was killed by {self.by}: {self.reason}"
+        return plain(f"{what} was killed by {self.by}: {self.reason}", one_line=True)
 
     @property
     def lift_command(self) -> str:
         """What an operator types to let it go on."""
-        return f"sb kill --lift {shlex.quote(self.name)} --reason WHY"
+        return f"sb kill --lift {quoted(self.name)} --reason WHY"
 
     def to_dict(self) -> dict[str, Any]:
         return vars(self) | {

@@ -6,7 +6,7 @@ read stops everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,13 +16,12 @@ from sb.kernel.authority.authority import OPERATORS, Authority
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.incidents.kill import Kill, KillScope, name_of, parse_scope
-from sb.kernel.incidents.statements import Statement, Statements
+from sb.kernel.incidents.statements import KILLS, Statement, Statements
 from sb.kernel.tooling.intents import Intent, Intents
 from sb.sources import iso
 from sb.state import EventLog
 from sb.store import driver
 
-KILLS = "kill"  # what the events are found under
 LOOK_EVERY_S = 0.01
 # Grows with each event that matters: who may lift a kill changes with the operators. One seek of an index a kind.
 _VERSION = "SELECT " + " + ".join(
@@ -30,6 +29,7 @@ _VERSION = "SELECT " + " + ".join(
     " AND substr(kind, 1, 7) <> 'kernel.'), 0)"
     for reference, kind in ((KILLS, KILL_THROWN), (KILLS, KILL_LIFTED), (OPERATORS, OPERATOR_CHANGED))
 )
+_CHANGING = tuple(one for one in SafetyClass if one is not SafetyClass.READ_ONLY)
 _Active = dict[str, Kill]  # by name
 
 
@@ -53,10 +53,11 @@ class Thrown:
 
 @dataclass(frozen=True)
 class _Known:
-    """What the log's statements add up to, as of a version and a turn of the log."""
+    """What the statements add up to, as of a version and a turn of the log, and the size of the file beside it."""
 
     version: int = -1
     turn: int = -1
+    size: int = -1
     active: _Active = field(default_factory=dict)
 
 
@@ -75,6 +76,7 @@ class KillSwitch:
         self.authority = authority or Authority(None, log)
         self._dual_control = dual_control
         self._statements = Statements(log, self.authority, KILLS)
+        self._size = self._statements.size
         self._known = _Known()
 
     def check(
@@ -107,6 +109,25 @@ class KillSwitch:
             active = self.in_force(execute)  # it may have been lifted since
         return _fitting(active, agent, tool_id, run_id, recovers=recovers, classes=(safety_class,))
 
+    def check_function(self, agents: Iterable[str], run_id: str) -> Kill | None:
+        """The kill that stops a function of a workflow, the widest first; None if there is none.
+
+        It is no tool and declares no class, so it may be of any that changes something.
+
+        Args:
+            agents: those that it may be running for.
+
+        Raises:
+            SBError: that cannot be told, so it must not run.
+        """
+        if not self.in_force(exact=not self._statements.outside):  # the file beside the log has every kill
+            return None
+        active = self.in_force()
+        found = (
+            _fitting(active, agent, "", run_id, recovers=False, classes=_CHANGING) for agent in (*agents, "")
+        )
+        return next(filter(None, found), None)
+
     def active(self) -> list[Kill]:
         """Every kill in force, oldest first; raises like `check`."""
         return sorted(self.in_force().values(), key=lambda kill: kill.number)
@@ -131,7 +152,7 @@ class KillSwitch:
         why, people = required(reason), self._people()
         facts = {"scope": str(known), "target": target, "reason": why, "people": people}
         with self.log.write(power=True) as write:
-            number = self._statements.add(write, KILL_THROWN, facts, by, may_be_anybody=True)
+            number = self._statements.add(write, KILL_THROWN, facts, by)
         at = iso(self.log.clock.now())
         kill = Kill(number - self.log.first_id, known, target, by.name, bool(by.key_id), why, at, people)
         return Thrown(kill, tuple(self._wait(kill, wait_s)))
@@ -156,8 +177,16 @@ class KillSwitch:
                 raise NotFoundError(f"no kill of {name} is in force", "sb kill list")
             if by.name in kill.lifted_by:
                 raise DeniedError(f"{by.name} has lifted {kill.name} already; another operator has to")
-            self._statements.add(write, KILL_LIFTED, facts, by, may_be_anybody=False)
+            self._statements.add(write, KILL_LIFTED, facts, by)
         return self.in_force().get(name)
+
+    def adopt(self) -> None:
+        """Record outside the database what people stated before this version did so; raises like `check`."""
+        self._statements.adopt()
+
+    def lost(self) -> list[Statement]:
+        """The kills and lifts that are on record outside the database and gone from the log; raises like `check`."""
+        return self._statements.lost()
 
     def _people(self) -> int:
         """How many operators have to lift what is thrown now."""
@@ -195,18 +224,19 @@ class KillSwitch:
 
     def in_force(self, execute: Callable[..., driver.Cursor] | None = None, *, exact: bool = True) -> _Active:
         """Every kill by scope and target; empty when nothing is stopped. Raises like `check`."""
-        known, turn = self._known, self.log.turn
-        if turn == known.turn and (execute is not None or self.log.alone):
-            return known.active
-        if not exact and known.version >= 0:
-            return known.active
+        known, turn, size = self._known, self.log.turn, self._size()
+        if size == known.size:
+            if turn == known.turn and (execute is not None or self.log.alone):
+                return known.active
+            if not exact and known.version >= 0:
+                return known.active
         rows = execute(_VERSION).fetchall() if execute is not None else self.log.database.query(_VERSION)
         version = rows[0][0]
         if version < known.version:
             raise StoreCorrupt("kills have vanished from the log", "sb audit verify")
-        active = known.active if version == known.version else self._replayed()
-        if (version, turn) != (known.version, known.turn):
-            self._known = _Known(version, turn, active)
+        active = known.active if (version, size) == (known.version, known.size) else self._replayed()
+        if (version, turn, size) != (known.version, known.turn, known.size):
+            self._known = _Known(version, turn, size, active)
         return active
 
     def _replayed(self) -> _Active:
@@ -245,7 +275,8 @@ def _thrown(statement: Statement) -> Kill:
         scope, target, people = KillScope.GLOBAL, "", 1
         reason = f"row {event.seq} of the log is a kill that cannot be read"
     at = iso(event.at / 1e6)
-    return Kill(event.seq, scope, target, statement.by, statement.signed, reason, at, people)
+    by, signed, lost = statement.by, statement.signed, statement.lost
+    return Kill(event.seq, scope, target, by, signed, reason, at, people, lost=lost)
 
 
 def _lift(active: _Active, statement: Statement) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sb.kernel.incidents.incidents import Incident
-from sb.kernel.incidents.kill import KillScope, parse_scope
+from sb.kernel.incidents.kill import KillScope, parse_scope, quoted
 from sb.kernel.incidents.severity import Impact, Severity
 
 
@@ -36,7 +35,7 @@ def _contain(incident: Incident) -> Iterator[Step]:
 def _understand(incident: Incident) -> Iterator[Step]:
     scope, target = parse_scope(incident.kill) if incident.kill else (KillScope.GLOBAL, "")
     named = scope in (KillScope.AGENT, KillScope.TOOL, KillScope.RUN)
-    only = f" --{scope} {shlex.quote(target)}" if named else ""
+    only = f" --{scope} {quoted(target)}" if named else ""
     yield Step("Read what happened.", f"sb audit tail --limit 100{only}")
     yield Step("See what is in doubt or waits for a decision.", "sb recovery list")
     yield Step("Check that the record itself was not changed.", "sb audit verify")
@@ -47,7 +46,7 @@ def _understand(incident: Incident) -> Iterator[Step]:
 def _repair(incident: Incident) -> Iterator[Step]:
     if incident.impact is not Impact.STOPPED:
         scope, target = parse_scope(incident.kill) if incident.kill else (KillScope.GLOBAL, "")
-        run = shlex.quote(target) if scope is KillScope.RUN else "RUN"
+        run = quoted(target) if scope is KillScope.RUN else "RUN"
         yield Step("See what was done and can be taken back.", "sb undo --list")
         yield Step("Take back what the run did.", f"sb undo --run {run} --reason {_why(incident)}")
     if incident.impact in (Impact.IRREVERSIBLE, None):
@@ -58,7 +57,7 @@ def _repair(incident: Incident) -> Iterator[Step]:
 
 
 def _finish(incident: Incident) -> Iterator[Step]:
-    lifted = shlex.quote(incident.kill) if incident.kill else "SCOPE:TARGET"
+    lifted = quoted(incident.kill) if incident.kill else "SCOPE:TARGET"
     yield Step(
         "Once the cause is gone, let it go on.", f"sb kill --lift {lifted} --reason 'what was changed'"
     )
@@ -70,4 +69,4 @@ def _kill(what: str, incident: Incident) -> str:
 
 
 def _why(incident: Incident) -> str:
-    return shlex.quote(f"{incident.id}: {incident.title}")
+    return quoted(f"{incident.id}: {incident.title}")

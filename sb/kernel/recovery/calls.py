@@ -19,7 +19,7 @@ from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.kernel.reversibility import MutationStore, secrets_of
 from sb.kernel.tooling.call import Refused, ToolCall
 from sb.kernel.tooling.intents import IntentState
-from sb.state import LogWrite, Subject
+from sb.state import SEQ_MASK, LogWrite, Subject
 
 AFTER = {
     IntentState.DONE: MutationState.REVERSED,
@@ -164,14 +164,17 @@ def escalate(
     ).fetchone()
     if known and (known[0] == "dismissed" or known[1] == approval_id):
         return
-    facts = {"cause": cause, "approval_id": approval_id}
+    escalation = f"esc_{token(4)}"
+    facts: dict[str, Any] = {"cause": cause, "approval_id": approval_id, "escalation": escalation}
+    if mutation is not None:
+        facts["mutation_row"] = mutation & SEQ_MASK
     event_id = write.append(RECOVERY_ESCALATED, {"reason": reason}, subject, facts)
     write.execute(
         "INSERT INTO escalations (id, state, cause, run_id, agent, tool_id, call_id, mutation_id, approval_id, event_id)"
         " VALUES (?, 'open', ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (call_id, cause) DO UPDATE"
         " SET approval_id = excluded.approval_id, event_id = excluded.event_id",
         (
-            f"esc_{token(4)}",
+            escalation,
             cause,
             subject.run_id,
             subject.agent,

@@ -17,7 +17,7 @@ from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.kernel.reversibility import MutationStore, secrets_of
 from sb.kernel.tooling.admission import RECOVERY
 from sb.kernel.tooling.failures import code_for, message_for
-from sb.kernel.tooling.intents import Intents, IntentState, step_of
+from sb.kernel.tooling.intents import Intents, IntentState, announcement, step_of
 from sb.kernel.verdicts import safe_line
 from sb.state import Subject
 
@@ -40,7 +40,8 @@ class Performing:
         args_digest = log.digest(canonical_bytes(ref.reversal_args))
         step = step_of(self._subject, "", args_digest)
         facts = {"phase": "intent", "idempotency_key": step.idempotency_key, "args_digest": args_digest}
-        deadline = store.now() + _LONGEST_S * 1_000_000
+        owner, deadline = self._intents.owner(), store.now() + _LONGEST_S * 1_000_000
+        facts |= announcement(step, owner, deadline, None, log.tag)
         with log.write(power=True) as write:
             claim(store, write, ref, run_id, call_id)
             write.append(RUN_STARTED, {"intent": f"undo {ref.mutation_id}"}, Subject(run_id, "", RECOVERY))
@@ -48,7 +49,7 @@ class Performing:
             said = {"args": ref.shown_args()}
             self._intent = write.append(TOOL_DISPATCH, said, self._subject, facts | reverses)
             number = store.number(ref.mutation_id)
-            self._intents.open(write, self._intent, self._subject, step, deadline, reverses=number)
+            self._intents.open(write, self._intent, self._subject, step, owner, deadline, reverses=number)
 
     def run(self, runner: Callable[[MutationRef], ToolResult | None]) -> ToolResult | None:
         """Perform it and record how it ended; raises what the runner raises."""

@@ -214,6 +214,8 @@ class ExternalCalls:
         except KnownStep as known:
             call.call_id = known.call_id
             return True
+        except Refused:  # it has happened, and what cannot be told of its step is no reason to leave it out
+            return False
         return False
 
     def _prepare(self, call: ToolCall, intent_id: int) -> None:

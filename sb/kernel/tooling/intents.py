@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -18,6 +18,7 @@ from sb.errors import StoreCorrupt
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.people_events import sound
 from sb.kernel.reversibility import mutation_number
+from sb.kernel.tooling.known_steps import KnownSteps, step_key
 from sb.state import EVENT_COLUMNS, Event, EventLog, LogWrite, Subject
 from sb.store import driver
 
@@ -121,7 +122,8 @@ def step_of(subject: Subject, name: str, args_digest: str) -> Step:
     """The step of a call; one without a name is known by the call's own id."""
     place = f"{subject.run_id}\n{subject.tool_id}\n"
     idempotency_key = "idem_" + digest(f"{place}{name or subject.call_id}\n{args_digest}".encode())[:32]
-    return Step(name, digest(f"{place}{name}".encode()) if name else "", args_digest, idempotency_key)
+    key = step_key(subject.run_id, subject.tool_id, name) if name else ""
+    return Step(name, key, args_digest, idempotency_key)
 
 
 def intent_of(row: tuple[Any, ...]) -> Intent:
@@ -133,12 +135,41 @@ def as_announced(log: EventLog, event: Event, intent: Intent) -> bool:
     said, about = event.payload or {}, event.subject
     reverses = mutation_number(log, str(said.get("reverses", "")))
     reversal = log.tag(intent.reversal.encode()) if intent.reversal else ""
+    key = step_key(about.run_id, about.tool_id, intent.step) if intent.step else ""
     return (
         (about.call_id, about.run_id, about.agent, about.tool_id)
         == (intent.call_id, intent.run_id, intent.agent, intent.tool_id)
-        and (said.get("idempotency_key"), reverses) == (intent.idempotency_key, intent.reverses)
+        and (said.get("idempotency_key"), said.get("args_digest"), reverses)
+        == (intent.idempotency_key, intent.args_digest, intent.reverses)
         and (not log.keyed or said.get("reversal_digest", "") == reversal)
+        and intent.step_key == key == said.get("step_key", key if said.get("step") else "")
+        and (intent.owner, intent.deadline, intent.reversal == LEAVES_NOTHING) == _decided_by(said, intent)
     )
+
+
+def announcement(
+    step: Step, owner: str, deadline: int, reversal: str | None, tag: Callable[[bytes], str]
+) -> dict[str, Any]:
+    """What the event of an intent says so that its row can be compared with it.
+
+    Args:
+        tag: the log's keyed digest.
+    """
+    facts: dict[str, Any] = {"owner": owner, "deadline": deadline}
+    if step.key:
+        facts["step_key"] = step.key
+    if reversal:
+        facts["reversal_digest"] = tag(reversal.encode())
+    elif reversal == LEAVES_NOTHING:
+        facts["leaves_nothing"] = True
+    return facts
+
+
+def _decided_by(said: dict[str, Any], intent: Intent) -> tuple[str, int, bool]:
+    """Owner, deadline and whether it leaves nothing, as the event has them; of an older one, as the row has them."""
+    if "deadline" not in said:
+        return intent.owner, intent.deadline, intent.reversal == LEAVES_NOTHING
+    return str(said.get("owner")), int(said["deadline"]), bool(said.get("leaves_nothing"))
 
 
 class Intents:
@@ -146,7 +177,12 @@ class Intents:
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
+        self._known = KnownSteps(log)
         self._owner = f"{HOST}:{os.getpid()}"
+
+    def owner(self, performed_by: str = "") -> str:
+        """Who runs a call: this process, or the host that makes it."""
+        return f"{EXTERNAL}:{performed_by}" if performed_by else self._owner
 
     def open(
         self,
@@ -154,16 +190,16 @@ class Intents:
         event_id: int,
         subject: Subject,
         step: Step,
+        owner: str,
         deadline: int,
         *,
         reversal: str | None = None,
         reverses: int | None = None,
-        performed_by: str = "",
     ) -> None:
         """Record that a call is about to run.
 
         Args:
-            performed_by: the host that makes it, if this process does not.
+            owner: see `owner`.
             deadline: microseconds since the epoch after which it cannot be running any more.
             reversal, reverses: see Intent.
         """
@@ -179,33 +215,55 @@ class Intents:
                 step.key,
                 step.args_digest,
                 step.idempotency_key,
-                f"{EXTERNAL}:{performed_by}" if performed_by else self._owner,
+                owner,
                 deadline,
                 reversal,
                 reverses,
             ),
         )
-        if performed_by:
+        if owner.startswith(f"{EXTERNAL}:"):
             return
         known = (self._log.database_id, event_id)
         _live.add(known)
         write.undo.append(lambda: _live.discard(known))
 
-    def refuse_known_step(self, execute: Callable[..., driver.Cursor], step: Step) -> None:
+    def refuse_known_step(self, execute: Callable[..., driver.Cursor], run_id: str, step: Step) -> None:
         """Raise KnownStep if this step is done, or was announced and has not ended.
 
         Args:
             execute: of the transaction or snapshot in which that holds.
+
+        Raises:
+            StoreCorrupt: the tables say of it what the log does not.
         """
-        query = "SELECT call_id, args_digest, result, error FROM steps WHERE step_key = ?"
+        query = "SELECT call_id, args_digest, result, error, outcome_id FROM steps WHERE step_key = ?"
         done = execute(query, (step.key,)).fetchone()
+        query = "SELECT call_id, args_digest, id FROM intents WHERE step_key = ?"
+        announced = None if done else execute(query, (step.key,)).fetchone()
+        logged = None if self._log.alone else self._known.find(execute, run_id, step.key)
+        if logged is None:
+            row = done or announced
+            if row and not self._log.alone and not self._was_pruned(execute, row[-1]):
+                raise StoreCorrupt(f"step {step.name!r} is not what the log says of it", "sb audit verify")
+        elif logged.done:
+            pruned = done and done[2] is None and self._was_pruned(execute, done[4])
+            if done and not pruned and logged.step_digest != step_digest(step.key, *done[1:4]):
+                raise StoreCorrupt(
+                    f"what is kept of step {step.name!r} is not what it gave", "sb audit verify"
+                )
+            done = done or (logged.call_id, logged.args_digest, None, "")
+        else:
+            done, announced = None, (logged.call_id, logged.args_digest)
         if done:
             same = done[1] == step.args_digest
             raise KnownStep(done[0], same_args=same, done=True, result=done[2], error=done[3])
-        query = "SELECT call_id, args_digest FROM intents WHERE step_key = ?"
-        announced = execute(query, (step.key,)).fetchone()
         if announced:
             raise KnownStep(announced[0], same_args=announced[1] == step.args_digest, done=False)
+
+    @staticmethod
+    def _was_pruned(execute: Callable[..., driver.Cursor], event_id: int) -> bool:
+        row = execute("SELECT payload FROM events WHERE id = ?", (event_id,)).fetchone()
+        return row is not None and row[0] is None
 
     def close(self, write: LogWrite, intent_id: int, state: IntentState) -> None:
         """Record that the call has ended, or that nobody knows whether it has."""
@@ -230,11 +288,18 @@ class Intents:
         if rows and rows[0][12] is None:
             return None
         event = sound(self._log, rows[0]) if rows else None
-        if event is None or not as_announced(self._log, event, intent):
+        doubted = intent.state is not IntentState.IN_DOUBT or self._doubted(intent)
+        if event is None or not doubted or not as_announced(self._log, event, intent):
             raise StoreCorrupt(
                 f"{intent.call_id} was changed in the database after it was announced", "sb audit verify"
             )
         return event
+
+    def _doubted(self, intent: Intent) -> bool:
+        """Whether the log says that nobody knows how the call ended."""
+        events = self._log.events(run_id=intent.run_id, call_id=intent.call_id, kind=TOOL_DISPATCH)
+        said = [event.payload or {"phase": "in_doubt"} for event in events]
+        return any("in_doubt" in (one.get("phase"), one.get("state")) for one in said)
 
     def said(self, intent: Intent) -> dict[str, Any]:
         """What the event that announced a call says; {} once that was pruned."""
@@ -260,7 +325,23 @@ class Intents:
 
     def _all(self) -> list[Intent]:
         rows = self._log.database.query(f"SELECT {INTENT_COLUMNS} FROM intents ORDER BY id")
-        return [intent_of(row) for row in rows]
+        return [self._as_written(intent_of(row)) for row in rows]
+
+    def _as_written(self, intent: Intent) -> Intent:
+        """With who runs it until when as its event says: the row alone could make a running call look dead."""
+        row = f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?"
+        rows = self._log.database.query(row, (intent.id,))
+        if rows and rows[0][12] is None:
+            return intent
+        try:
+            said = sound(self._log, rows[0]).payload or {} if rows else {}
+        except StoreCorrupt:
+            said = {}
+        if not said:
+            return replace(intent, reversal=None)
+        owner, deadline, leaves_nothing = _decided_by(said, intent)
+        reversal = None if intent.reversal == LEAVES_NOTHING and not leaves_nothing else intent.reversal
+        return replace(intent, owner=owner, deadline=deadline, reversal=reversal)
 
     def _is_running(self, intent: Intent) -> bool:
         now = int(self._log.clock.now() * 1e6)

@@ -30,6 +30,7 @@ from sb.kernel.tooling.intents import (
     IntentState,
     KeptStep,
     KnownStep,
+    announcement,
     step_of,
 )
 from sb.kernel.tooling.permissions import PolicyAction
@@ -201,7 +202,7 @@ class Recorder:
         with self.log.write(power=self._power or irreversible) as write:
             self.refuse_killed(call, write.execute)  # a kill committed before this precedes the call
             if call.step:
-                self.intents.refuse_known_step(write.execute, step)
+                self.intents.refuse_known_step(write.execute, call.subject.run_id, step)
             self._announce(write, call.ctx)
             self._meet(write, call)
             if call.recovery is not None:
@@ -211,20 +212,20 @@ class Recorder:
             reversal = None if call.can_be_in_doubt else LEAVES_NOTHING
             if call.bound:
                 reversal = begun(call.way_back, call.tool.reversal_fingerprint, call.args, call.assumptions)
-            if reversal:
-                facts["reversal_digest"] = self.log.tag(reversal.encode())
-            event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
+            owner = self.intents.owner(call.performed_by)
             deadline = int((self.log.clock.now() + deadline_s) * 1e6)
+            facts |= announcement(step, owner, deadline, reversal, self.log.tag)
+            event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             reverses = None if call.recovery is None else call.recovery.reverses or None
             self.intents.open(
                 write,
                 event_id,
                 call.subject,
                 step,
+                owner,
                 deadline,
                 reversal=reversal,
                 reverses=reverses,
-                performed_by=call.performed_by,
             )
         return event_id
 
@@ -257,11 +258,16 @@ class Recorder:
             raise Refused(ToolErrorCode.PERMISSION_DENIED, kill.sentence, "killed")
 
     def refuse_known_step(self, call: ToolCall) -> None:
-        """Raise KnownStep if the call is a named step that was announced before."""
-        if call.step:
-            step = step_of(call.subject, call.step, call.args_digest)
+        """Raise KnownStep if the call is a named step that was announced before; Refused if that cannot be told."""
+        if not call.step:
+            return
+        step = step_of(call.subject, call.step, call.args_digest)
+        try:
             with self.log.database.snapshot() as connection:
-                self.intents.refuse_known_step(connection.execute, step)
+                self.intents.refuse_known_step(connection.execute, call.subject.run_id, step)
+        except SBError as error:
+            reason = f"whether it was done before cannot be told: {error.message}"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "step_unreadable") from error
 
     def replayed(self, call: ToolCall, known: KnownStep) -> None:
         """Record that a step that is done was asked for again, and nothing was run."""
