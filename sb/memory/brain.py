@@ -460,9 +460,8 @@ class Brain:
                 return one
         if seen:
             raise NotFoundError(f"memory {seen[0]['uid']} is {seen[0]['state']}")
-        raise NotFoundError(
-            f"no memory {one_line(record, 80)!r} to be seen here", "sb memory search finds ids"
-        )
+        name = one_line(record, 80)
+        raise NotFoundError(f"no memory {name!r} to be seen here", "sb memory search finds ids")
 
     def _entities(self, name: str, places: Sequence[int]) -> list[Row]:
         """The entities of a name, the one of the nearest scope first."""

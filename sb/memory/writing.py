@@ -171,8 +171,9 @@ class Writer:
         self, operation: str, query: str, found: Sequence[tuple[int, float]], shown: Sequence[Memory]
     ) -> None:
         """Keep what reached the agent's context: the records are not changed by it."""
-        self.masked.clear()
-        query = masked_text(query, self.masked)
+        if query:
+            self.masked.clear()
+            query = masked_text(query, self.masked)
         tokens = sum(estimated_tokens(one.content) for one in shown)
         with self.space.database.write() as execute:
             session = self._opened(execute)

@@ -10,6 +10,7 @@ import pytest
 from sb.memory import Brain
 from sb.memory.overseeing import Overseer
 from sb.stack.sqlite_stack import SQLiteStack
+from sb.store import driver
 from sb.store.records.places import Place
 from sb.types import Belief, Drive, Episode, Event, Fact, Note, RawEntry, Relationship
 from tests.conftest import CommandLine
@@ -172,3 +173,27 @@ def test_a_record_that_cannot_be_kept_tells_nothing_of_its_secret() -> None:
     with Brain("scribe") as brain, pytest.raises(ValueError, match="id holds a secret") as caught:
         brain.writer.keep(Fact(SAID, id=TOKEN), Place("default"))
     assert TOKEN[4:12] not in str(caught.value)
+
+
+def test_what_an_older_version_kept_is_masked_when_it_is_synchronised(home: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there" / "mine.db"
+    there.parent.mkdir()
+    with SQLiteStack("mine", tmp_path / "mine.db", components=[]) as stack:
+        stack.save_note(Note("", "mine", "said here"))
+        stack.export_stack(there)
+    with SQLiteStack("mine", there, components=[]) as stack:
+        uid = stack.save_note(Note("", "mine", "deploy with PLACEHOLDER now"))
+    connection = driver.connect(there)  # as it was kept before secrets were masked
+    connection.execute("UPDATE records SET text = replace(text, 'PLACEHOLDER', ?)", (TOKEN,))
+    connection.commit()
+    connection.close()
+    with SQLiteStack("mine", tmp_path / "mine.db", remote=there, components=[]) as stack:
+        result = stack.sync()
+        assert (result.pulled, result.conflicts, result.errors) == (1, 0, [])
+        assert result.notes == ["masked in what came: github_token"]
+        taken = stack.get_memory("note", uid)
+        assert taken is not None
+        assert taken.content == MASKED
+        assert (stack.sync().pulled, stack.sync().pushed) == (0, 0)
+    here = b"".join(path.read_bytes() for path in tmp_path.glob("mine.db*"))
+    assert TOKEN[4:24].encode() not in here + everything_in(home)
