@@ -9,7 +9,7 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.entity_reading import app as reading_app
-from sb.commands.memories import AsJson, not_blank, scopes, typed
+from sb.commands.memories import AsJson, not_blank, note_masked, scopes, typed
 from sb.commands.stacks import GLOBAL, OPERATOR, OfCore, Whose, opened_core
 
 from sb.errors import ExitCode
@@ -78,14 +78,22 @@ def _keep(
     with opened_core(ctx, agent, stack, create=True, scope=scope or GLOBAL) as opened:
         uid = keep(opened)
         active = opened.active_stack
+        masked = getattr(active, "masked", ())
     where = active.stack_id if active is not None else ""
     rejected = uid.startswith(_SUGGESTED)
     if json_:
         output.emit_json(
-            {"id": uid, "kind": "suggestion" if rejected else kind, "stack": where, "core": agent}
+            {
+                "id": uid,
+                "kind": "suggestion" if rejected else kind,
+                "stack": where,
+                "core": agent,
+                "masked": list(masked),
+            }
         )
     else:
         output.line(uid, one_line=True)
+        note_masked(masked)
     if rejected:
         note(
             f"this makes no {kind}: sb suggestions show {uid.removeprefix(_SUGGESTED)} --stack {where} says why"

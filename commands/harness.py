@@ -18,7 +18,8 @@ from typer import _click as click
 from typer.core import TyperGroup
 
 from sb.errors import ConfigError, ExitCode, SBError, UsageError
-from sb.text import human_bytes, nearest, plain, shorten
+from sb.kernel.data_classification import one_line
+from sb.text import human_bytes, nearest
 
 if TYPE_CHECKING:
     from sb.kernel.findings import Finding
@@ -173,7 +174,7 @@ def _known(what: str, name: str, known: list[str]) -> str:
     for one in known:
         if one.casefold() == name.casefold():
             return one
-    shown = shorten(plain(name, one_line=True), 40)
+    shown = one_line(name, 40)
     name = name[:40]
     close = nearest(name.upper(), known) or nearest(name.lower(), known)
     raise UsageError(f"no {what} {shown!r}{close}", _range(known))

@@ -15,8 +15,9 @@ from sb.commands.session import configuration
 
 from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, UsageError
+from sb.kernel.data_classification import one_line
 from sb.sources import SYSTEM_CLOCK, iso
-from sb.text import nearest, plain, shorten
+from sb.text import nearest, shorten
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -133,7 +134,7 @@ def explain(
 def _registered(registry: ToolRegistry, tool_id: str) -> ToolSpec:
     spec = registry.get(tool_id)
     if spec is None:
-        shown = plain(shorten(tool_id, 60), one_line=True)
+        shown = one_line(tool_id, 60)
         raise NotFoundError(f"no tool {shown!r}{nearest(tool_id, registry.list_ids())}", "sb kernel tools")
     return spec
 
@@ -144,7 +145,7 @@ def _on_record(config: Config, judge: Judge, call_id: str) -> tuple[ToolSpec, st
 
     event = next(open_log(config).events(call_id=call_id, limit=1), None)
     if event is None:
-        shown = plain(shorten(call_id, 40), one_line=True)
+        shown = one_line(call_id, 40)
         raise NotFoundError(f"no call {shown!r} is on record", "sb audit tail")
     spec, agent = spec_on_record(event, judge.registry), event.subject.agent
     if spec is None:

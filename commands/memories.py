@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
 from sb.commands.arguments import read_stdin
+from sb.commands.diagnostics import note
 from sb.commands.session import configuration
 
 from sb.duration import human_age
@@ -153,6 +154,12 @@ def typed(text: str, what: str) -> str:
     if not text.strip():
         raise UsageError(f"the {what} is empty", "pass a text, or - to read it from stdin")
     return text
+
+
+def note_masked(labels: Collection[str]) -> None:
+    """Say which secrets were masked, if any."""
+    if labels:
+        note(f"masked: {', '.join(labels)} (memory keeps no secrets)")
 
 
 def as_json(found: Memory) -> dict[str, Any]:

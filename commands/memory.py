@@ -20,6 +20,7 @@ from sb.commands.memories import (
     event_types,
     kinds,
     memory,
+    note_masked,
     show,
     typed,
 )
@@ -168,9 +169,10 @@ def entity(
 def _kept(brain: Brain, record: str, json_: bool) -> None:
     found = brain.look_up(record)
     if json_:
-        output.emit_json(as_json(found))
+        output.emit_json(as_json(found) | {"masked": list(brain.masked)})
     else:
         output.line(record)
+        note_masked(brain.masked)
         note(f"kept as {found.kind} in {found.scope}" + (", private" if found.private else ""))
 
 
@@ -249,6 +251,7 @@ def search(
         alone = brain.words_alone
         if alone:
             note(alone)
+        note_masked(brain.masked)
         if json_:
             output.emit_json({"items": [as_json(hit) for hit in hits], "words_alone": alone})
             return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.memories import AsJson, scopes
+from sb.commands.memories import AsJson, note_masked, scopes
 from sb.commands.session import configuration, decider, event_log
 
 from sb.errors import ExitCode, UsageError
@@ -151,6 +151,7 @@ def _imported(found: Imported, json_: bool) -> None:
             f"{found.added:,} new, {found.same:,} here already, {found.conflicting:,} left out; {_signed(found.seal)}",
             one_line=True,
         )
+        note_masked(found.masked)
         for record, reason in found.conflicts:
             output.line(f"left out {record}: {reason}", one_line=True)
         if found.conflicting > len(found.conflicts):

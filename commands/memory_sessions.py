@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from sb.commands.memories import (
     Session,
     as_json,
     memory,
+    note_masked,
     show,
     typed,
     with_times,
@@ -55,6 +57,7 @@ def orient(
         )
         if query and brain.words_alone:
             note(brain.words_alone)
+        note_masked(brain.masked)
         if json_:
             output.emit_json(with_times(found.as_json()))
             return
@@ -81,6 +84,7 @@ def think(
         alone = brain.words_alone
         if alone:
             note(alone)
+        note_masked(brain.masked)
         if json_:
             output.emit_json({"items": [as_json(one) for one in found], "words_alone": alone})
             return
@@ -115,17 +119,15 @@ def wrap_up(
     """End a session, and hand over to the next; what is not given is derived from what the session wrote."""
     text = typed(summary, "summary")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
-        _packet(
-            brain.wrap_up(
-                text,
-                project=project or None,
-                goal=goal or None,
-                open_loops=open_loops,
-                next_step=next_step or None,
-                recipient=recipient,
-            ),
-            json_,
+        made = brain.wrap_up(
+            text,
+            project=project or None,
+            goal=goal or None,
+            open_loops=open_loops,
+            next_step=next_step or None,
+            recipient=recipient,
         )
+        _packet(made, json_, brain.masked)
 
 
 @app.command()
@@ -145,7 +147,8 @@ def handoff(
     """Hand work over, without ending the session."""
     said = typed(goal, "goal"), typed(current_state, "state")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
-        _packet(brain.handoff(*said, open_loops or [], next_step, recipient=recipient), json_)
+        made = brain.handoff(*said, open_loops or [], next_step, recipient=recipient)
+        _packet(made, json_, brain.masked)
 
 
 @app.command()
@@ -167,10 +170,11 @@ def resume(
     _packet(found, json_)
 
 
-def _packet(found: HandoffPacket, json_: bool) -> None:
+def _packet(found: HandoffPacket, json_: bool, masked: Sequence[str] = ()) -> None:
     if json_:
-        output.emit_json(with_times(found.as_json()))
+        output.emit_json(with_times(found.as_json()) | ({"masked": list(masked)} if masked else {}))
         return
+    note_masked(masked)
     for title, text in (
         (
             "handoff",

@@ -12,6 +12,7 @@ from sb.commands.session import decider, runtime
 
 from sb.duration import human_duration
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
+from sb.kernel.data_classification import one_line
 from sb.sources import iso
 from sb.text import plain, shorten
 
@@ -91,7 +92,7 @@ def _unknown(opened: Runtime, reference: str) -> MutationRef:
     if any(intent.call_id == reference for intent in opened.executor.in_doubt()):
         raise CheckFailed(_in_doubt(reference), f"sb recovery settle {reference}")
     if reference.startswith("call_"):
-        shown = plain(shorten(reference, 40), one_line=True)
+        shown = one_line(reference, 40)
         raise NotFoundError(f"no call {shown} has changed anything that is on record", "sb undo --list")
     return opened.recovery.mutations.get(reference)
 

@@ -13,9 +13,9 @@ from sb.audit.folders import probe_folder, remove_left_behind
 from sb.audit.harness import Harness
 from sb.audit.network_guard import no_network
 from sb.audit.probes import PROBES
+from sb.kernel.data_classification import one_line
 from sb.kernel.harness_audit import AuditReport, Check, Control, Grade, grade, load_catalogue
 from sb.kernel.tooling.workers import DeadlineExceeded, Workers
-from sb.text import plain, shorten
 
 Probe = Callable[[Harness], Iterable[Check]]
 DEADLINE_S = 20.0  # a probe takes some 50 ms; on a stalled machine it may take a hundred times that
@@ -106,7 +106,7 @@ class _Cleaning:
         return ""
 
     def text(self, evidence: str) -> str:
-        return shorten(plain(evidence.replace(str(self.folder), "HOME"), one_line=True), EVIDENCE_SHOWN)
+        return one_line(evidence.replace(str(self.folder), "HOME"), EVIDENCE_SHOWN)
 
 
 def _said(error: BaseException) -> str:

@@ -16,10 +16,10 @@ from sb.hooks.translation import Surroundings, govern, unshowable
 from sb.hosted.contracts import UNKNOWN, WRITE_CONFIG
 from sb.hosted.files import HostedFiles
 from sb.kernel.contracts import SafetyClass, ToolResult
+from sb.kernel.data_classification import one_line, redact
 from sb.kernel.tooling.external import Report
 from sb.kernel.tooling.intents import Intent
 from sb.runtime import Runtime, hosted_files, open_runtime, protected
-from sb.text import plain, shorten
 
 MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
 MOST_OF_A_REASON = 200  # characters
@@ -181,7 +181,10 @@ def _shown(response: Any) -> Any:
         return {"unreadable": str(error)}
     if len(encoded) <= MOST_SHOWN:
         return response
-    return {"begins": encoded[:MOST_SHOWN].decode(errors="replace"), "bytes": len(encoded)}
+    begins = canonical_bytes(redact(response))[
+        :MOST_SHOWN
+    ]  # masked first: half a secret would not be recognised
+    return {"begins": begins.decode(errors="replace"), "bytes": len(encoded)}
 
 
 def _verdict(result: ToolResult, governed: GovernedCall) -> Verdict:
@@ -211,7 +214,7 @@ def _because(governed: GovernedCall) -> str:
 
 
 def _brief(said: str) -> str:
-    return shorten(plain(said, one_line=True), MOST_OF_A_REASON)
+    return one_line(said, MOST_OF_A_REASON)
 
 
 def unjudged(config_says: str, governed: GovernedCall | None, why: str) -> Verdict:

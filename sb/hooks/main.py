@@ -15,7 +15,6 @@ from typing import Any
 
 from sb.errors import ConfigError, SBError
 from sb.hooks.event import Adapter, Answer, Decision, HookEvent, Moment, Verdict
-from sb.text import plain, shorten
 
 LONGEST_PAYLOAD = 64 << 20  # bytes
 BLOCKED = 2  # the exit code that blocks, on every host that has one
@@ -180,6 +179,8 @@ def _defaults() -> Any:
 
 
 def _reason(error: BaseException) -> str:
+    from sb.kernel.data_classification import one_line
+
     known = isinstance(error, SBError | ConfigError | ValueError)
     text = str(error) if known else f"{type(error).__name__}: {error}"
-    return shorten(plain(text, one_line=True), 300)
+    return one_line(text, 300)

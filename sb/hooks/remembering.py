@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from sb.decisions.namespace import TOOL_DISPATCH
 from sb.hooks.event import HookEvent
 from sb.hooks.project import project_of
+from sb.kernel.data_classification import one_line
+from sb.memory.masking import masked_text
 from sb.memory.wrapping import own_writes
 from sb.runtime import Runtime
 from sb.store.records.places import GLOBAL
-from sb.text import plain, shorten
+from sb.text import plain
 
 if TYPE_CHECKING:
     from sb.memory import Brain
@@ -68,7 +70,8 @@ def changed_files(runtime: Runtime, run_id: str, since: float) -> list[str]:
 
 def scope_of(cwd: str) -> str:
     """The scope of the project that a folder is in."""
-    name = re.sub(r"[\s\x00-\x1f\x7f]+", "-", os.path.basename(project_of(cwd)))[:150]
+    name = masked_text(os.path.basename(project_of(cwd)), {})  # before it is cut
+    name = re.sub(r"[\s\x00-\x1f\x7f]+", "-", name)[:150]
     return f"project:{name}" if name else GLOBAL
 
 
@@ -79,7 +82,7 @@ def _summary(event: HookEvent, changed: list[str]) -> str:
     root = project_of(event.cwd)
     names = [os.path.relpath(path, root) if path.startswith(f"{root}/") else path for path in changed]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return shorten(f"{said}; changed {', '.join(names[:_MOST_NAMED])}{more}", 1_000)
+    return one_line(f"{said}; changed {', '.join(names[:_MOST_NAMED])}{more}", 1_000)
 
 
 def _brain(runtime: Runtime, event: HookEvent) -> Brain:

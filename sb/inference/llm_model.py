@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sb.errors import ModelError
-from sb.kernel.data_classification import redact_text
+from sb.kernel.data_classification import one_line
 from sb.protocols import ModelCapabilities, ModelChunk, ModelMessage, ModelResponse, ToolDefinition
-from sb.text import plain, shorten
 
 if TYPE_CHECKING:
     import llm
@@ -143,7 +142,7 @@ class LLMModel:
         try:
             yield
         except Exception as error:  # each provider's client has its own
-            said = shorten(redact_text(plain(f"{type(error).__name__}: {error}", one_line=True)), 300)
+            said = one_line(f"{type(error).__name__}: {error}", 300)
             raise ModelError(f"{self.model_id} cannot be used: {said}") from error
 
 

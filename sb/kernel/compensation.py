@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from sb.errors import SBError, UsageError
 from sb.kernel.contracts import Assumption, MutationRef, MutationState, ToolResult
-from sb.kernel.data_classification import redact_text, scrub
+from sb.kernel.data_classification import one_line, scrub
 from sb.kernel.error_kinds import ErrorKind
 from sb.kernel.reversibility import secrets_of
 from sb.kernel.run_context import RunContext
@@ -22,7 +22,6 @@ from sb.kernel.verdicts import PLAYBOOK, CompensationAction, Verdict, safe_line,
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.state import Subject
 from sb.store import driver
-from sb.text import plain, shorten
 
 __all__ = [
     "PLAYBOOK",
@@ -163,7 +162,7 @@ class FailedCall:
 
     @property
     def subject(self) -> Subject:
-        tool_id = redact_text(plain(shorten(self.tool_id, 200), one_line=True))
+        tool_id = one_line(self.tool_id, 200)
         return Subject(self.ctx.run_id, self.ctx.trace_id, self.ctx.agent_name, tool_id, self.call_id)
 
 

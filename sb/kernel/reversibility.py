@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.canonical import digest, encode
 from sb.errors import NotFoundError, StoreCorrupt
-from sb.kernel.data_classification import redact_text, scrub
+from sb.kernel.data_classification import one_line, redact_text, scrub
 from sb.kernel.people_events import sound
 from sb.kernel.reversal_contracts import (
     Assumption,
@@ -33,7 +33,6 @@ from sb.kernel.reversal_contracts import (
 from sb.kernel.tooling.arguments import secret_texts
 from sb.state import EVENT_COLUMNS, EventLog, LogWrite, Subject
 from sb.store import driver
-from sb.text import plain, shorten
 
 if TYPE_CHECKING:
     from sb.kernel.recovery.performing import Performing
@@ -219,7 +218,7 @@ def mutation_row(mutation_id: str) -> tuple[int, str]:
     """The log's row and the end of the call's id that an id names; raises NotFoundError."""
     match = MUTATION_ID.fullmatch(mutation_id)
     if match is None:
-        shown = plain(shorten(mutation_id, 40), one_line=True)
+        shown = one_line(mutation_id, 40)
         raise NotFoundError(f"no mutation {shown!r}", "sb undo --list shows them")
     return int(match[1]), match[2]
 
@@ -372,7 +371,7 @@ class MutationStore:
         """The name under which an assumption is kept, without these secrets, and still told apart from others."""
         masked = str(scrub(name, secrets))
         if masked != name:  # keyed, since a short secret could be found by trying
-            masked = f"{masked[: LONGEST_REF // 2]}…{self.log.digest(name.encode())[:16]}"
+            masked = f"{redact_text(masked)[: LONGEST_REF // 2]}…{self.log.digest(name.encode())[:16]}"
         return assumption_name(masked)
 
     def _digest(self, body: bytes, watched: list[Watched]) -> str:

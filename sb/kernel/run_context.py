@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from sb.kernel.data_classification import CARD, Masking
 from sb.kernel.reversal_contracts import BlastRadius, ReversalClass
+from sb.kernel.secret_shapes import may_hold_secret
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 
 
@@ -201,6 +203,9 @@ def _amount(value: float) -> float:
     return float(value)
 
 
+_NAMES = ("run_id", "trace_id", "session_id", "user_sid", "agent_name")
+
+
 @dataclass
 class RunContext:
     """The envelope of one run; make it with `RunContext.create`."""
@@ -220,14 +225,24 @@ class RunContext:
     def __post_init__(self) -> None:
         if not self.agent_name:
             raise ValueError("agent_name must not be empty: every call is somebody's")
-        for name in ("run_id", "trace_id", "session_id", "user_sid", "agent_name", "intent"):
+        for name in (*_NAMES, "intent"):
             value = getattr(self, name)
             if not isinstance(value, str):
                 raise TypeError(f"{name} must be a string, not {type(value).__name__}")
             value.encode()  # an unpaired surrogate has no place in a record: UnicodeEncodeError is a ValueError
+        if may_hold_secret(" ".join(getattr(self, name) for name in _NAMES)):
+            self._refuse_secrets()
         self._clock: Clock = SYSTEM_CLOCK
         self._started = SYSTEM_CLOCK.monotonic()
         self._reach: dict[str, tuple[int, float]] = {}
+
+    def _refuse_secrets(self) -> None:
+        """Names stand in every row as they are, and two that were masked would be one."""
+        for name in _NAMES:
+            masking = Masking(personal=False)
+            masking.text(getattr(self, name))
+            if masking.found.keys() - {CARD}:
+                raise ValueError(f"{name} holds a secret ({', '.join(masking.found)}): use another name")
 
     @classmethod
     def create(
@@ -252,7 +267,7 @@ class RunContext:
             trace_id: 32 hex characters of a trace this run belongs to; a new one by default.
 
         Raises:
-            ValueError: agent_name is empty, or locale or safety_mode is not one of the known values.
+            ValueError: agent_name is empty, a name holds a secret, or locale or safety_mode is not one of the known values.
         """
         ctx = cls(
             run_id=f"run_{ids.token(8)}",

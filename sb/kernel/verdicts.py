@@ -13,13 +13,12 @@ from types import MappingProxyType
 
 from sb.errors import UsageError
 from sb.kernel.contracts import ToolError, ToolErrorCode, ToolResult
-from sb.kernel.data_classification import redact_text
+from sb.kernel.data_classification import one_line
 from sb.kernel.error_classifier import classify
 from sb.kernel.error_kinds import ErrorKind, marked
 from sb.kernel.provider_errors import retry_after_s
 from sb.kernel.tooling.failures import causes, message_for
 from sb.sources import SYSTEM_CLOCK, Clock
-from sb.text import plain, shorten
 
 LONGEST_MESSAGE = 500  # characters
 _IN_DOUBT = re.compile(
@@ -138,4 +137,4 @@ def _wait_of(error: BaseException, now: float) -> float | None:
 
 def safe_line(message: str) -> str:
     """A message redacted, on one line, at most LONGEST_MESSAGE characters."""
-    return shorten(redact_text(plain(message, one_line=True)), LONGEST_MESSAGE)
+    return one_line(message, LONGEST_MESSAGE)

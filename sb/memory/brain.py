@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import NotFoundError
+from sb.kernel.data_classification import one_line
 from sb.memory.fading import FORGET, recovered
 from sb.memory.searching import Filters, Searcher
 from sb.memory.space import ID_PREFIX, Space
@@ -23,7 +24,7 @@ from sb.store.database import Database, open_database
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 from sb.store.records.store import ACTIVE, FORGOTTEN, Row
-from sb.text import checked_name, shorten, storable
+from sb.text import checked_name, storable
 from sb.types import Decision, EntityRecord, Event, Fact, Handoff
 
 if TYPE_CHECKING:  # a process that asks one question, or keeps one fact, has no need of them
@@ -100,6 +101,11 @@ class Brain:
     def words_alone(self) -> str:
         """Why memories are found by their words alone, or were by the last question, in one line; else ""."""
         return self.searcher.words_alone
+
+    @property
+    def masked(self) -> tuple[str, ...]:
+        """What was masked of the last write, or of the last question: the labels of the secrets in it."""
+        return tuple(self.writer.masked)
 
     def remember(
         self,
@@ -459,9 +465,8 @@ class Brain:
                 return one
         if seen:
             raise NotFoundError(f"memory {seen[0]['uid']} is {seen[0]['state']}")
-        raise NotFoundError(
-            f"no memory {shorten(record, 80)!r} to be seen here", "sb memory search finds ids"
-        )
+        name = one_line(record, 80)
+        raise NotFoundError(f"no memory {name!r} to be seen here", "sb memory search finds ids")
 
     def _entities(self, name: str, places: Sequence[int]) -> list[Row]:
         """The entities of a name, the one of the nearest scope first."""

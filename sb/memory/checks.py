@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from sb.kernel.data_classification import one_line
 from sb.kernel.findings import Finding, Status
 from sb.memory.ranking.terms import words
 from sb.memory.space import Space
 from sb.store.embedding.choosing import NoEmbedder
 from sb.store.records.store import ACTIVE, ERASED, Row, place_token
-from sb.text import plain, shorten
 
 MOST_CHECKED = 20_000
 _SAMPLE = 2_000
@@ -69,7 +69,7 @@ def _unreadable(space: Space, row: Row) -> str:
     try:
         space.record(row)
     except (ValueError, TypeError, KeyError) as error:
-        return plain(shorten(f"{row['uid']}: {error}", 200), one_line=True)
+        return one_line(f"{row['uid']}: {error}", 200)
     return ""
 
 

@@ -13,6 +13,7 @@ import orjson
 
 from sb.decisions import namespace
 from sb.errors import NotFoundError
+from sb.memory.masking import masked_text
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.space import Space
 from sb.memory.views import View
@@ -185,7 +186,7 @@ def _remove(space: Space, write: LogWrite, rows: Sequence[Row], actor: str, reas
     quoting: set[int] = set()
     for row in rows:
         quoting.update(space.vectors.drop(write.execute, row["id"]))
-        space.records.erase(write.execute, row["id"], actor=actor, reason=reason)
+        space.records.erase(write.execute, row["id"], actor=actor, reason=masked_text(reason, {}))
         subject = Subject(agent=row["agent"], call_id=row["uid"])
         write.append(MEMORY_ERASED, {"by": actor, "reason": reason}, subject, {"kind": row["kind"]})
     space.embed(write.execute, sorted(quoting - erased))

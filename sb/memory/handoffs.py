@@ -17,6 +17,7 @@ import orjson
 from sb.canonical import canonical_bytes
 from sb.config import Home
 from sb.errors import ConfigError
+from sb.memory.masking import mask, refuse_secret
 from sb.memory.views import Memory, View
 from sb.memory.writing import Writer
 from sb.store.records.places import Execute, Place
@@ -121,7 +122,8 @@ class Handoffs:
             ValueError: it holds what has no JSON form, or its recipient can be no name. ConfigError: the home's secret cannot be read or made.
         """
         if handoff.recipient:
-            checked_name("recipient", handoff.recipient)
+            refuse_secret("recipient", checked_name("recipient", handoff.recipient))
+        mask(handoff, self._writer.masked)  # before it is signed
         now = self._space.clock.now()
         named = [
             one for one in known if one.active and one.kind != "handoff" and not self._private(one.place)
@@ -143,8 +145,9 @@ class Handoffs:
 
     def send(self, handoff: Handoff, scope: str) -> HandoffPacket:
         """Keep a packet for whoever it is for, in a scope where everybody can read it."""
+        self._writer.masked.clear()
         made = self.signed(handoff, scope, self.known())
-        self._writer.keep(made, Place(self._writer.stack, scope))
+        self._writer.keep_all([made], Place(self._writer.stack, scope))
         return packet(made)
 
     def stand_for(self, execute: Execute, known: Sequence[Known]) -> None:

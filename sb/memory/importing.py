@@ -15,17 +15,18 @@ from sb.canonical import MAX_INTEGER
 from sb.decisions import namespace
 from sb.errors import CheckFailed, DeniedError
 from sb.kernel.authority.authority import Authority
+from sb.kernel.data_classification import one_line
 from sb.memory.bundles import SORTS, Progress, Seal, lines, opened, verified
 from sb.memory.keeping import count_words
+from sb.memory.masking import Labels, masked_row
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.state import EventLog
 from sb.store.records.edges import Edge
 from sb.store.records.places import Execute, Place, checked_scope
-from sb.store.records.rows import from_row, to_row
+from sb.store.records.rows import from_row
 from sb.store.records.sessions import Session
 from sb.store.records.store import ACTIVE, CONTENT, DEFAULTS, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
-from sb.text import shorten
 
 MEMORY_IMPORTED = "memory.imported"
 namespace.register(MEMORY_IMPORTED, "Memories were read from a bundle")
@@ -47,6 +48,7 @@ class Imported(View):
         added, same: records that are new, and that were here with the same content.
         conflicting: how many were left out, since something else is here; conflicts: the first of them with the reason.
         relations: how many are new or were here.
+        masked: the labels of the secrets that were masked in what came.
     """
 
     seal: Seal
@@ -55,6 +57,7 @@ class Imported(View):
     conflicting: int
     conflicts: tuple[tuple[str, str], ...]
     relations: int
+    masked: tuple[str, ...] = ()
 
 
 def load(
@@ -112,6 +115,7 @@ class _Import:
         self._added = self._same = self._relations = 0
         self._conflicts: list[tuple[str, str]] = []
         self._conflicting = 0
+        self._masked: Labels = {}
 
     def read(self, file: BinaryIO, progress: Progress | None) -> Imported:
         done = 0
@@ -134,6 +138,7 @@ class _Import:
             self._conflicting,
             tuple(self._conflicts),
             self._relations,
+            tuple(self._masked),
         )
 
     def _place(self, said: Mapping[str, Any]) -> Place:
@@ -169,7 +174,7 @@ class _Import:
             if not isinstance(said.get(name), str) or not (said[name] or name == "text"):
                 raise _damaged(f"{name} is no text")
         if not _UID.fullmatch(said["uid"]):
-            raise _damaged(f"{shorten(said['uid'], 40)!r} is no id")
+            raise _damaged(f"{one_line(said['uid'], 40)!r} is no id")
         for name in _TIMES:
             held[name] = _number(said, name)
         if held["state"] not in _STATES or not _whole(said, "version"):
@@ -178,7 +183,7 @@ class _Import:
             held["fields"] = orjson.dumps(said["fields"]).decode()
             held["tags"] = orjson.dumps(said["tags"]).decode() if "tags" in said else None
             reads = (said.get("accessed", 0), said.get("last_accessed", -math.inf))
-            row = to_row(from_row(held, place, reads), held)
+            row = masked_row(from_row(held, place, reads), self._masked, held)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise _damaged(f"record {held['uid']} cannot be read: {error}") from None
         row["place"], row["session"] = place, self._sessions.get(_whole(said, "session", 0))
@@ -316,7 +321,7 @@ def _held(line: bytes) -> tuple[str, dict[str, Any]] | None:
         return None
     ((sort, held), *more) = parsed.items()
     if more or sort not in SORTS or not isinstance(held, dict):
-        raise _damaged(f"a line of the sort {shorten(sort, 40)!r} that is none")
+        raise _damaged(f"a line of the sort {one_line(sort, 40)!r} that is none")
     return sort, held
 
 

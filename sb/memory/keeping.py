@@ -7,12 +7,12 @@ from typing import Any
 
 from sb.memory.entities import ONE, added
 from sb.memory.fading import recovered
+from sb.memory.masking import Labels, masked_row, masked_text
 from sb.memory.ranking.encoding import NOTHING, encoded
 from sb.memory.space import Space
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
 from sb.store.records.places import Execute
-from sb.store.records.rows import to_row
 from sb.store.records.store import CONTENT, FORGOTTEN, Row
 
 Pair = tuple[Row, Any]  # a row, and the record that it was made of
@@ -24,6 +24,7 @@ class Keeper:
     def __init__(self, space: Space, agent: str) -> None:
         self.space = space
         self.agent = agent
+        self.masked: Labels = {}  # what it met of secrets
 
     def row(self, record: Any) -> Row:
         """The row of a new record, but for its place and session.
@@ -33,11 +34,12 @@ class Keeper:
         """
         # As fine as a datetime, so that what is said again changes nothing.
         now = round(self.space.clock.now(), 6)
-        row = to_row(record)
+        row = masked_row(record, self.masked)
         row["uid"] = row["uid"] or self.space.new_id(now)
         row["agent"] = self.agent
         for name in ("created_at", "updated_at", "happened_at"):
-            row[name] = now if row.get(name) is None else row[name]
+            if row.get(name) is None:
+                row[name] = now
         count_words(row)
         return row
 
@@ -47,8 +49,8 @@ class Keeper:
         known: set[tuple[str, str]] = set()
         quoting: list[int] = []
         for row, record in pairs:
-            names = {(row["kind"], row["key"]), ("", row["uid"])}
-            if names & known:  # two of one key, or of one id, are one record
+            names = [("", row["uid"]), *([(row["kind"], row["key"])] if row["key"] else ())]
+            if not known.isdisjoint(names):  # two of one key, or of one id, are one record
                 self._inserted(execute, new)
                 new, known = [], set()
             changed = self._updated(execute, row, record)
@@ -56,7 +58,7 @@ class Keeper:
                 quoting += changed
             else:
                 new.append((row, record))
-                known |= {name for name in names if name[1]}
+                known.update(names)
         self._inserted(execute, new)
         self.space.embed(execute, list(dict.fromkeys([*(row["id"] for row, _ in pairs), *quoting])))
 
@@ -65,7 +67,12 @@ class Keeper:
     ) -> None:
         """Change something of a record that is not its content, and say why in its history."""
         self.space.records.update(
-            execute, row["id"], changes, actor=self.agent, operation=operation, reason=reason
+            execute,
+            row["id"],
+            changes,
+            actor=self.agent,
+            operation=operation,
+            reason=masked_text(reason, self.masked),
         )
         if changes.get("state", row["state"]) != row["state"]:
             self.reindex(execute, row["id"])
@@ -95,7 +102,7 @@ class Keeper:
         known = self.space.record(former)
         about = DESCRIPTORS[row["kind"]]
         both = about.merged(known, record) if former["kind"] == row["kind"] else added(known, record)
-        merged = to_row(both, former)
+        merged = masked_row(both, self.masked, former)
         count_words(merged)
         changes = {name: merged[name] for name in (*CONTENT, "terms", "length")}
         if former["state"] == FORGOTTEN:  # what an operator took out otherwise stays out

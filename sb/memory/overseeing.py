@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.errors import UsageError
+from sb.kernel.data_classification import one_line
 from sb.memory.brain import Brain
 from sb.memory.views import Memory
 from sb.memory.writing import Writer
 from sb.store.records.store import Row
-from sb.text import shorten
 
 if TYPE_CHECKING:
     from sb.memory.provenance import Dossier
@@ -79,5 +79,5 @@ class Overseer(Brain):
         found = super()._entities(name, places)
         if len(found) > 1:
             known = ", ".join(f"{row['uid']} in {self.space.memory(row).scope}" for row in found[:5])
-            raise UsageError(f"{len(found)} entities are named {shorten(name, 80)!r}", f"use an id: {known}")
+            raise UsageError(f"{len(found)} entities are named {one_line(name, 80)!r}", f"use an id: {known}")
         return found

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb.memory.handoffs import HandoffPacket, Handoffs, loops, packet
+from sb.memory.masking import masked_text
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.views import Memory
 from sb.memory.writing import Writer
@@ -58,6 +59,8 @@ def wrap_up(
     """
     if not summary.strip():
         raise ValueError("the summary must not be empty")
+    writer.masked.clear()
+    summary = masked_text(summary, writer.masked)  # before any of it is cut
     found = derived(own_writes(writer, scope))
     open_loops = loops(given["open_loops"]) if given["open_loops"] is not None else list(found.open_loops)
     said = Handoff(

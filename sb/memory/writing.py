@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sb.memory.keeping import Keeper
+from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
 from sb.store.records.edges import Edge
@@ -28,13 +29,18 @@ class Writer:
         self, space: Space, agent: str, stack: str, *, scope: str | None, session: str | None
     ) -> None:
         self.space = space
-        self.agent = agent
+        self.agent = refuse_secret("agent_id", agent)
         self.keeper = Keeper(space, agent)
-        self.stack = stack
-        self.name = checked_name("session", session) if session else self._new_name()
+        self.stack = refuse_secret("stack", stack)
+        self.name = _checked("session", session) if session else self._new_name()
         self.session: Session | None = None  # once something was written in it by this process
         known = self.begun() if session else None
-        self.scope = checked_scope(scope or (known.scope if known else GLOBAL))
+        self.scope = _checked_scope(scope or (known.scope if known else GLOBAL))
+
+    @property
+    def masked(self) -> Labels:
+        """What was masked of the last write, or of the last question, by the labels of the shapes."""
+        return self.keeper.masked
 
     def _new_name(self) -> str:
         return "ses_" + self.space.ids.token(8)
@@ -46,9 +52,9 @@ class Writer:
             ValueError: a session of that name is another agent's, or it can be no name; this one goes on.
         """
         if name:
-            checked_name("session", name)
+            _checked("session", name)
             self.space.sessions.find(name, agent=self.agent, stack=self.stack)
-        self.scope = checked_scope(scope)
+        self.scope = _checked_scope(scope)
         self.name = name or self._new_name()
         self.session = None
 
@@ -73,7 +79,7 @@ class Writer:
         if project is not None and scope is not None:
             raise ValueError("give project or scope, not both")
         scope = f"project:{project}" if project is not None else scope
-        return None if scope is None else checked_scope(scope)
+        return None if scope is None else _checked_scope(scope)
 
     def places(self, scope: str | None = None) -> tuple[int, ...]:
         """The places that this agent sees from a scope, by default the session's."""
@@ -81,6 +87,7 @@ class Writer:
 
     def keep(self, record: Any, place: Place) -> str:
         """Write one record, or update the one that its key stands for; returns its id."""
+        self.masked.clear()
         return self.keep_all([record], place)[0]
 
     def keep_all(
@@ -134,7 +141,8 @@ class Writer:
         Raises:
             ValueError: the relation or its weight cannot be used. MaintenanceModeError: as `keep_all` says.
         """
-        checked_name("relation", relation)
+        self.masked.clear()
+        relation = masked_text(checked_name("relation", relation), self.masked)
         if not math.isfinite(weight) or weight <= 0:
             raise ValueError("a relation needs a weight above 0")
         if source["id"] == target["id"]:
@@ -148,6 +156,7 @@ class Writer:
 
     def change(self, row: Row, changes: Mapping[str, Any], operation: str, reason: str) -> None:
         """Change something of a record that is not its content, and say why in its history."""
+        self.masked.clear()
         with self.space.database.write() as execute:
             self.keeper.change(execute, row, changes, operation, reason)
 
@@ -162,6 +171,9 @@ class Writer:
         self, operation: str, query: str, found: Sequence[tuple[int, float]], shown: Sequence[Memory]
     ) -> None:
         """Keep what reached the agent's context: the records are not changed by it."""
+        if query:
+            self.masked.clear()
+            query = masked_text(query, self.masked)
         tokens = sum(estimated_tokens(one.content) for one in shown)
         with self.space.database.write() as execute:
             session = self._opened(execute)
@@ -170,3 +182,11 @@ class Writer:
                 session=session.number, tokens=tokens,
             )  # fmt: skip
         self.session = session
+
+
+def _checked(what: str, name: str) -> str:
+    return refuse_secret(what, checked_name(what, name))
+
+
+def _checked_scope(scope: str) -> str:
+    return refuse_secret("scope", checked_scope(scope))

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from sb.memory.masking import masked_text
 from sb.memory.space import Space
 from sb.stack.views import shown
 from sb.store.records.places import Execute, Place, narrowest
@@ -160,7 +161,7 @@ class Container:
     ) -> None:
         """The same within a transaction."""
         self.space.reads.append(
-            execute, operation, query, found, at=self.space.clock.now(), agent=self.reader, session=None,
+            execute, operation, masked_text(query, {}), found, at=self.space.clock.now(), agent=self.reader, session=None,
             tokens=tokens,
         )  # fmt: skip
 

@@ -12,6 +12,7 @@ from typing import Any
 from sb.errors import StoreError, VersionConflictError
 from sb.memory.fading import recovered, state_of
 from sb.memory.keeping import Keeper, count_words
+from sb.memory.masking import Labels, masked_row
 from sb.stack.container import SYSTEM, Container
 from sb.stack.linting import linted
 from sb.stack.provenance import check_provenance, check_writable
@@ -20,7 +21,7 @@ from sb.stack.views import CORE, kinds_shown_as, shown, unshown
 from sb.store.records.descriptor import READ
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.places import Execute, Place
-from sb.store.records.rows import to_moment, to_row
+from sb.store.records.rows import to_moment
 from sb.store.records.store import ACTIVE, CONTENT, ERASED, FORGOTTEN, SUPERSEDED, Row
 from sb.types import MemorySuggestion, Remembered
 
@@ -38,6 +39,7 @@ class Saver:
         self._container = container
         self._components = components
         self._enforce = enforce
+        self.masked: Labels = {}  # by the last write
 
     def save(
         self, kind: str, records: Sequence[Any], *, also: Also | None = None, beside: Sequence[str] = ()
@@ -56,6 +58,7 @@ class Saver:
                 Nothing was written then.
         """
         container = self._container
+        self.masked = {}
         check_writable(container)
         for record in records:
             check_kind(kind, record)
@@ -77,6 +80,7 @@ class Saver:
         Raises:
             ValueError: something cannot be kept as it is; nothing was written then.
         """
+        self.masked = {}
         check_writable(self._container)
         self._kept(records, _Restorer(self._container))
 
@@ -97,6 +101,7 @@ class Saver:
             keeper.keep(execute, pairs)
             if also is not None:
                 also(execute, [row["uid"] for row, _ in pairs])
+        self.masked |= keeper.masked
         return pairs
 
     def _place(self, record: Any, beside: Sequence[str]) -> Place:
@@ -125,6 +130,7 @@ class Saver:
             VersionConflictError: it is at another version. Otherwise as `save` does.
         """
         container = self._container
+        self.masked = {}
         check_writable(container)
         check_kind(kind, record)
         check_provenance(container, [record], enforce=self._enforce)
@@ -136,7 +142,9 @@ class Saver:
                 return False
             if former["version"] != expected:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
-            record.version = _StackKeeper(container).replace(execute, former, record)["version"]
+            keeper = _StackKeeper(container)
+            record.version = keeper.replace(execute, former, record)["version"]
+            self.masked |= keeper.masked
             container.space.embed(execute, [former["id"]])
         self._offer(kind, [record])
         return True
@@ -192,6 +200,7 @@ class Saver:
         """
         keeper = _StackKeeper(self._container)
         new = keeper.replace(execute, row, record, actor=actor, operation=operation, before=before)
+        self.masked |= keeper.masked
         if (new["text"], new["state"]) != (row["text"], row["state"]):
             self._container.space.embed(execute, [row["id"]])
         return new
@@ -304,7 +313,7 @@ class _StackKeeper(Keeper):
             record = unshown(record, before)
         if KIND_OF[type(record)] != former["kind"]:
             raise ValueError(f"{former['uid']} is a {former['kind']}")
-        new = to_row(record, former)
+        new = masked_row(record, self.masked, former)
         if new["text"] == former["text"]:
             new["terms"], new["length"] = former["terms"], former["length"]
         else:

@@ -100,6 +100,11 @@ class SQLiteStack(Writes, Reads):
             self._components.add(component)
 
     @property
+    def masked(self) -> tuple[str, ...]:
+        """What was masked of the last write: the labels of the secrets in it."""
+        return tuple(self._saver.masked)
+
+    @property
     def stack_id(self) -> str:
         return self._container.stack_id
 

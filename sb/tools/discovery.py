@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sb.discovery import entry_points
 from sb.errors import ContractError
+from sb.kernel.data_classification import one_line
 from sb.kernel.tooling.registry import CONFIGURED, INSTALLED, RegisteredTool, ToolRegistry
-from sb.text import plain, shorten
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -90,7 +90,7 @@ def _load_one(registry: ToolRegistry, source: str, load: Callable[[], Any]) -> s
 
 
 def _one_line(error: BaseException) -> str:
-    return shorten(plain(f"{type(error).__name__}: {error}", one_line=True), 300)
+    return one_line(f"{type(error).__name__}: {error}", 300)
 
 
 def _require_untouched(registry: ToolRegistry, before: dict[str, RegisteredTool | None]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.text import plain, shorten
+from sb.kernel.data_classification import one_line
 
 _CODES = {
     errno.ENOENT: ToolErrorCode.NOT_FOUND,
@@ -27,7 +27,7 @@ _CODES = {
 
 def shown(value: object) -> str:
     """A path, host or name as it stands in a message: one line of at most 200 characters."""
-    return shorten(plain(value, one_line=True), 200)
+    return one_line(value, 200)
 
 
 def invalid(message: str) -> ToolError:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from sb.screens.signing_agent import SOCKET_VARIABLE
 
 from sb.errors import CheckFailed
-from sb.text import plain, shorten
+from sb.kernel.data_classification import one_line
 
 # -P: or -m would import a folder named sb of wherever the console was started
 COMMAND = (sys.executable, "-P", "-m", "sb", "harness", "audit", "--json")
@@ -53,7 +53,7 @@ def audit_document(given_up: Callable[[], bool]) -> str:
             _end(process)
     if process.returncode not in GRADED or not out.strip():
         said = err.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        last = f": {shorten(plain(said, one_line=True), 300)}" if said else ""
+        last = f": {one_line(said, 300)}" if said else ""
         raise CheckFailed(f"the audit gave no grades and {_ending(process.returncode)}{last}")
     return out.decode("utf-8", "replace")
 

@@ -19,8 +19,9 @@ from sb.kernel.approvals.approval import (
 )
 from sb.kernel.approvals.disclosure import Disclosure, disclose
 from sb.kernel.approvals.lifetime import CLOCK_SLACK, over
+from sb.kernel.data_classification import one_line
 from sb.state import EventLog
-from sb.text import nearest, plain, shorten
+from sb.text import nearest
 
 _FROM = "FROM approvals AS a JOIN events AS e ON e.id = a.event_id"
 SELECT_APPROVALS = f"SELECT {APPROVAL_COLUMNS}, e.payload {_FROM}"
@@ -158,4 +159,4 @@ class ApprovalQueue:
 
 def shown_id(text: str) -> str:
     """An id that somebody typed, short enough for a message."""
-    return shorten(plain(text, one_line=True), 40)
+    return one_line(text, 40)

@@ -17,7 +17,8 @@ from typing import Any
 from sb.canonical import canonical_bytes
 from sb.errors import ConfigError, DeniedError, NotFoundError, UsageError
 from sb.kernel.authority.signing import PUBLIC_PREFIX, Operator
-from sb.text import nearest, plain, shorten
+from sb.kernel.data_classification import one_line
+from sb.text import nearest, plain
 
 NAME = re.compile(r"[a-z][a-z0-9._-]{0,63}")
 SHORTEST_PASSPHRASE = 8
@@ -28,7 +29,7 @@ _SUFFIX = ".key"
 def checked_name(name: str) -> str:
     """The name itself; raises UsageError when it is not one."""
     if not NAME.fullmatch(name):
-        shown = plain(shorten(name, 64), one_line=True)
+        shown = one_line(name, 64)
         raise UsageError(
             f"{shown!r} is not an operator's name", "lower-case letters, digits and ._- after a first letter"
         )

@@ -17,12 +17,12 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.kernel.baselines.compare import FieldChange, changes
 from sb.kernel.baselines.seen import KERNEL, SURFACES, SeenContract, SeenContracts
-from sb.kernel.data_classification import redact_text
+from sb.kernel.data_classification import one_line, redact_text
 from sb.kernel.people_events import ABOUT, sound
 from sb.kernel.tooling.registry import CONFIGURED, INSTALLED, SHIPPED, ToolRegistry
 from sb.sources import iso
 from sb.state import Event, EventLog, Subject
-from sb.text import nearest, plain, shorten
+from sb.text import nearest, plain
 
 RECENT_S = 1.0
 _NEWEST = "SELECT max(id) FROM events WHERE call_id = ? AND substr(kind, 1, 7) <> 'kernel.'"
@@ -115,7 +115,7 @@ class ContractBaselineStore:
 
     def __init__(self, log: EventLog, authority: Authority | None = None, surface: str = KERNEL) -> None:
         if surface not in SURFACES:
-            shown = plain(shorten(surface, 40), one_line=True)
+            shown = one_line(surface, 40)
             raise UsageError(
                 f"no surface {shown!r}{nearest(surface, SURFACES)}", "one of " + ", ".join(SURFACES)
             )
@@ -189,7 +189,7 @@ class ContractBaselineStore:
         """One tool of the surface; raises NotFoundError."""
         entries = {entry.tool_id: entry for entry in self.entries(registry)}
         if tool_id not in entries:
-            shown = plain(shorten(tool_id, 60), one_line=True)
+            shown = one_line(tool_id, 60)
             near = nearest(tool_id, entries)
             raise NotFoundError(
                 f"no tool {shown!r} was met on surface {self.surface}{near}",
@@ -219,7 +219,7 @@ class ContractBaselineStore:
                 raise StoreCorrupt(f"the stored contract of {tool_id} is not what its fingerprint says")
             if contract is None:
                 raise NotFoundError(
-                    f"no contract {plain(shorten(fingerprint, 80), one_line=True)!r} of {tool_id} was ever met",
+                    f"no contract {one_line(fingerprint, 80)!r} of {tool_id} was ever met",
                     "sb runtime-guard show lists them",
                 )
         said = {"by": by.name, "reason": reason}

@@ -15,7 +15,7 @@ from sb.kernel.durable.errors import WorkflowConflict
 from sb.kernel.durable.values import kept, require_function, require_name
 from sb.kernel.durable.workflow import CALL, POSITION_BITS, STEP, Limits, Workflow, call_step
 from sb.kernel.incidents.kill_switch import KillSwitch
-from sb.kernel.tooling.intents import Intents
+from sb.kernel.tooling.intents import Intents, step_name
 from sb.state import EventLog, Subject
 from sb.store import driver
 
@@ -231,7 +231,7 @@ class WorkflowJournal:
         if row is None or row[1] != step:
             return None
         if row[2] == CALL:
-            known_as = call_step(row[0] - bounds[0], step)
+            known_as = step_name(call_step(row[0] - bounds[0], step))
             for intent in Intents(self._log).in_doubt():
                 if (intent.run_id, intent.step) == (run_id, known_as):
                     raise UsageError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from sb.canonical import NotCanonical, encode, freeze
 from sb.errors import UsageError
+from sb.kernel.data_classification import one_line
 
 LONGEST_NAME = 200
 
@@ -44,7 +45,9 @@ def kept(value: Any, what: str, max_bytes: int, hint: str = "") -> tuple[Any, st
 def require_name(name: Any, what: str) -> str:
     """The name itself; raises UsageError unless it is text of 1 to LONGEST_NAME characters."""
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise UsageError(f"{what} must be printable text of 1 to {LONGEST_NAME} characters, not {name!r:.80}")
+        raise UsageError(
+            f"{what} must be printable text of 1 to {LONGEST_NAME} characters, not {one_line(repr(name), 80)}"
+        )
     return name
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb.errors import UsageError
+from sb.kernel.data_classification import one_line
 from sb.kernel.harness_audit.grading import FORMAT, AuditReport, ControlStatus
-from sb.text import shorten
 
 _RANK = {
     str(status): rank
@@ -63,7 +63,7 @@ def compare(earlier: bytes, report: AuditReport) -> Comparison:
         version, score = str(document["version"]), _fraction(document["score"])
         same = document["catalogue"] == report.catalogue.version
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        reason = shorten(f"{type(error).__name__} {error}", LONGEST_REASON)
+        reason = one_line(f"{type(error).__name__} {error}", LONGEST_REASON)
         raise UsageError(f"not a report of sb harness audit: {reason}", _HINT) from None
     now = {one.control.id: (one.control.title, str(one.status)) for one in report.grades}
     both = [Change(key, now[key][0], before[key][1], now[key][1]) for key in now if key in before]
@@ -90,7 +90,7 @@ def _document(earlier: bytes) -> Any:
         raise UsageError("not a report of sb harness audit: not JSON", _HINT) from None
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT or type(found) is not int:
-        shown = shorten(repr(found), LONGEST_REASON)
+        shown = one_line(repr(found), LONGEST_REASON)
         raise UsageError(f"a report of format {shown}, this version reads {FORMAT}", _HINT)
     return document
 

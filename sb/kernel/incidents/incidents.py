@@ -10,12 +10,13 @@ from sb.decisions.namespace import INCIDENT_CLOSED, INCIDENT_OPENED
 from sb.errors import NotFoundError, SBError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required
+from sb.kernel.data_classification import one_line
 from sb.kernel.incidents.kill import parse_scope
 from sb.kernel.incidents.severity import Impact, Reach, Severity, severity_of
 from sb.kernel.incidents.statements import INCIDENTS, Statement, Statements
 from sb.sources import iso
 from sb.state import EventLog
-from sb.text import nearest, plain, shorten
+from sb.text import nearest
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class Incidents:
         """One incident; raises NotFoundError, and else like `all`."""
         found = {incident.id: incident for incident in self.all()}
         if incident_id not in found:
-            shown = plain(shorten(incident_id, 60), one_line=True)
+            shown = one_line(incident_id, 60)
             raise NotFoundError(f"no incident {shown!r}{nearest(incident_id, found)}", "sb incident list")
         return found[incident_id]
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from sb.errors import UsageError
 from sb.kernel.contracts import SafetyClass
-from sb.text import nearest, plain, revealed_line, shorten
+from sb.kernel.data_classification import one_line
+from sb.text import nearest, plain, revealed_line
 
 LONGEST_TARGET = 300  # characters
 
@@ -37,13 +38,13 @@ def parse_scope(scope: str, target: str = "") -> tuple[KillScope, str]:
     try:
         known = KillScope(word)
     except ValueError:
-        shown, near = plain(shorten(word, 40), one_line=True), nearest(word, list(KillScope))
+        shown, near = one_line(word, 40), nearest(word, list(KillScope))
         raise UsageError(f"no scope {shown!r}{near}", "one of " + ", ".join(KillScope)) from None
     if (known is KillScope.GLOBAL) == bool(target.strip()):
         hint = "sb kill global" if known is KillScope.GLOBAL else f"such as {known}:NAME"
         raise UsageError(f"{known} {'has no' if target else 'needs a'} target", hint)
     if known is KillScope.CLASS and target not in list(SafetyClass):
-        shown, near = plain(shorten(target, 40), one_line=True), nearest(target, list(SafetyClass))
+        shown, near = one_line(target, 40), nearest(target, list(SafetyClass))
         raise UsageError(f"no safety class {shown!r}{near}", "one of " + ", ".join(SafetyClass))
     if len(target) > LONGEST_TARGET:
         raise UsageError(f"the target has more than {LONGEST_TARGET} characters")

@@ -13,12 +13,13 @@ from typing import Any
 from sb.decisions.namespace import RECOVERY_DISMISSED, RECOVERY_ESCALATED
 from sb.errors import DeniedError, NotFoundError
 from sb.kernel.approvals.approval import OPEN, ApprovalState
+from sb.kernel.data_classification import one_line
 from sb.kernel.people_events import sound
 from sb.kernel.reversal_contracts import MutationState
 from sb.kernel.reversibility import MUTATION_ID
 from sb.sources import iso
 from sb.state import EVENT_COLUMNS, EventLog, Subject
-from sb.text import nearest, plain, shorten
+from sb.text import nearest
 
 
 class Standing(StrEnum):
@@ -146,7 +147,7 @@ class Escalations:
         for one in found:
             if reference in (one.id, one.approval_id, one.call_id, one.mutation_id):
                 return one
-        shown = plain(shorten(reference, 40), one_line=True)
+        shown = one_line(reference, 40)
         near = nearest(reference, [one.id for one in self.page(everything=True)])
         raise NotFoundError(f"no escalation {shown!r}{near}", "sb recovery list --all shows them")
 

@@ -12,7 +12,7 @@ from sb.errors import NotFoundError, SBError, UsageError
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.compensation import NoReversalToken
 from sb.kernel.contracts import Assumption, ReversalSpec
-from sb.kernel.data_classification import redact_json
+from sb.kernel.data_classification import one_line, redact_json
 from sb.kernel.recovery.calls import AFTER, Look
 from sb.kernel.recovery.service import Recovery, Undone
 from sb.kernel.reversal_contracts import MutationState
@@ -20,7 +20,7 @@ from sb.kernel.reversibility import Done, sources_of
 from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, hidden_names
 from sb.kernel.tooling.intents import Intent, IntentState, KeptStep, Step
 from sb.state import EventLog, LogWrite, Subject
-from sb.text import nearest, plain, shorten
+from sb.text import nearest
 
 # A failure of the same call that went before a person is answered with that.
 _NOT_OPEN_ANY_MORE = (
@@ -59,7 +59,7 @@ class Settling:
         """
         doubtful = {intent.call_id: intent for intent in self._intents.in_doubt()}
         if call_id not in doubtful:
-            shown = plain(shorten(call_id, 40), one_line=True)
+            shown = one_line(call_id, 40)
             near = nearest(call_id, doubtful)
             raise NotFoundError(
                 f"call {shown!r} is not in doubt{near}", "sb recovery list shows those that are"

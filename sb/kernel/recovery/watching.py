@@ -13,7 +13,7 @@ from typing import Any
 
 from sb.decisions.namespace import RECOVERY_INVALIDATED
 from sb.errors import StoreCorrupt
-from sb.kernel.data_classification import redact_text, scrub
+from sb.kernel.data_classification import one_line, scrub
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.people_events import sound
 from sb.kernel.recovery.calls import Look
@@ -23,7 +23,6 @@ from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.arguments import secret_texts
 from sb.sources import iso
 from sb.state import EVENT_COLUMNS
-from sb.text import shorten
 
 LONGEST_SHOWN = 200  # characters of an answer
 
@@ -144,4 +143,4 @@ class Watch:
 
 
 def _shown(value: Any, secrets: list[str]) -> str:
-    return shorten(redact_text(json.dumps(scrub(value, secrets))), LONGEST_SHOWN)
+    return one_line(json.dumps(scrub(value, secrets)), LONGEST_SHOWN)

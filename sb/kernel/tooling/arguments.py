@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from sb.kernel.contracts import ToolSpec, value_matches
-from sb.kernel.data_classification import EVERYTHING, SENSITIVE, leaves, redact, redact_text, spellings
-from sb.text import nearest, plain, shorten
+from sb.kernel.data_classification import (
+    EVERYTHING,
+    SENSITIVE,
+    leaves,
+    one_line,
+    redact,
+    spellings,
+)
+from sb.text import nearest
 
 LONGEST_LOGGED_TEXT = 4096  # characters of one string
 LONGEST_NAME = 64  # characters of an argument's name that nobody declared
@@ -57,7 +64,7 @@ def shown(spec: ToolSpec, args: dict[str, Any]) -> dict[str, Any]:
 
 def presentable(name: str) -> str:
     """An argument's name that nobody declared, short and without secrets."""
-    return redact_text(plain(shorten(name, LONGEST_NAME), one_line=True))
+    return one_line(name, LONGEST_NAME)
 
 
 def secrets_in(spec: ToolSpec, args: dict[str, Any]) -> list[str]:

@@ -8,14 +8,13 @@ from typing import Any, Protocol
 
 from sb.kernel.approvals.approval import Approval
 from sb.kernel.contracts import Assumption, ReversalSpec, ToolErrorCode, ToolSpec
-from sb.kernel.data_classification import redact_text, scrub
+from sb.kernel.data_classification import one_line, scrub
 from sb.kernel.run_context import RiskDimension, RunContext
 from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, loggable, presentable, shown
 from sb.kernel.tooling.intents import IntentState, Step
 from sb.kernel.tooling.permissions import PolicyDecision
 from sb.kernel.tooling.registry import RegisteredTool, ToolFunction
 from sb.state import LogWrite, Subject
-from sb.text import plain, shorten
 
 LONGEST_UNKNOWN_ID = 200  # characters
 MOST_NAMES = 50
@@ -179,7 +178,7 @@ class ToolCall:
         if self._subject is None:
             ctx, tool_id = self.ctx, self.tool_id
             if not self.known:  # whatever the model wrote
-                tool_id = redact_text(plain(shorten(tool_id, LONGEST_UNKNOWN_ID), one_line=True))
+                tool_id = one_line(tool_id, LONGEST_UNKNOWN_ID)
                 return Subject(ctx.run_id, ctx.trace_id, ctx.agent_name, tool_id, self.call_id)
             self._subject = Subject(ctx.run_id, ctx.trace_id, ctx.agent_name, tool_id, self.call_id)
         return self._subject

@@ -30,7 +30,7 @@ from sb.kernel.tooling.attempts import Attempts
 from sb.kernel.tooling.call import RecoveryCall, Refused, ToolCall
 from sb.kernel.tooling.consequence import Consequences, give_back
 from sb.kernel.tooling.external import ExternalCalls
-from sb.kernel.tooling.intents import Intent, Intents, IntentState, KnownStep
+from sb.kernel.tooling.intents import Intent, Intents, IntentState, KnownStep, step_name
 from sb.kernel.tooling.permissions import ToolPolicy
 from sb.kernel.tooling.recorder import Outcome, Recorder, safe_message
 from sb.kernel.tooling.registry import ToolFunction, ToolRegistry
@@ -171,7 +171,13 @@ class ToolExecutor:
             The tool's result, or an error with a ToolErrorCode.
         """
         call = ToolCall(
-            ctx, str(tool_id), self._call_id(), str(step), override_fn, str(approval_id), assumptions
+            ctx,
+            str(tool_id),
+            self._call_id(),
+            step_name(str(step)),
+            override_fn,
+            str(approval_id),
+            assumptions,
         )
         return self._execute(call, args, None, wait_s)
 
@@ -195,7 +201,13 @@ class ToolExecutor:
 
         loop = asyncio.get_running_loop()
         call = ToolCall(
-            ctx, str(tool_id), self._call_id(), str(step), override_fn, str(approval_id), assumptions
+            ctx,
+            str(tool_id),
+            self._call_id(),
+            step_name(str(step)),
+            override_fn,
+            str(approval_id),
+            assumptions,
         )
         run = partial(self._execute, call, args, loop, wait_s)
         return await asyncio.wrap_future(self._workers.submit(run))

@@ -17,7 +17,7 @@ from sb.kernel.results import ResultDetails
 from sb.kernel.run_context import RunContext
 from sb.kernel.tooling.admission import Admission, release
 from sb.kernel.tooling.call import Refused, ToolCall
-from sb.kernel.tooling.intents import Intent, KnownStep, Step
+from sb.kernel.tooling.intents import Intent, KnownStep, Step, step_name
 from sb.kernel.tooling.recorder import SUBAGENT, Ended, Outcome, Recorder, safe_message
 from sb.kernel.tooling.registry import IDEMPOTENCY_KEY
 from sb.sources import Ids
@@ -82,6 +82,7 @@ class ExternalCalls:
         Returns:
             Success when the host may perform it, with `data={"ask": why}` when it has to ask; else the refusal.
         """
+        step = step_name(step)
         call = self._call(ctx, tool_id, self._one_of(step) if alike else step)
         call.host_asks, call.unshowable = host_asks, unshowable
         try:
@@ -131,6 +132,7 @@ class ExternalCalls:
     def _report(
         self, ctx: RunContext, tool_id: str, args: dict[str, Any], report: Report, step: str, *, alike: bool
     ) -> ToolResult:
+        step = step_name(step)
         intent = self.pending(ctx.run_id, step, alike=alike)
         name = intent.step if intent else self._one_of(step) if alike else step
         call = self._call(ctx, intent.tool_id if intent else tool_id, name)
@@ -175,6 +177,7 @@ class ExternalCalls:
 
     def pending(self, run_id: str, step: str, *, alike: bool = False) -> Intent | None:
         """The announced call of a run with the host's id, if it was not reported; of several alike the oldest."""
+        step = step_name(step)
         named = (one for one in self.unreported(run_id) if (_kind(one.step) if alike else one.step) == step)
         return next(named, None)
 

@@ -16,6 +16,7 @@ from sb.canonical import digest, encode
 from sb.decisions.namespace import TOOL_DISPATCH
 from sb.errors import StoreCorrupt
 from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.data_classification import Masking
 from sb.kernel.people_events import sound
 from sb.kernel.reversibility import mutation_number
 from sb.kernel.tooling.known_steps import KnownSteps, step_key
@@ -116,6 +117,15 @@ class KeptStep:
 
 def step_digest(key: str, args_digest: str, result: str | None, error: str) -> str:
     return digest(encode([key, args_digest, result, error]))
+
+
+def step_name(name: str) -> str:
+    """The name of a step as it is kept and found: without secrets, and told apart from others."""
+    if not name:
+        return name
+    masking = Masking(personal=False)
+    masked = masking.text(name)
+    return f"{masked}…{digest(name.encode())[:16]}" if masking.found else name
 
 
 def step_of(subject: Subject, name: str, args_digest: str) -> Step:

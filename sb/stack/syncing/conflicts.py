@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from sb.errors import NotFoundError
+from sb.memory.masking import masked_text
 from sb.memory.space import Space
 from sb.stack.container import Container
 from sb.stack.syncing.changes import KEYED, STANDING, Change, parse, parts_of, row_of, together, united
@@ -50,6 +51,7 @@ class Conflicts:
             raise ValueError(f"keep is {keep!r}, must be one of {', '.join(KEEPS)}")
         if not reason.strip():
             raise ValueError("a resolution needs a reason")
+        reason = masked_text(reason, {})
         with self._space.database.write() as execute:
             row = self._found(conflict)  # a stack that was never synchronised has nothing to stamp either
             self._feed.stamp_rest(execute)

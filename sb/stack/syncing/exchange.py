@@ -165,7 +165,12 @@ class Exchange:
             receiver.finish(execute)
             if since is None:
                 _reached(execute, self._local, remote.replica, pulled=head)
+        self._note_masked("came", receiver)
         self.result.conflicts = len(self._held())
+
+    def _note_masked(self, what: str, receiver: Receiver) -> None:
+        if receiver.masked:
+            self.result.notes.append(f"masked in what {what}: {', '.join(receiver.masked)}")
 
     def _checked(self, incoming: Iterable[Kept], receiver: Receiver) -> list[Kept]:
         """The tombstones of a batch, once all of it was found to be sealed and sound; raises as `pull` does."""
@@ -247,6 +252,7 @@ class Exchange:
                 receiver.finish(execute)
             self.result.pushed += outcomes.count(Outcome.TAKEN)
             waits = waits or Outcome.HELD in outcomes
+        self._note_masked("was given", receiver)
         with local.space.database.write() as execute:
             _reached(execute, local, remote.replica, pushed=head)
         return waits

@@ -10,7 +10,10 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any
 
+from sb.kernel.data_classification import Masking
+from sb.kernel.secret_shapes import may_hold_secret
 from sb.memory.keeping import Keeper
+from sb.memory.masking import Labels
 from sb.stack.container import SYSTEM
 from sb.stack.syncing.changes import (
     KEYED,
@@ -66,6 +69,7 @@ class Receiver:
         self._unrelated: list[tuple[str, Relation]] = []  # relations to what has not come yet
         self._unnamed: list[Kept] = []  # whose name another record has
         self._new: list[int] = []  # records without a vector yet
+        self.masked: Labels = {}  # of the secrets in what came
 
     @property
     def waiting(self) -> bool:
@@ -111,7 +115,20 @@ class Receiver:
     def receive(self, execute: Execute, page: Sequence[Kept]) -> list[Outcome]:
         """Take changes of different records; what was changed here has been stamped."""
         rows = self._rows(page)
-        return [self._received(execute, kept, rows.get(kept.change.uid)) for kept in page]
+        return [self._received(execute, self._masked(kept), rows.get(kept.change.uid)) for kept in page]
+
+    def _masked(self, kept: Kept) -> Kept:
+        """A change without secrets, sealed anew where it had some: the other side may be of an older version."""
+        if kept.change.erased or not may_hold_secret(kept.document.decode()):
+            return kept
+        masking = Masking(personal=False)
+        parts = masking.value(dict(kept.change.parts))
+        relations = tuple(replace(one, relation=masking.text(one.relation)) for one in kept.change.relations)
+        if not masking.found:
+            return kept
+        self.masked |= masking.found
+        document = replace(kept.change, parts=parts, relations=relations).document()
+        return replace(kept, document=document, seal=self._feed.sealer.seal(document))
 
     def _received(self, execute: Execute, kept: Kept, row: Row | None) -> Outcome:
         change = kept.change

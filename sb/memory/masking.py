@@ -1,0 +1,72 @@
+"""Secrets stay out of memory: what is kept is masked first, and whoever keeps it is told which shapes were met.
+
+E-mail addresses stay, since memories about people need them; payment cards do not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sb.kernel.data_classification import CARD, Masking
+from sb.kernel.secret_shapes import may_hold_secret
+from sb.store.records.rows import to_row
+from sb.store.records.store import Row
+
+Labels = dict[str, None]  # of what was masked, in the order in which it was met
+_NAMES = frozenset({"id", "stack_id", "scope", "agent_id", "session"})  # of which two, masked, would be one
+
+
+def masked_row(record: Any, found: Labels, former: Row | None = None) -> Row:
+    """The row of a record, as `to_row` has it, once the secrets in the record are masked.
+
+    Args:
+        record: its attributes are masked in place.
+        found: the labels of what was masked are added to it.
+
+    Raises:
+        ValueError: as `to_row`, or a name holds a secret.
+    """
+    row = to_row(record, former)
+    text, fields, tags, speaker = row["text"], row["fields"], row["tags"], row["speaker"]
+    if fields != "{}" or tags or speaker:  # at once, as a look costs a tenth of keeping a record
+        text = f"{text}\n{fields}\n{tags or ''}\n{speaker or ''}"
+    return to_row(record, former) if may_hold_secret(text) and mask(record, found) else row
+
+
+def mask(record: Any, found: Labels) -> bool:
+    """Mask secrets in the attributes of a record; whether there were any.
+
+    Raises:
+        ValueError: a name holds one.
+    """
+    masking = Masking(personal=False)
+    for name, value in vars(record).items():
+        if not isinstance(value, str | list | tuple | dict) or (masked := masking.value(value)) == value:
+            continue
+        if name in _NAMES:
+            refuse_secret(name, str(value))
+            continue
+        setattr(record, name, masked)
+    found |= masking.found
+    return bool(masking.found)
+
+
+def masked_text(text: str, found: Labels) -> str:
+    """A text without secrets; the labels of what was masked are added to `found`."""
+    masking = Masking(personal=False)
+    masked = masking.text(text)
+    found |= masking.found
+    return masked
+
+
+def refuse_secret(what: str, name: str) -> str:
+    """The name as given: one that holds a secret cannot be masked, since it would be somebody else's.
+
+    Raises:
+        ValueError: it holds one.
+    """
+    found: Labels = {}
+    masked_text(name, found)
+    if found.keys() - {CARD}:  # digits of an id may look like one
+        raise ValueError(f"{what} holds a secret ({', '.join(found)}): choose another name")
+    return name
