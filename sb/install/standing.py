@@ -8,12 +8,13 @@ from pathlib import Path
 from sb.config import Config
 from sb.config.home import Home
 from sb.errors import SBError
+from sb.hosted.guarding import wrapper_path
 from sb.install.documents import Malformed
 from sb.install.files import look
 from sb.install.host import Host, Places, Wanted
 from sb.install.hosts import HOSTS
 from sb.install.records import Record, Records
-from sb.install.wrapper import amiss, wrapper_path
+from sb.install.wrapper import amiss
 from sb.kernel.findings import Finding, Status
 
 

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sb.config.home import Home
+from sb.install.runtime import Runtimes
+
 
 @pytest.fixture
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -17,3 +20,24 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     return folder
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What hooks run from, made once: it takes seconds and a hundred megabytes."""
+    home = Home(tmp_path_factory.mktemp("made") / "sb")
+    home.create()
+    return Runtimes(home).make()[0]
+
+
+def seed(home: Home, made: Path) -> None:
+    """Let an install into a home find that what hooks run from is there already."""
+    home.create()
+    runtimes = home.folder / "runtime"
+    runtimes.mkdir(mode=0o700, exist_ok=True)
+    (runtimes / made.name).symlink_to(made)
+
+
+@pytest.fixture(autouse=True)
+def _seeded(home: Path, made: Path) -> None:
+    seed(Home(home), made)
