@@ -15,6 +15,7 @@ from sb.hooks.project import context_of
 from sb.hooks.translation import Surroundings, govern
 from sb.hosted.contracts import UNKNOWN, WRITE_CONFIG
 from sb.hosted.files import HostedFiles
+from sb.hosted.guarding import guarded
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.tooling.external import Report
 from sb.kernel.tooling.intents import Intent
@@ -42,6 +43,7 @@ def surroundings(config: Config, event: HookEvent, files: HostedFiles | None = N
         protected(config),
         config.hooks.read_only,
         files.too_large if files else lambda paths: False,
+        guarded(config.home, os.environ),
     )
 
 

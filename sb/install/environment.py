@@ -53,7 +53,7 @@ class Environment:
         for found in distributions(path=packages_folders()):  # not what lies in the current folder
             name = found.metadata["Name"]
             if (
-                name and (key := _normal(name)) not in self._all
+                name and (key := normal(name)) not in self._all
             ):  # the first on the path is the one that is imported
                 root = Path(str(found.locate_file("")))
                 self._all[key] = Package(key, found.version, root, found)
@@ -95,7 +95,7 @@ class Environment:
         for asked in () if name in _ALONE and not extras else self._all[name].distribution.requires or ():
             if extras or "extra ==" not in asked:
                 found = re.match(r"[\w.-]+", asked)
-                self._reach(_normal(found[0]) if found else "", seen, extras=extras)
+                self._reach(normal(found[0]) if found else "", seen, extras=extras)
         return seen
 
     @property
@@ -110,5 +110,6 @@ class Environment:
         )
 
 
-def _normal(name: str) -> str:
+def normal(name: str) -> str:
+    """A distribution's name as all spellings of it compare."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -13,12 +13,18 @@ Inventory = dict[str, tuple[int, str]]
 
 
 def inventory(root: Path, skipped: Collection[str] = SKIPPED) -> Inventory:
-    """Every file below a folder, but for what lies in folders of the skipped names.
+    """Every file below a folder, but for files and folders of the skipped names.
 
     Raises:
         OSError: one cannot be read.
     """
     return {name: content(root / name) for name in sorted(_names(str(root), skipped))}
+
+
+def sizes(root: Path, skipped: Collection[str] = SKIPPED) -> list[tuple[str, int, int]]:
+    """The same files by size and time of their last change: soon told, and no proof."""
+    found = ((name, os.lstat(root / name)) for name in sorted(_names(str(root), skipped)))
+    return [(name, status.st_size, status.st_mtime_ns) for name, status in found]
 
 
 def content(path: Path) -> tuple[int, str]:
@@ -34,7 +40,8 @@ def content(path: Path) -> tuple[int, str]:
 def _names(root: str, skipped: Collection[str]) -> Iterator[str]:
     for folder, below, files in os.walk(root):
         below[:] = [name for name in below if name not in skipped]
-        yield from (os.path.relpath(os.path.join(folder, name), root) for name in files)
+        named = (name for name in files if name not in skipped)
+        yield from (os.path.relpath(os.path.join(folder, name), root) for name in named)
 
 
 def differences(known: Mapping[str, tuple[int, str]], found: Mapping[str, tuple[int, str]]) -> list[str]:

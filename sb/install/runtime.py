@@ -14,6 +14,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sysconfig
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,9 +32,10 @@ from sb.hosted.guarding import (
 )
 from sb.install.environment import NAME, Environment
 from sb.install.files import look, replace
-from sb.install.inventory import SKIPPED, Inventory, content, inventory
+from sb.install.inventory import SKIPPED, Inventory, content, inventory, sizes
 
 FILES = "files.json"
+OWN_SKIPPED = SKIPPED | {"pycache", FILES, RECORD}
 LIBRARY_SKIPPED = SKIPPED | {"site-packages", "dist-packages", "test", "idlelib", "lib2to3", "tkinter"}
 _START = """\
 # Written by `sb install`: starts sb from these folders and no others.
@@ -88,7 +90,7 @@ class Runtimes:
             SBError: `sb` is not installed, cannot be copied, or cannot be started from there.
         """
         environment = Environment()
-        key = _key(environment)
+        key = key_of(environment)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for known in sorted(self.folder.glob(f"{key}-*")):
             if is_whole(known):
@@ -158,7 +160,7 @@ def _stamp(path: str) -> list[int]:
     return [status.st_size, status.st_ctime_ns]
 
 
-def _key(environment: Environment) -> str:
+def key_of(environment: Environment) -> str:
     """Names what is installed: the same for the same interpreter, packages and `sb`."""
     python = os.stat(environment.python)
     facts: list[Any] = [environment.kind, platform.python_version(), environment.python]
@@ -167,6 +169,8 @@ def _key(environment: Environment) -> str:
         listed = package.distribution.read_text("RECORD") or ""
         facts.append([package.name, package.version, str(package.root), listed])
     facts.append([inventory(folder) for _, folder in _own_folders()])
+    facts.append(sizes(Path(sysconfig.get_path("stdlib")), LIBRARY_SKIPPED))
+    facts += [] if copies(environment) else [sizes(Path(folder)) for folder in environment.folders]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
@@ -227,15 +231,13 @@ def _try(python: str, made: Path, entries: list[str]) -> None:
 
 def _files(environment: Environment, made: Path) -> dict[str, Any]:
     """The files that decide, with their digests, and what tells soon whether those in SB_HOME were changed."""
-    roots: dict[str, Inventory] = {str(made): inventory(made, SKIPPED | {"pycache"})}
-    stamps = {name: _stamp(os.path.join(made, name)) for name in roots[str(made)]}
-    if not copies(environment):
-        for folder in environment.folders:
-            roots[folder] = inventory(Path(folder))
+    own = inventory(made, OWN_SKIPPED)
+    in_place = [] if copies(environment) else environment.folders
     return {
-        "roots": roots,
+        "own": own,
+        "roots": {folder: inventory(Path(folder)) for folder in in_place},
         "library": library(environment.python),
-        "stamps": stamps,
+        "stamps": {name: _stamp(os.path.join(made, name)) for name in own},
         "python": platform.python_version(),
         "versions": {package.name: package.version for package in environment.packages},
     }

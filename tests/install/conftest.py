@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from sb.config.home import Home
+from sb.hosted.guarding import current_runtime
 from sb.install.runtime import Runtimes
+from tests.install.environments import Installed
 
 
 @pytest.fixture
@@ -41,3 +43,13 @@ def seed(home: Home, made: Path) -> None:
 @pytest.fixture(autouse=True)
 def _seeded(home: Path, made: Path) -> None:
     seed(Home(home), made)
+
+
+@pytest.fixture(scope="session")
+def isolated(tmp_path_factory: pytest.TempPathFactory, made: Path) -> Installed:
+    """An installation of its own, which hooks use in place."""
+    installed = Installed(tmp_path_factory.mktemp("isolated"), made)
+    done = installed.run("install", "claude-code", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert not (current_runtime(Home(installed.user / ".sb")) or Path()).joinpath("lib").exists()
+    return installed

@@ -35,6 +35,7 @@ class Installed:
         self.sb = self.venv / "bin" / "sb"
         self.sb.write_text(f"#!{self.venv}/bin/python\nfrom sb.__main__ import main\nmain()\n", "utf-8")
         self.sb.chmod(0o755)
+        (self.venv / "bin" / "pip").touch(0o755)
         self.hook = self.user / ".sb" / "bin" / "sb-hook"
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:

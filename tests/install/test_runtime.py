@@ -20,16 +20,6 @@ from tests.install.environments import Installed
 EVIL = "raise SystemExit('planted')\n"
 
 
-@pytest.fixture(scope="module")
-def isolated(tmp_path_factory: pytest.TempPathFactory, made: Path) -> Installed:
-    """An installation of its own, which hooks use in place."""
-    installed = Installed(tmp_path_factory.mktemp("isolated"), made)
-    done = installed.run("install", "claude-code", "--yes")
-    assert done.returncode == 0, done.stderr
-    assert not (current_runtime(Home(installed.user / ".sb")) or Path()).joinpath("lib").exists()
-    return installed
-
-
 def planted(path: Path, text: str = EVIL) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
@@ -171,3 +161,6 @@ def test_a_home_that_an_earlier_version_made_answers_as_before(isolated: Install
     other = copy.copy(isolated)
     other.hook = hook
     assert judges(other)
+    assert "decides how calls are judged" in other.asked(
+        "Write", file_path=str(package / "hooks" / "main.py"), content=""
+    )
