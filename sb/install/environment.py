@@ -103,11 +103,8 @@ class Environment:
         """What would keep agents further away from `sb`, or ""."""
         if self.kind is Kind.ISOLATED:
             return ""
-        where = "a project" if self.kind is Kind.PROJECT else "an environment that other programs share"
-        return (
-            f"sb is installed in {where}, where agents work: hooks run a copy in SB_HOME; approve with an sb of "
-            f"its own (pipx install {NAME}, or uv tool install {NAME})"
-        )
+        where = "a project" if self.kind is Kind.PROJECT else "an environment that it shares"
+        return f"pipx install {NAME} (or uv tool install) gives you an sb that agents cannot change: this one is in {where}"
 
 
 def normal(name: str) -> str:

@@ -256,7 +256,9 @@ def test_purge_removes_backups_and_the_wrapper_once_no_host_calls_it(
     sb("uninstall", "claude-code", "--yes", "--purge")
     assert list((home / "install").glob("claude-code*")) == []
     assert (home / "bin" / "sb-hook").exists()
-    assert len(sb("uninstall", "cursor", "--yes", "--purge", "--json").json["purged"]) == 2
+    assert (
+        len(sb("uninstall", "cursor", "--yes", "--purge", "--json").json["purged"]) == 3
+    )  # what hooks ran from, too
     assert list(home.iterdir()) == []
 
 

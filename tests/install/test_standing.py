@@ -121,6 +121,14 @@ def test_a_change_of_what_hooks_run_is_named_and_an_upgrade_is_called_one(isolat
     metadata.write_text(former, "utf-8")
 
 
+def test_an_isolated_installation_is_recommended_where_it_is_not_one(
+    person: Path, sb: CommandLine, isolated: Installed
+) -> None:
+    assert "pipx install secondbrain-sb" in sb("install", "claude-code", "--yes").err
+    assert "pipx" not in isolated.run("install", "codex", "--yes").stderr
+    assert isolated.run("uninstall", "codex", "--yes").returncode == 0
+
+
 def test_a_copy_that_is_older_than_what_is_installed_says_how_it_is_renewed(
     person: Path, home: Path, sb: CommandLine, made: Path
 ) -> None:
