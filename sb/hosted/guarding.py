@@ -15,7 +15,7 @@ from pathlib import Path
 
 import sb
 from sb.config.home import Home
-from sb.shell.guarded import Guarded, Place
+from sb.shell.guarded import Guarded, Place, with_links_followed
 
 LAUNCHER = "sb"
 RECORD = "record.json"
@@ -57,7 +57,7 @@ def guarded(home: Home, env: Mapping[str, str]) -> Guarded:
     Args:
         env: its PATH names folders in which `sb` would be found.
     """
-    return Guarded(lambda: [*_recorded(home), *_launchers(home, env)])
+    return Guarded(lambda: dict.fromkeys([*_recorded(home), *with_links_followed(_launchers(env))]))
 
 
 def _recorded(home: Home) -> Iterator[Place]:
@@ -66,11 +66,12 @@ def _recorded(home: Home) -> Iterator[Place]:
         fields = json.loads((runtime / RECORD).read_bytes()) if runtime else {}
         places = [Place(path, asks, whole, tuple(free)) for path, asks, whole, free in fields["places"]]
     except (OSError, ValueError, TypeError, KeyError):
-        places = [*installation_places(kind_here()), *interpreter_places(interpreter())]
+        here = (*installation_places(kind_here()), *interpreter_places(interpreter()))
+        places = with_links_followed(here)
     yield from places
 
 
-def _launchers(home: Home, env: Mapping[str, str]) -> Iterator[Place]:
+def _launchers(env: Mapping[str, str]) -> Iterator[Place]:
     """Where `sb` is found, and where another one would be found in its place."""
     folders = [folder for folder in env.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
     user = env.get("HOME", "")

@@ -33,6 +33,7 @@ from sb.hosted.guarding import (
 from sb.install.environment import NAME, Environment
 from sb.install.files import look, replace
 from sb.install.inventory import SKIPPED, Inventory, content, inventory, sizes
+from sb.shell.guarded import with_links_followed
 
 FILES = "files.json"
 OWN_SKIPPED = SKIPPED | {"pycache", FILES, RECORD}
@@ -261,7 +262,7 @@ def _record(environment: Environment) -> dict[str, Any]:
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         if os.path.isabs(folder):
             places += launcher_places(folder)
-    return {"kind": environment.kind, "python": environment.python, "places": list(dict.fromkeys(places))}
+    return {"kind": environment.kind, "python": environment.python, "places": with_links_followed(places)}
 
 
 def in_use(home: Home) -> Path | None:

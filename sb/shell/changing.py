@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.arguments import WRAPPERS
 from sb.shell.guarded import refusal
-from sb.shell.rules import DESTROY, QUIET, WRITE, Finding, highest, operands
-from sb.shell.words import compiled, shown
+from sb.shell.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operands
+from sb.shell.words import compiled, is_literal, shown
 
 if TYPE_CHECKING:
     from sb.shell.judging import Judge
@@ -55,6 +56,7 @@ _RUN_OR_READ = frozenset(
         ),
     ]
 )
+_GO = frozenset(("cd", "pushd", "popd", "chdir"))
 _IN_PLACE = frozenset(("perl", "ruby", "awk", "gawk"))
 
 
@@ -72,8 +74,39 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
     Args:
         rank: what the command is known to do. What copies write to is left out: that is judged as a write.
     """
-    words = changed_words(base, arguments, rank)
-    return highest(*(change(judge, word, whole=whole) for word, whole in words))
+    words = [*changed_words(base, arguments, rank), *_landing(base, arguments)]
+    found = highest(*(change(judge, word, whole=whole) for word, whole in words))
+    if base == "ln":  # another name for a folder is another name for all that lies in it
+        folders = (word for word, _ in _sources(arguments) if is_literal(word) and _is_folder(judge, word))
+        found = highest(found, *(change(judge, word, whole=True) for word in folders))
+    if rank != READ and base not in _GO and (place := judge.paths.guards(".")) and not place.asks:
+        found = highest(
+            found, Finding(DESTROY, f"{base}: works in a folder that decides how calls are judged")
+        )
+    return found
+
+
+def _is_folder(judge: Judge, word: str) -> bool:
+    return any(os.path.isdir(place) for place in judge.paths.places(word))
+
+
+def _sources(arguments: Sequence[str]) -> list[tuple[str, str]]:
+    """What is copied, moved or linked, and where to."""
+    words = [arguments[at] for at in operands(arguments)]
+    for at, word in enumerate(arguments):
+        option, equals, value = word.partition("=")
+        if compiled("-[a-zA-Z]*t|--t[a-z-]*").fullmatch(option):
+            target = value if equals else "".join(arguments[at + 1 : at + 2])
+            return [(source, target) for source in words if source != target]
+    return [(source, words[-1]) for source in words[:-1]]
+
+
+def _landing(base: str, arguments: Sequence[str]) -> list[tuple[str, bool]]:
+    """Where files get by their own names, if they are put into a folder, there or made before."""
+    if base not in _COPY | {"mv", "ln"}:
+        return []
+    named = ((target, os.path.basename(source.rstrip("/"))) for source, target in _sources(arguments)[:64])
+    return [(os.path.join(target, name), False) for target, name in named if name and is_literal(name)]
 
 
 def changed_words(base: str, arguments: Sequence[str], rank: int) -> list[tuple[str, bool]]:

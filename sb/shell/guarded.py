@@ -15,7 +15,7 @@ class Place(NamedTuple):
     """A file, or a folder with everything in it.
 
     Args:
-        path: absolute.
+        path: absolute; where links lead elsewhere, that is another place.
         asks: a change waits for a person; without, it is refused.
         whole: a folder that contains it is neither moved, removed nor closed either.
         free: names of folders in it whose contents are not meant.
@@ -68,13 +68,15 @@ class Guarded:
 
     def _rows(self) -> list[tuple[tuple[str, ...], Place]]:
         if self._table is None:
-            rows = {
-                (folded(form), place)
-                for place in self._load()
-                for form in (os.path.normpath(place.path), os.path.realpath(place.path))
-            }
+            rows = {(folded(place.path), place) for place in self._load()}
             self._table = sorted(rows, key=lambda row: (row[1].asks, row[0]))
         return self._table
+
+
+def with_links_followed(places: Iterable[Place]) -> list[Place]:
+    """Each place by its name, and by the one that its links lead to."""
+    forms = ((place, form(place.path)) for place in places for form in (os.path.normpath, os.path.realpath))
+    return list(dict.fromkeys(place._replace(path=path) for place, path in forms))
 
 
 def refusal(shown: str) -> str:

@@ -69,7 +69,10 @@ _CHANGES_FILES = (
     r"(?i)\bopen\w*\([^)\n]*['\"][rb]*[wax+>]|write|unlink|remove|delete|rmtree|rmdir|rename|replace|move|copy"
     r"|link|chmod|chown|truncate|touch|rmsync|system\(|subprocess|exec"
 )
-_QUOTED_PATH = r"['\"`]((?:/|~/)[^'\"`\n]{1,400})['\"`]"
+_CHANGES_FOLDERS = (
+    r"(?i)rmtree|rmdir|removedirs|rmsync|\brm\b|rename|\.move\(|os\.replace|chmod|chown|symlink|unlink"
+)
+_QUOTED_PATH = r"['\"`](/?[^'\"`\n/]+/[^'\"`\n]{1,400}|/[^'\"`\n/]+|[\w.]+)['\"`]"
 _MOST_PATHS = 64
 
 
@@ -180,8 +183,9 @@ def seen(judge: Judge, code: str) -> Finding:
     if any(name in code for name in _OURS_IN_CODE) or compiled(_IMPORTS_OURS).search(code):
         judge.refuse("sb in code: it uses what only an operator may use")
     if compiled(_CHANGES_FILES).search(code):
+        whole = bool(compiled(_CHANGES_FOLDERS).search(code))
         for path in compiled(_QUOTED_PATH).findall(code)[:_MOST_PATHS]:
-            if (found := change(judge, path, whole=True)) is not QUIET:
+            if (found := change(judge, path, whole=whole)) is not QUIET:
                 return found
     if settings := judge.paths.settings_in(code):
         return Finding(DESTROY, f"the code names {settings}, which decides about agents")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.changing import change
+from sb.shell.guarded import refusal
 from sb.shell.rules import DESTROY, QUIET, Finding, highest, operands
 from sb.shell.words import compiled, is_literal, shown
 
@@ -22,6 +23,16 @@ _OTHERS = frozenset(
 _CHANGING = frozenset(
     ("install", "uninstall", "sync", "remove", "update", "upgrade", "add", "ensurepip", "venv")
 )
+# Programs that manage interpreters, and the folders in which they keep them.
+_MANAGED = {
+    "pyenv": (".pyenv",),
+    "uv": ("uv",),
+    "asdf": (".asdf",),
+    "mise": ("mise",),
+    "rye": (".rye",),
+    "conda": ("envs", "miniconda3", "anaconda3", "miniforge3"),
+    "brew": ("cellar", "homebrew", "linuxbrew"),
+}
 _MODULES = frozenset(("pip", "ensurepip", "venv", "virtualenv", "easy_install", "uv", "pipx", "conda"))
 # Of pipx and `uv tool`: what leaves environments as they are.
 _LOOKING = frozenset(
@@ -48,6 +59,8 @@ _VALUED = (
 def environment_changes(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
     """What it means for `sb` that this command changes packages or environments, if it does."""
     base = program.rpartition("/")[2].lower()
+    if base in _MANAGED:
+        _interpreters(judge, base, [arguments[at] for at in operands(arguments)], arguments)
     return highest(_beside(judge, program), _changed(judge, program, base, arguments))
 
 
@@ -83,6 +96,24 @@ def _changed(judge: Judge, program: str, base: str, arguments: Sequence[str]) ->
     own = list(_programs(judge, program))
     found = highest(found, *(_changes(judge, os.path.dirname(os.path.dirname(path))) for path in own))
     return found if own and all(map(_is_environment, own)) else highest(found, _elsewhere(judge, base))
+
+
+def _interpreters(judge: Judge, base: str, words: Sequence[str], arguments: Sequence[str]) -> Finding:
+    """A program that manages interpreters takes away the one that hooks run."""
+    if not {"uninstall", "remove", "rm", "upgrade", "delete"} & set(words[:3]):
+        return QUIET
+    names = [
+        word
+        for word in words[1:]
+        if compiled(r"(python@?|cpython-?)?\d[\w.+-]*|python[\w.@-]*").fullmatch(word)
+    ]
+    names = [word.removeprefix("python").lstrip("@-") for word in names]
+    for place in judge.paths.guarded.places:
+        own = place.path.casefold()
+        managed = any(f"/{folder}/" in own for folder in _MANAGED.get(base, ()))
+        if managed and ("--all" in arguments or any(name in own for name in names)):
+            judge.refuse(refusal(place.path))
+    return QUIET
 
 
 def _tools(judge: Judge, base: str, words: Sequence[str]) -> Finding:

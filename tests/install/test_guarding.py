@@ -140,6 +140,14 @@ def line(command: str, around: Surroundings, isolated: Installed, **env: str) ->
         "bash -c 'rm -rf {venv}'",
         "timeout 5 rm -rf {venv}",
         "echo {site}/orjson/__init__.py | xargs rm",
+        "mkdir -p ~/.local/bin && cp sb ~/.local/bin",
+        "cp -t ~/.local/bin/ x/sb",
+        "mv sb ~/bin/",
+        "ln -s ~/tools t",
+        "ln -s {venv}/lib t && rm -r t/x",
+        "cd ~/tools && python3 -c \"import shutil; shutil.rmtree('sb')\"",
+        "python3 -c \"import os; os.symlink('{user}/tools', 't')\"",
+        "python3 <<X\nimport os\nos.chmod('{venv}', 0)\nX",
     ],
 )  # fmt: skip
 def test_a_command_line_that_changes_it_is_refused(
@@ -180,10 +188,48 @@ def test_a_command_line_that_changes_it_is_refused(
         "sb doctor",
         "{venv}/bin/sb kill all --reason x",
         "rm {stdlib}/site-packages/x.py",
+        "python3 -c \"import sys; sys.stdout.write('{user}'.replace('/home', ''))\"",
+        "python3 -c \"open('x', 'w').write('a/b'.split('/')[0])\"",
+        "python3 -c \"print(open('{stdlib}/json/__init__.py').read())\"",
+        "cp sb src/",
+        "cp -r sb build/",
+        "mv sb/a.py sb/b.py",
+        "pyenv uninstall 2.7.1",
+        "uv python install 3.13",
+        "ln -s {site}/orjson/__init__.py x",
     ],
 )
 def test_everyday_work_is_not_refused(command: str, around: Surroundings, isolated: Installed) -> None:
     assert line(command, around, isolated).refused == ""
+
+
+def test_work_in_the_folder_of_its_packages_waits_for_a_person(
+    around: Surroundings, isolated: Installed
+) -> None:
+    assert line("cd {site} && patch -p1 < x", around, isolated).safety_class.value == "destructive"
+    assert line("cd {site} && ls", around, isolated).safety_class.value == "read_only"
+
+
+@pytest.mark.parametrize(
+    ("command", "python"),
+    [
+        ("pyenv uninstall -f 3.11.7", "~/.pyenv/versions/3.11.7/bin/python3.11"),
+        ("uv python uninstall 3.12", "~/.local/share/uv/python/cpython-3.12.4-linux/bin/python3.12"),
+        ("uv python uninstall --all", "~/.local/share/uv/python/cpython-3.12.4-linux/bin/python3.12"),
+        ("brew uninstall python@3.11", "/opt/homebrew/opt/python@3.11/bin/python3.11"),
+    ],
+)
+def test_who_manages_interpreters_does_not_remove_the_one_of_hooks(
+    command: str, python: str, tmp_path: Path
+) -> None:
+    python = python.replace("~", str(tmp_path))
+
+    def refused(line: str) -> str:
+        guard = Guarded(lambda: [Place(python)])
+        return classify(line, cwd=tmp_path, home=tmp_path, protected=[], guarded=guard, env={}).refused
+
+    assert DECIDES in refused(command)
+    assert refused("pyenv uninstall 2.7.1 && uv python uninstall 3.9 && brew uninstall wget") == ""
 
 
 def test_running_code_beside_sb_waits_for_a_person(around: Surroundings, isolated: Installed) -> None:
