@@ -108,7 +108,8 @@ def _interpreters(judge: Judge, base: str, words: Sequence[str], arguments: Sequ
         if compiled(r"(python@?|cpython-?)?\d[\w.+-]*|python[\w.@-]*").fullmatch(word)
     ]
     names = [word.removeprefix("python").lstrip("@-") for word in names]
-    for place in judge.paths.guarded.places:
+    programs = (place for place in judge.paths.guarded.places if "python" in os.path.basename(place.path))
+    for place in programs:
         own = place.path.casefold()
         managed = any(f"/{folder}/" in own for folder in _MANAGED.get(base, ()))
         if managed and ("--all" in arguments or any(name in own for name in names)):

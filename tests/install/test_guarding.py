@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sb.config import load_config
 from sb.config.home import Home
 from sb.hooks.event import GovernedCall, NativeCall
 from sb.hooks.translation import Surroundings, govern
 from sb.hosted.guarding import Kind, guarded, in_project, installation_places, interpreter, interpreter_places
+from sb.kernel.contracts import ToolError
+from sb.runtime import shipped_registry
 from sb.shell import ShellVerdict, classify
 from sb.shell.guarded import Guarded, Place
 from tests.install.environments import VERSION, Installed
@@ -360,6 +364,21 @@ def test_a_shared_folder_of_packages_waits_for_a_person(tmp_path: Path) -> None:
     edit = judged("Write", {"file_path": f"{site}/evil.pth"}, around)
     assert (edit.tool_id, edit.refused) == ("host.write_config", "")
     assert judged("mcp__fs__write", {"path": f"{site}/evil.pth"}, around).safety_class.value == "destructive"
+
+
+def test_the_kernels_own_tools_do_not_put_an_sb_where_it_would_be_found(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    config = load_config(env={"SB_HOME": str(home), "HOME": str(tmp_path)}, cwd=tmp_path, flags={})
+    opened = replace(config, files=replace(config.files, roots=(tmp_path,)))
+    write = shipped_registry(opened).get_callable("files.write")
+    assert write is not None
+    with pytest.raises(ToolError, match="belongs to SecondBrain"):
+        write(path="bin/sb", content="x")
+    write(path="bin/other", content="x")
 
 
 def test_each_kind_of_environment_has_its_places() -> None:
