@@ -14,6 +14,7 @@ from sb.commands.diagnostics import note
 
 from sb.config.home import Home
 from sb.errors import NotFoundError, SBError, UsageError
+from sb.install.environment import Environment
 from sb.install.host import Host, Places
 from sb.install.hosts import HOSTS
 from sb.install.installing import Change, Installer
@@ -74,7 +75,14 @@ def _next_steps(host: Host) -> list[str]:
     home = Home.locate(os.environ)
     steps = [] if home.database.exists() else ["sb init makes the database"]
     shown = ["sb console shows its calls"] if host.hooks else []
-    return [*steps, *host.steps, "sb doctor says whether all is in place", *shown]
+    advice = Environment().advice if host.hooks else ""
+    return [
+        *steps,
+        *host.steps,
+        "sb doctor says whether all is in place",
+        *shown,
+        *([advice] if advice else []),
+    ]
 
 
 def find_host(name: str) -> Host:

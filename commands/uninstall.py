@@ -36,7 +36,8 @@ def uninstall(
             confirm(f"change {', '.join(str(change.seen.path) for change in needed)}?")
         if changes:
             installer.leave(changes)
-        purged = [str(path) for path in installer.purge(host)] if purge else []
+        purged = [str(path) for path in installer.retire()]
+        purged += [str(path) for path in installer.purge(host)] if purge else []
     if as_json:
         items = [described(change, dry_run) for change in changes]
         output.emit_json({"items": items, "purged": purged})

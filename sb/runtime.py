@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from sb.config import Config, current_config
 from sb.errors import SBError, StoreError
 from sb.hosted.contracts import register_hosted
 from sb.hosted.files import HostedFiles
+from sb.hosted.guarding import guarded
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
@@ -290,7 +291,8 @@ def shipped_registry(config: Config) -> ToolRegistry:
     """The tools that come with this version, and no others."""
     registry = hosted_registry(config)
     kept = KeptStore(config.home.kept, config.files.keep_max_bytes)
-    register_builtin(registry, config.files, config.http, config.shell, kept, protected(config))
+    untouched = [*protected(config), *_guarded_below(config.files.roots, config)]
+    register_builtin(registry, config.files, config.http, config.shell, kept, untouched)
     return registry
 
 
@@ -310,6 +312,14 @@ def hosted_files(config: Config) -> HostedFiles:
 def protected(config: Config) -> list[Path]:
     """What no tool and no host may touch, wherever it is."""
     return [config.home.folder, *database_files(config.database), config.operators.file]
+
+
+def _guarded_below(roots: Sequence[Path], config: Config) -> Iterator[Path]:
+    """What decides how calls are judged and lies in a folder that is open to tools."""
+    folders = [os.path.realpath(root) for root in roots]
+    for place in guarded(config.home, os.environ).places if folders else ():
+        if any(os.path.realpath(place.path).startswith(folder.rstrip("/") + "/") for folder in folders):
+            yield Path(place.path)
 
 
 def open_approvals(config: Config, log: EventLog) -> Approvals:

@@ -41,7 +41,9 @@ def report(python: Path, folder: Path) -> Iterator[str]:
         session = {"session_id": f"s{use_id}", "transcript_path": "/t", "cwd": str(folder / "shop"), **told}
         return {**session, **call, "hook_event_name": event}
 
-    hook, floor = [str(python), "-m", "sb", "hook", "claude-code"], [str(python), "-c", "import typer"]
+    once([str(python), "-m", "sb", "install", "claude-code", "--yes"])
+    hook = [str(folder / "home" / "bin" / "sb-hook"), "claude-code"]  # as hosts start it
+    floor = [str(python), "-c", "import typer"]
     once(hook, payload("PreToolUse", next(use_ids)))
     once([str(python), "-m", "sb", "memory", "remember", "orders are numbered", "--scope", "project:shop"])
     events = {"PreToolUse": BAR, "PostToolUse": BAR, "SessionStart": SESSION_BAR, "SessionEnd": SESSION_BAR}

@@ -15,6 +15,7 @@ from sb.hooks.project import context_of
 from sb.hooks.translation import Surroundings, govern, unshowable
 from sb.hosted.contracts import UNKNOWN, WRITE_CONFIG
 from sb.hosted.files import HostedFiles
+from sb.hosted.guarding import guarded
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.data_classification import one_line, redact
 from sb.kernel.tooling.external import Report
@@ -42,6 +43,7 @@ def surroundings(config: Config, event: HookEvent, files: HostedFiles | None = N
         protected(config),
         config.hooks.read_only,
         files.too_large if files else lambda paths: False,
+        guarded(config.home, os.environ),
     )
 
 

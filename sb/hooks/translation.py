@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +23,7 @@ from sb.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, 
 from sb.hosted.files import MOST_FILES
 from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
+from sb.shell.guarded import Guarded, refusal
 from sb.shell.sensitive import folded, host_setting, matches_below, sensitive
 
 LONGEST_INPUT = 65_536  # bytes of a call's arguments that are judged whole, and may be shown to a person
@@ -159,6 +162,12 @@ _WRITES: Mapping[str, tuple[str, ...]] = {
 _PATCHES = frozenset(("apply_patch", "patch"))
 
 
+# What a tool's name says that only looks, and that moves or removes what lies in a folder with it.
+_LOOKING = frozenset("get list search read describe query fetch find view stat show info tree".split())
+_MOVING = frozenset("move rename delete remove rm mv unlink trash chmod chown execute run".split())
+_NOTHING_GUARDED = Guarded()
+
+
 class Surroundings(NamedTuple):
     """What a call is seen against.
 
@@ -166,6 +175,7 @@ class Surroundings(NamedTuple):
         cwd: the session's folder. home: of the user.
         protected: files and folders that are SecondBrain's own.
         read_only: patterns of tools that a person said only read.
+        guarded: places that decide how calls are judged.
         too_large: whether one of these files is larger than what is kept.
     """
 
@@ -174,6 +184,7 @@ class Surroundings(NamedTuple):
     protected: Sequence[Path]
     read_only: Sequence[str] = ()
     too_large: Callable[[Sequence[str]], bool] = lambda paths: False
+    guarded: Guarded = _NOTHING_GUARDED
 
 
 def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
@@ -197,8 +208,11 @@ def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
     if call.tool in _AGENTS:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
     if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
-        return GovernedCall(MCP, args, SafetyClass.NETWORK, _reads_ours(call.args, around))
-    return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, _reads_ours(call.args, around))
+        refused, waits = _changes_judging(call, around)
+        if not waits:
+            return GovernedCall(MCP, args, SafetyClass.NETWORK, _reads_ours(call.args, around) or refused)
+    refused, _ = _changes_judging(call, around)
+    return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, _reads_ours(call.args, around) or refused)
 
 
 def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> GovernedCall:
@@ -215,19 +229,25 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
         os.path.normpath(around.cwd / path) for path in paths
     ]  # a link may lead away from where settings are
     places = (*real, *said)
-    decides = any(host_setting(folded(path)) or sensitive(path, str(around.home)) for path in places)
+    place = around.guarded.changed(places)
+    decides = place is not None or any(
+        host_setting(folded(path)) or sensitive(path, str(around.home)) for path in places
+    )
     args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": recorded(call.args)}
     if around.too_large(real):
         args["keep"] = False
     tool_id, safety_class = (
         (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if decides else (WRITE, SafetyClass.LOCAL_WRITE)
     )
-    return GovernedCall(tool_id, args, safety_class, _ours(real, around), tuple(real))
+    refused = _ours(real, around) or (refusal(paths[0]) if place and not place.asks else "")
+    return GovernedCall(tool_id, args, safety_class, refused, tuple(real))
 
 
 def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     command = str(call.args["command"])
-    verdict = classify(command, cwd=around.cwd, home=around.home, protected=around.protected)
+    verdict = classify(
+        command, cwd=around.cwd, home=around.home, protected=around.protected, guarded=around.guarded
+    )
     if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
         unread = "not understood: PowerShell is not parsed"
         verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread)
@@ -294,10 +314,27 @@ def _readings(path: str, around: Surroundings) -> list[str]:
 
 def _reads_ours(args: dict[str, Any], around: Surroundings) -> str:
     """Why a call that only looks is refused all the same: it looks into what is SecondBrain's own."""
+    if sum(1 for _ in islice(_texts(args), MOST_TEXTS + 1)) > MOST_TEXTS:
+        return f"it has more than {MOST_TEXTS} texts that may be paths"
+    return _ours(_may_name(args, around), around)
+
+
+def _changes_judging(call: NativeCall, around: Surroundings) -> tuple[str, bool]:
+    """Why a call of a tool that is not known is refused, and whether it waits: it may change what decides about calls."""
+    verbs = set(re.findall(r"[a-z]+", re.sub(r"([A-Z])", r"_\1", call.tool).casefold()))
+    if verbs & _LOOKING and not verbs & _MOVING:
+        return "", False
+    paths = _may_name(call.args, around)
+    place = around.guarded.changed(paths)
+    if place is None and verbs & _MOVING:
+        place = next(filter(None, (around.guarded.inside(folded(path)) for path in paths)), None)
+    return (refusal(place.path), False) if place and not place.asks else ("", place is not None)
+
+
+def _may_name(args: dict[str, Any], around: Surroundings) -> list[str]:
+    """The files that the texts among a call's arguments may name."""
     paths: list[str] = []
-    for count, text in enumerate(_texts(args)):
-        if count == MOST_TEXTS:
-            return f"it has more than {MOST_TEXTS} texts that may be paths"
+    for text in islice(_texts(args), MOST_TEXTS):
         if "\0" in text:
             continue  # no system opens such a path
         text = text.removeprefix("file://")
@@ -305,7 +342,7 @@ def _reads_ours(args: dict[str, Any], around: Surroundings) -> str:
             text = os.path.normpath(os.path.join(around.cwd, text))
         if len(text) <= LONGEST_PATH:
             paths += _readings(text, around)
-    return _ours(paths, around)
+    return paths
 
 
 def _searches_ours(call: NativeCall, around: Surroundings) -> str:

@@ -15,13 +15,15 @@ from pathlib import Path
 
 from sb.config.home import Home
 from sb.errors import UsageError
+from sb.hosted.guarding import wrapper_path
 from sb.install.documents import Format, Malformed
 from sb.install.entries import Layout, merged, stripped
 from sb.install.files import Seen, look, refusal, refuse_unwritable
 from sb.install.files import replace as replace_file
 from sb.install.host import Host, Places, Wanted
 from sb.install.records import Record, Records, digest
-from sb.install.wrapper import wrapper_path, write_wrapper
+from sb.install.runtime import Runtimes
+from sb.install.wrapper import write_wrapper
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,13 @@ class Installer:
                 if change.record is not None:
                     _remove_empty(change.record.folders)
                     self.records.drop(change.record.file)
+
+    def retire(self) -> list[Path]:
+        """Remove what hooks run from when no host is left that calls them; returns what was removed."""
+        if not self._home.folder.is_dir():
+            return []
+        with self.records.alone():
+            return [] if self.records.all() else Runtimes(self._home).prune(keep=None)
 
     def purge(self, host: Host) -> list[Path]:
         """Remove a host's backups, and the wrapper when no host is left that calls it; returns what was removed."""

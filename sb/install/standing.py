@@ -8,12 +8,14 @@ from pathlib import Path
 from sb.config import Config
 from sb.config.home import Home
 from sb.errors import SBError
+from sb.hosted.guarding import wrapper_path
+from sb.install.checking import runtime_findings
 from sb.install.documents import Malformed
 from sb.install.files import look
 from sb.install.host import Host, Places, Wanted
 from sb.install.hosts import HOSTS
 from sb.install.records import Record, Records
-from sb.install.wrapper import amiss, wrapper_path
+from sb.install.wrapper import amiss
 from sb.kernel.findings import Finding, Status
 
 
@@ -29,6 +31,8 @@ def installed(config: Config, places: Places) -> Iterator[Finding]:
     if problem:
         names = ", ".join(dict.fromkeys(record.host for record in records))
         yield Finding("hooks", Status.FAIL, problem, f"sb install, again, for {names}")
+    elif records:
+        yield from runtime_findings(home, f"sb install {records[0].host}")
     for record in records:
         try:
             yield from _record(home, places, HOSTS[record.host], record)

@@ -9,33 +9,31 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
-import sys
+import time
 from pathlib import Path
 
-import sb
 from sb.config.home import Home
-from sb.errors import SBError
+from sb.hosted.guarding import wrapper_path
 from sb.install.files import look, replace
+from sb.install.runtime import Runtimes, in_use
 
 _SCRIPT = """\
 #!/bin/sh
 # Written by `sb install`: what coding agents run before and after their tool calls.
 python={python}
 package={package}
+runtime={runtime}
 SB_HOME={home}
 export SB_HOME
 [ $# -gt 0 ] || set -- claude-code
 if [ "$1" = serve ]; then verb=; else verb=hook; fi
 
-# -P and -E: code and variables of the folder that the agent works in must not become part of this program.
-if [ -x "$python" ]; then
-    if [ -e "$package/__main__.py" ] || "$python" -P -E -c 'import sb.__main__' 2>/dev/null; then
-        exec "$python" -P -E -m sb $verb "$1"
-    fi
+# -I and -S: no variable, no .pth file, no sitecustomize and no code of the folder that the agent works in takes part.
+if [ -x "$python" ] && [ -e "$package/__main__.py" ] && [ -e "$runtime/start.py" ]; then
+    exec "$python" -I -S -X pycache_prefix="$runtime/pycache" "$runtime/start.py" $verb "$1"
 fi
 
-PATH=${{PATH-}}:/usr/bin:/bin
+PATH=/usr/bin:/bin:${{PATH-}}
 if [ "${{2-}}" = --fail-closed ]; then
     echo "SecondBrain is gone, and $1 is set to run no tool without it." >&2
     echo "A person installs it again, or takes the entries that name $0 out of the settings of $1." >&2
@@ -54,24 +52,24 @@ beforeSubmitPrompt) echo '{{"continue": true}}' ;;
 *) echo '{{}}' ;;
 esac
 """
-_ASSIGNED = re.compile(r"^(python|package)=(.*)$", re.MULTILINE)
-
-
-def wrapper_path(home: Home) -> Path:
-    return home.folder / "bin" / "sb-hook"
+_ASSIGNED = re.compile(r"^(python|package|runtime)=(.*)$", re.MULTILINE)
+_LAST_HOOKS_S = 0.5  # for hooks that began before the switch, and import more while they run
 
 
 def write_wrapper(home: Home) -> Path:
-    """Make the script, or point it at this interpreter.
+    """Make the script, or point it at `sb` as it is installed now; what it pointed at before is removed.
 
     Raises:
         SBError: `sb` cannot be started from the interpreter alone, or the script cannot be written.
     """
-    _refuse_unstartable()
+    runtimes = Runtimes(home)
+    former = in_use(home)
+    runtime, python, package = runtimes.make()
     path = wrapper_path(home)
     content = _SCRIPT.format(
-        python=shlex.quote(sys.executable),
-        package=shlex.quote(str(Path(sb.__file__).parent)),
+        python=shlex.quote(python),
+        package=shlex.quote(str(package)),
+        runtime=shlex.quote(str(runtime)),
         home=shlex.quote(str(home.folder)),
     ).encode()
     path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -79,20 +77,10 @@ def write_wrapper(home: Home) -> Path:
     if seen.content != content:
         replace(seen, content)
     path.chmod(0o700)
+    if former not in (None, runtime):
+        time.sleep(_LAST_HOOKS_S)
+    runtimes.prune(keep=runtime)
     return path
-
-
-def _refuse_unstartable() -> None:
-    command = [sys.executable, "-P", "-E", "-c", "import sb.__main__"]
-    try:
-        done = subprocess.run(command, cwd="/", capture_output=True, timeout=60, check=False)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise SBError(f"{sys.executable} cannot be started: {error}") from None
-    if done.returncode != 0:
-        raise SBError(
-            f"{sys.executable} does not find sb by itself",
-            "install sb into it: PYTHONPATH is not used by hooks",
-        )
 
 
 def amiss(home: Home) -> str:
@@ -108,4 +96,7 @@ def amiss(home: Home) -> str:
     python, package = Path(named.get("python", "")), Path(named.get("package", ""))
     if not os.access(python, os.X_OK) or not python.is_file():
         return f"the interpreter {python} is gone"
-    return "" if (package / "__main__.py").exists() else f"sb is gone from {package}"
+    if not (package / "__main__.py").exists():
+        return f"sb is gone from {package}"
+    runtime = named.get("runtime")
+    return f"{runtime} is gone" if runtime and not Path(runtime, "start.py").exists() else ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sb.kernel.contracts import SafetyClass
+from sb.shell.guarded import Guarded
 from sb.shell.judging import Judge
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, Finding
@@ -43,6 +44,7 @@ def classify(
     cwd: Path,
     home: Path,
     protected: Sequence[Path],
+    guarded: Guarded | None = None,
     env: Mapping[str, str] | None = None,
 ) -> ShellVerdict:
     """Judge a command line; it never raises, and takes time in proportion to the line's length.
@@ -50,9 +52,10 @@ def classify(
     Args:
         cwd: the folder in which it would run. home: of the user, which `~` stands for.
         protected: files and folders that no command may name: SB_HOME, the database.
+        guarded: places that no command may change: what decides how calls are judged.
         env: the environment that it would have; by default this process's.
     """
-    judge = Judge(cwd, home, protected, os.environ if env is None else env)
+    judge = Judge(cwd, home, protected, os.environ if env is None else env, guarded)
     try:
         script = parse(command)
         found = judge.script(script)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sb.shell.changing import change
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, Finding, highest, judged
 from sb.shell.words import OPERAND, UNKNOWN, compiled, is_literal, shown
 
@@ -62,6 +63,17 @@ _MODULES = frozenset(
 _PYTHON_FLAGS = frozenset("IBuEsSOvqdixbPR")
 _OURS_IN_CODE = ("sb.cli", "sb.__main__", "sb.commands", "sb.kernel.approvals", "sb.kernel.authority")
 _IMPORTS_OURS = r"\bfrom[ \t]+sb[ \t]+import\b|\brun_module\([ \t]*['\"]sb['\".]"
+
+# Code that changes files, in the languages above; and paths as they are written in code.
+_CHANGES_FILES = (
+    r"(?i)\bopen\w*\([^)\n]*['\"][rb]*[wax+>]|write|unlink|remove|delete|rmtree|rmdir|rename|replace|move|copy"
+    r"|link|chmod|chown|truncate|touch|rmsync|system\(|subprocess|exec"
+)
+_CHANGES_FOLDERS = (
+    r"(?i)rmtree|rmdir|removedirs|rmsync|\brm\b|rename|\.move\(|os\.replace|chmod|chown|symlink|unlink"
+)
+_QUOTED_PATH = r"['\"`](/?[^'\"`\n/]+/[^'\"`\n]{1,400}|/[^'\"`\n/]+|[\w.]+)['\"`]"
+_MOST_PATHS = 64
 
 
 def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -170,6 +182,11 @@ def seen(judge: Judge, code: str) -> Finding:
         judge.refuse(f"the code names {own}, which belongs to SecondBrain")
     if any(name in code for name in _OURS_IN_CODE) or compiled(_IMPORTS_OURS).search(code):
         judge.refuse("sb in code: it uses what only an operator may use")
+    if compiled(_CHANGES_FILES).search(code):
+        whole = bool(compiled(_CHANGES_FOLDERS).search(code))
+        for path in compiled(_QUOTED_PATH).findall(code)[:_MOST_PATHS]:
+            if (found := change(judge, path, whole=whole)) is not QUIET:
+                return found
     if settings := judge.paths.settings_in(code):
         return Finding(DESTROY, f"the code names {settings}, which decides about agents")
     return QUIET

@@ -16,9 +16,12 @@ from sb.shell.arguments import (
     WHOLE_FOLDERS,
     WRITES,
 )
+from sb.shell.changing import change, changes
+from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.outputs import is_made, program_of, sets_up, tells_names
+from sb.shell.packages import environment_changes
 from sb.shell.paths import Paths
 from sb.shell.reading import RUN_BY_ARITHMETIC
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged, operands
@@ -98,8 +101,15 @@ class Judge:
     What may have happened is remembered, never forgotten: folders it may be in, values its variables may have.
     """
 
-    def __init__(self, cwd: Path, home: Path, protected: Sequence[Path], env: Mapping[str, str]) -> None:
-        self.paths = Paths(cwd, home, protected)
+    def __init__(
+        self,
+        cwd: Path,
+        home: Path,
+        protected: Sequence[Path],
+        env: Mapping[str, str],
+        guarded: Guarded | None = None,
+    ) -> None:
+        self.paths = Paths(cwd, home, protected, guarded)
         self.values: dict[str, list[str]] = {
             name: [value] for name, value in env.items() if value.isprintable()
         }
@@ -336,8 +346,8 @@ class Judge:
         if settings := self.paths.settings(target):
             self.refuse(f"{shown(target)}: {settings} decides about agents, and they do not change it")
         if why := self.paths.sensitive(target):
-            return Finding(DESTROY, f"{by} {shown(target)}: {why}")
-        return Finding(WRITE, f"{by} {shown(target)}: writes a file")
+            return highest(Finding(DESTROY, f"{by} {shown(target)}: {why}"), change(self, target))
+        return highest(Finding(WRITE, f"{by} {shown(target)}: writes a file"), change(self, target))
 
     def refuse(self, why: str) -> None:
         """The whole line is refused; the first reason stays."""
@@ -401,6 +411,7 @@ class Judge:
         if found is None and base.startswith("mkfs"):
             found = judged("mkfs", arguments)
         floor = highest(floor, *(self.line(text) for text in _run_by_options(base, arguments)))
+        floor = highest(floor, environment_changes(self, name, arguments))
         return highest(
             found or Finding(NETWORK, f"{shown(name, 40)}: runs a program that is not known"), floor
         )
@@ -440,6 +451,8 @@ class Judge:
                     worst = Finding(DESTROY, f"{base} {shown(folder)}: may change what decides about agents")
         if {"uninstall", "remove", "rm"} & set(argv) and any(_is_ours(word) for word in argv):
             self.refuse(f"sb would be gone: {base} takes it away, and agents do not")
+        if argv[:2] not in _LEAVE_SETTINGS:
+            worst = highest(worst, changes(self, base, argv[1:], found.rank))
         for word in self._reached(base, argv[1:], found):
             if word[:1] != "-" and is_sure(word) and (own := self.paths.holds(word)):
                 self.refuse(f"{shown(word)}: holds {own}, which agents leave alone")
@@ -469,7 +482,7 @@ class Judge:
         """The folders of which everything in them is removed, changed, copied or linked."""
         if base == "mv" and not any(compiled("--t.*|-[a-zA-Z]*t.*").fullmatch(word) for word in arguments):
             return [arguments[at] for at in operands(arguments, "-S --suffix")[:-1]]
-        if base in WHOLE_FOLDERS and (found.rank == DESTROY or base == "mv"):
+        if base in WHOLE_FOLDERS and (found.rank == DESTROY or base in ("mv", "chmod", "chown", "chgrp")):
             return arguments
         if base in COPIES_TO_LAST:
             whole = base in ("ln", "rsync") or any(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from sb.shell.guarded import Guarded, Place
 from sb.shell.nodes import Unparsed
 from sb.shell.repositories import foreign
 from sb.shell.sensitive import HOLD_SETTINGS, HOST_SETTINGS, OPENCODE, folded, host_setting, sensitive
@@ -35,11 +36,15 @@ class Paths:
 
     Args:
         cwd: where it starts. home: of the user. protected: files and folders that agents leave alone.
+        guarded: places that agents do not change.
     """
 
-    def __init__(self, cwd: Path, home: Path, protected: Sequence[Path]) -> None:
+    def __init__(
+        self, cwd: Path, home: Path, protected: Sequence[Path], guarded: Guarded | None = None
+    ) -> None:
         self.home = str(home)
         self.folders = [os.path.abspath(cwd)]
+        self.guarded = guarded or Guarded()
         self.anywhere = False
         self.dotglob = False
         both = {name for own in protected for name in (os.path.abspath(own), os.path.realpath(own))}
@@ -138,6 +143,17 @@ class Paths:
             if parts and any(self._match(parts[-1:], setting[:1]) for setting in hidden):
                 return place
         return ""
+
+    def guards(self, word: str) -> Place | None:
+        """The guarded place that a word names or lies in."""
+        sure = (piece for piece in _pieces(word) if is_sure(piece))
+        found = (self.guarded.of(folded(path), self._match) for piece in sure for path in self.places(piece))
+        return next(filter(None, found), None)
+
+    def guards_inside(self, word: str) -> Place | None:
+        """The guarded place that lies in the folder that a word names."""
+        paths = self.places(word) if is_sure(word) and len(word) <= _LONGEST_PATH else ()
+        return next(filter(None, (self.guarded.inside(folded(path), self._match) for path in paths)), None)
 
     def settings(self, word: str) -> str:
         """The settings of a host that a word names, or ""."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.arguments import WRAPPERS
+from sb.shell.changing import change
 from sb.shell.rules import (
     DESTROY,
     NETWORK,
@@ -156,7 +157,10 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         judge.look(text)
     read = OPERAND if stdin.names else UNKNOWN
     command = [word.replace(replaced, read) for word in command] if replaced else [*command, read]
-    return judge.command(command, judge.not_known)
+    found = judge.command(command, judge.not_known)
+    if stdin.kind == "text" and found.rank in (WRITE, DESTROY):
+        found = highest(found, *(change(judge, text, whole=True) for text in stdin.text.split()))
+    return found
 
 
 _FIND_PATTERNS = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename")

@@ -65,5 +65,16 @@ def test_the_plugin_tells_of_calls_and_throws_what_is_refused(host: Host, tmp_pa
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_plugin_runs_what_an_install_wrote_before_any_sb_in_the_path(host: Host, tmp_path: Path) -> None:
+    planted, hook = tmp_path / "bin" / "sb", host.home / "bin" / "sb-hook"
+    for program, does in ((planted, "exit 0"), (hook, f'exec "{sys.executable}" -m sb hook "$@"')):
+        program.parent.mkdir(parents=True, mode=0o700)
+        program.write_text(f"#!/bin/sh\n{does}\n", encoding="utf-8")
+        program.chmod(0o755)
+    host.home.chmod(0o700)
+    assert "waits for a decision" in play(host, tmp_path, planted.parent)
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_without_sb_the_plugin_leaves_opencode_alone(host: Host, tmp_path: Path) -> None:
     assert play(host, tmp_path, tmp_path / "nothing") == ""

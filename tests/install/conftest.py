@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from sb.config.home import Home
+from sb.hosted.guarding import current_runtime
+from sb.install.runtime import Runtimes
+from tests.install.environments import Installed
+
 
 @pytest.fixture
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -17,3 +22,34 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     return folder
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What hooks run from, made once: it takes seconds and a hundred megabytes."""
+    home = Home(tmp_path_factory.mktemp("made") / "sb")
+    home.create()
+    return Runtimes(home).make()[0]
+
+
+def seed(home: Home, made: Path) -> None:
+    """Let an install into a home find that what hooks run from is there already."""
+    home.create()
+    runtimes = home.folder / "runtime"
+    runtimes.mkdir(mode=0o700, exist_ok=True)
+    (runtimes / made.name).symlink_to(made)
+
+
+@pytest.fixture(autouse=True)
+def _seeded(home: Path, made: Path) -> None:
+    seed(Home(home), made)
+
+
+@pytest.fixture(scope="session")
+def isolated(tmp_path_factory: pytest.TempPathFactory, made: Path) -> Installed:
+    """An installation of its own, which hooks use in place."""
+    installed = Installed(tmp_path_factory.mktemp("isolated"), made)
+    done = installed.run("install", "claude-code", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert not (current_runtime(Home(installed.user / ".sb")) or Path()).joinpath("lib").exists()
+    return installed

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CommandLine
+from tests.install.environments import Installed
 
 
 def told(sb: CommandLine, name: str) -> list[tuple[str, str]]:
@@ -22,7 +23,8 @@ def test_nothing_is_said_of_hosts_that_were_not_joined(person: Path, sb: Command
 def test_a_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb: CommandLine) -> None:
     sb("init")
     sb("install", "claude-code", "--yes")
-    assert told(sb, "hooks") == []
+    [(status, detail)] = told(sb, "hooks")
+    assert (status, detail) == ("ok", "they run a copy of sb, unchanged since sb install")
     [(status, detail)] = told(sb, "claude-code")
     assert status == "ok"
     (joined,) = (item for item in sb("doctor", "--json").json["items"] if item["name"] == "joined")
@@ -91,3 +93,59 @@ def test_a_prepared_server_is_said_to_be_none_yet(person: Path, sb: CommandLine)
     [(status, detail)] = told(sb, "claude-desktop")
     assert status == "warn"
     assert "later version" in detail
+
+
+def test_a_change_of_what_hooks_run_is_named_and_an_upgrade_is_called_one(isolated: Installed) -> None:
+    def hooks() -> list[tuple[str, str, str]]:
+        items = json.loads(isolated.run("doctor", "--json").stdout)["items"]
+        return [(item["status"], item["detail"], item["hint"]) for item in items if item["name"] == "hooks"]
+
+    [(status, detail, hint)] = hooks()
+    assert (status, detail, hint) == (
+        "ok",
+        "they run sb where it is installed, unchanged since sb install",
+        "",
+    )
+    evil = isolated.site / "evil.pth"
+    evil.write_text("import os\n", "utf-8")
+    [(status, detail, hint)] = hooks()
+    assert status == "fail"
+    assert f"{evil} was added" in detail
+    assert "sb install claude-code" in hint
+    evil.unlink()
+    [metadata] = isolated.site.glob("secondbrain_sb-*/METADATA")
+    former = metadata.read_text("utf-8")
+    metadata.write_text(former.replace("\nVersion: ", "\nVersion: 9", 1), "utf-8")
+    [(status, detail, hint)] = hooks()
+    assert (status, "changed since sb install: secondbrain-sb" in detail) == ("warn", True)
+    metadata.write_text(former, "utf-8")
+
+
+def test_an_isolated_installation_is_recommended_where_it_is_not_one(
+    person: Path, sb: CommandLine, isolated: Installed
+) -> None:
+    assert "pipx install secondbrain-sb" in sb("install", "claude-code", "--yes").err
+    assert "pipx" not in isolated.run("install", "codex", "--yes").stderr
+    assert isolated.run("uninstall", "codex", "--yes").returncode == 0
+
+
+def test_a_copy_that_is_older_than_what_is_installed_says_how_it_is_renewed(
+    person: Path, home: Path, sb: CommandLine, made: Path
+) -> None:
+    sb("install", "claude-code", "--yes")
+    copied = "they run a copy of sb, unchanged since sb install"
+    assert told(sb, "hooks") == [("ok", copied)]
+    older = made.with_name("0123456789abcdef-1")
+    (home / "runtime" / older.name).symlink_to(made)
+    wrapper = home / "bin" / "sb-hook"
+    wrapper.write_text(wrapper.read_text("utf-8").replace(made.name, older.name), "utf-8")
+    assert told(sb, "hooks") == [("ok", f"{copied}; the sb that you run now is another")]
+
+
+def test_a_wrapper_of_an_earlier_version_is_to_be_replaced(person: Path, home: Path, sb: CommandLine) -> None:
+    sb("install", "claude-code", "--yes")
+    wrapper = home / "bin" / "sb-hook"
+    lines = wrapper.read_text("utf-8").splitlines(keepends=True)
+    wrapper.write_text("".join(line for line in lines if not line.startswith("runtime=")), "utf-8")
+    [(status, detail)] = told(sb, "hooks")
+    assert (status, "hooks run code that agents can change" in detail) == ("warn", True)

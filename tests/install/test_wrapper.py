@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from sb.install.host import Wanted
 from sb.install.hosts import HOSTS
 from sb.install.wrapper import amiss, write_wrapper
 from tests.hooks import recorded
+from tests.install.conftest import seed
 
 RECORDER = """\
 import json, os, sys
@@ -36,10 +36,10 @@ NEUTRAL = {"cursor": '{"permission": "ask"}'}
 
 
 @pytest.fixture
-def wrapper(tmp_path: Path) -> Path:
+def wrapper(tmp_path: Path, made: Path) -> Path:
     """A wrapper in a home whose name a shell would take apart."""
     home = Home(tmp_path / "o'neil & co" / ".sb")
-    home.create()
+    seed(home, made)
     return write_wrapper(home)
 
 
@@ -70,23 +70,10 @@ def point(wrapper: Path, **places: str) -> None:
 @pytest.fixture
 def recorder(wrapper: Path, tmp_path: Path) -> Path:
     """The wrapper with an `sb` that tells how it was called."""
-    package = tmp_path / "site" / "sb"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "__main__.py").write_text(RECORDER, "utf-8")
-    start = tmp_path / "site" / "python"
-    start.write_text(
-        f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "
-        + shlex.quote(
-            f"import sys; sys.path.insert(0, {str(package.parent)!r}); import runpy; "
-            "n = sys.argv.index('-m'); del sys.argv[1 : n + 1]; sys.argv[:] = sys.argv[1:]; "
-            "runpy.run_module('sb', run_name='__main__')"
-        )
-        + ' x "$@"\n',
-        "utf-8",
-    )
-    start.chmod(0o755)
-    point(wrapper, python=str(start), package=str(package))
+    runtime = tmp_path / "runtime"
+    runtime.mkdir()
+    (runtime / "start.py").write_text(RECORDER, "utf-8")
+    point(wrapper, runtime=str(runtime))
     return wrapper
 
 
@@ -132,7 +119,7 @@ def test_what_is_registered_refuses_what_destroys(host: str, wrapper: Path, tmp_
 
 
 @pytest.mark.parametrize("host", [name for name, host in HOSTS.items() if host.hooks])
-@pytest.mark.parametrize("gone", ["python", "package", "wrapper"])
+@pytest.mark.parametrize("gone", ["python", "package", "runtime", "wrapper"])
 def test_every_registered_command_lets_a_call_run_when_something_is_gone(
     host: str, gone: str, wrapper: Path, tmp_path: Path
 ) -> None:
@@ -141,6 +128,8 @@ def test_every_registered_command_lets_a_call_run_when_something_is_gone(
     empty.chmod(0o755)
     if gone == "wrapper":
         wrapper.unlink()
+    elif gone == "runtime":
+        point(wrapper, runtime="/nonexistent")
     else:
         point(wrapper, python=str(empty) if gone == "package" else "/nonexistent", package="/nonexistent")
     entry = HOSTS[host].entries(Wanted(wrapper))[0].value
@@ -196,6 +185,8 @@ def test_it_is_the_owners_alone_and_what_is_wrong_with_it_can_be_told(wrapper: P
     home = Home(wrapper.parents[1])
     assert wrapper.stat().st_mode & 0o777 == 0o700
     assert amiss(home) == ""
+    point(wrapper, runtime="/nonexistent")
+    assert amiss(home) == "/nonexistent is gone"
     point(wrapper, package="/nonexistent")
     assert "sb is gone" in amiss(home)
     point(wrapper, python="/nonexistent")

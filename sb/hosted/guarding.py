@@ -1,0 +1,159 @@
+"""Which files decide how calls are judged: what `sb install` recorded, else what this process runs from."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import sb
+from sb.config.home import Home
+from sb.shell.guarded import Guarded, Place, with_links_followed
+
+LAUNCHER = "sb"
+RECORD = "record.json"
+# In these folders of a standard library are packages of whoever uses it.
+_OF_OTHERS = ("site-packages", "dist-packages")
+_OF_A_PROJECT = (
+    *(".git", ".hg", ".jj", ".svn", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"),
+    *("package.json", "Cargo.toml", "go.mod", "Pipfile"),
+)
+# What pipx and uv leave in an environment that they made for one program.
+_RECEIPTS = ("pipx_metadata.json", "uv-receipt.toml")
+_RUNTIME = re.compile(r"^runtime=(.+)$", re.MULTILINE)
+
+
+class Kind(StrEnum):
+    """Whose environment `sb` is installed in."""
+
+    ISOLATED = "isolated"  # its own: nothing else is installed there
+    SHARED = "shared"  # other programs' too
+    PROJECT = "project"  # a project's, or `sb` itself is being edited
+
+
+def wrapper_path(home: Home) -> Path:
+    return home.folder / "bin" / "sb-hook"
+
+
+def current_runtime(home: Home) -> Path | None:
+    """The folder that the wrapper starts `sb` from, or None: it was written by a version without."""
+    try:
+        found = _RUNTIME.search(wrapper_path(home).read_text(encoding="utf-8"))
+        return Path("".join(shlex.split(found[1]))) if found else None
+    except (OSError, ValueError):
+        return None
+
+
+def guarded(home: Home, env: Mapping[str, str]) -> Guarded:
+    """The places that agents do not change.
+
+    Args:
+        env: its PATH names folders in which `sb` would be found.
+    """
+    return Guarded(lambda: dict.fromkeys([*_recorded(home), *with_links_followed(_launchers(env))]))
+
+
+def _recorded(home: Home) -> Iterator[Place]:
+    runtime = current_runtime(home)
+    try:
+        fields = json.loads((runtime / RECORD).read_bytes()) if runtime else {}
+        places = [Place(path, asks, whole, tuple(free)) for path, asks, whole, free in fields["places"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        here = (*installation_places(kind_here()), *interpreter_places(interpreter()))
+        places = with_links_followed(here)
+    yield from places
+
+
+def _launchers(env: Mapping[str, str]) -> Iterator[Place]:
+    """Where `sb` is found, and where another one would be found in its place."""
+    folders = [folder for folder in env.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
+    user = env.get("HOME", "")
+    folders += [os.path.join(user, *own) for own in ((".local", "bin"), ("bin",)) if os.path.isabs(user)]
+    for folder in dict.fromkeys(folders):
+        yield from launcher_places(folder)
+
+
+def launcher_places(folder: str) -> Iterator[Place]:
+    """The program `sb` in a folder of programs, there or not."""
+    path = os.path.join(folder, LAUNCHER)
+    if not os.path.isdir(path):  # a folder of that name is no program, but may be a project's package
+        yield Place(path, whole=os.path.lexists(path) and not in_project(folder))
+
+
+def interpreter() -> str:
+    """The interpreter behind an environment, which needs nothing of it."""
+    base: str = getattr(sys, "_base_executable", "") or sys.executable
+    return base if os.path.isfile(base) else sys.executable
+
+
+def interpreter_places(python: str) -> Iterator[Place]:
+    """An interpreter, what it reads when it starts, and its standard library."""
+    real = os.path.realpath(python)
+    for program in dict.fromkeys((python, real)):
+        folder = os.path.dirname(program)
+        yield Place(program)
+        for named in ("pyvenv.cfg", "pybuilddir.txt"):
+            yield Place(os.path.join(folder, named))
+        yield Place(os.path.join(os.path.dirname(folder), "pyvenv.cfg"))
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    prefix = os.path.dirname(os.path.dirname(real))
+    libraries = {sysconfig.get_path("stdlib"), os.path.join(prefix, "lib", version)}
+    for library in sorted(filter(None, libraries)):
+        yield Place(library, free=_OF_OTHERS)
+        archive = version.replace(".", "") + ".zip"
+        yield Place(os.path.join(os.path.dirname(library), archive))
+
+
+def installation_places(kind: Kind) -> Iterator[Place]:
+    """Of the environment that this process runs in, what an operator's `sb` runs."""
+    yield from launcher_places(sysconfig.get_path("scripts"))
+    if kind is Kind.ISOLATED:
+        yield Place(sys.prefix)
+    elif kind is Kind.SHARED:
+        for folder in packages_folders():
+            yield Place(folder, asks=True)
+        package = os.path.dirname(sb.__file__)
+        yield Place(package)
+        for found in Path(package).parent.glob("secondbrain_sb-*.dist-info"):
+            yield Place(str(found))
+
+
+def packages_folders() -> list[str]:
+    """Where packages are installed that this process can import."""
+    named = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+    user = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
+    return [folder for folder in dict.fromkeys((*named, user)) if folder and folder in sys.path]
+
+
+def kind_here() -> Kind:
+    """Whose environment this is, as far as its place tells; `sb install` looks at its packages too."""
+    package = os.path.dirname(os.path.realpath(sb.__file__))
+    if not any(package.startswith(os.path.realpath(folder) + os.sep) for folder in packages_folders()):
+        return Kind.PROJECT
+    if sys.prefix != sys.base_prefix:
+        if any(os.path.exists(os.path.join(sys.prefix, name)) for name in _RECEIPTS):
+            return Kind.ISOLATED
+        if in_project(sys.prefix):
+            return Kind.PROJECT
+    return Kind.SHARED
+
+
+def in_project(folder: str) -> bool:
+    """Whether a folder lies in somebody's project."""
+    try:
+        user = str(Path.home())
+    except RuntimeError:
+        user = ""
+    for above in (Path(folder), *Path(folder).parents):
+        if str(above) in (user, "/"):
+            return False
+        if any(os.path.lexists(above / name) for name in _OF_A_PROJECT):
+            return True
+    return False

@@ -1,0 +1,54 @@
+"""Which files are in a folder, and what their contents are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+SKIPPED = frozenset(("__pycache__",))
+# Path from a root: size in bytes, SHA-256.
+Inventory = dict[str, tuple[int, str]]
+
+
+def inventory(root: Path, skipped: Collection[str] = SKIPPED) -> Inventory:
+    """Every file below a folder, but for files and folders of the skipped names.
+
+    Raises:
+        OSError: one cannot be read.
+    """
+    return {name: content(root / name) for name in sorted(_names(str(root), skipped))}
+
+
+def sizes(root: Path, skipped: Collection[str] = SKIPPED) -> list[tuple[str, int, int]]:
+    """The same files by size and time of their last change: soon told, and no proof."""
+    found = ((name, os.lstat(root / name)) for name in sorted(_names(str(root), skipped)))
+    return [(name, status.st_size, status.st_mtime_ns) for name, status in found]
+
+
+def content(path: Path) -> tuple[int, str]:
+    """The size and digest of a file; of a link that leads nowhere, of what it says."""
+    if path.is_symlink() and not path.exists():
+        said = os.fsencode(os.readlink(path))
+        return len(said), hashlib.sha256(said).hexdigest()
+    with open(path, "rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+        return os.fstat(file.fileno()).st_size, found
+
+
+def _names(root: str, skipped: Collection[str]) -> Iterator[str]:
+    for folder, below, files in os.walk(root):
+        below[:] = [name for name in below if name not in skipped]
+        named = (name for name in files if name not in skipped)
+        yield from (os.path.relpath(os.path.join(folder, name), root) for name in named)
+
+
+def differences(known: Mapping[str, tuple[int, str]], found: Mapping[str, tuple[int, str]]) -> list[str]:
+    """The files that were changed, removed or added, one line each."""
+    lines = [
+        f"{name} {'is gone' if name not in found else 'was changed'}"
+        for name, facts in sorted(known.items())
+        if tuple(found.get(name, ())) != tuple(facts)
+    ]
+    return [*lines, *(f"{name} was added" for name in sorted(found.keys() - known.keys()))]

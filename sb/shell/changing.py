@@ -1,0 +1,132 @@
+"""Which words of a command name what it changes, and does that decide how calls are judged?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sb.shell.arguments import WRAPPERS
+from sb.shell.guarded import refusal
+from sb.shell.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operands
+from sb.shell.words import compiled, is_literal, shown
+
+if TYPE_CHECKING:
+    from sb.shell.judging import Judge
+
+# What happens to a folder happens to everything in it.
+_MOVE_OR_CLOSE = frozenset(("mv", "chmod", "chown", "chgrp"))
+_REMOVE = frozenset(("rm", "shred", "trash", "find"))
+# What their last argument names is written, and that is judged as a write.
+_COPY = frozenset(("cp", "rsync", "scp", "ditto", "install"))
+# Programs that name others, or packages, and read the files that they name.
+_RUN_OR_READ = frozenset(
+    [
+        *(key.partition(" ")[0] for key in WRAPPERS if not key.startswith("git ")),
+        *(
+            "env",
+            "exec",
+            "xargs",
+            "sh",
+            "bash",
+            "zsh",
+            "dash",
+            "ksh",
+            "fish",
+            "eval",
+            "source",
+            ".",
+            "trap",
+            "alias",
+        ),
+        *(
+            "virtualenv",
+            "pip",
+            "pipx",
+            "uv",
+            "conda",
+            "zip",
+            "curl",
+            "wget",
+            "sqlite3",
+            "psql",
+            "mysql",
+            "sb",
+            "cd",
+        ),
+    ]
+)
+_GO = frozenset(("cd", "pushd", "popd", "chdir"))
+_IN_PLACE = frozenset(("perl", "ruby", "awk", "gawk"))
+
+
+def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
+    """What it means for judging that a path is changed; `whole`: with all that lies in it."""
+    place = judge.paths.guards(word) or (judge.paths.guards_inside(word) if whole else None)
+    if place and not place.asks:
+        judge.refuse(refusal(shown(word)))
+    return Finding(DESTROY, f"{shown(word)}: changes packages that sb uses too") if place else QUIET
+
+
+def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Finding:
+    """What it means for judging that a command changes the files that it names.
+
+    Args:
+        rank: what the command is known to do. What copies write to is left out: that is judged as a write.
+    """
+    words = [*changed_words(base, arguments, rank), *_landing(base, arguments)]
+    found = highest(*(change(judge, word, whole=whole) for word, whole in words))
+    if base == "ln":  # another name for a folder is another name for all that lies in it
+        folders = (word for word, _ in _sources(arguments) if is_literal(word) and _is_folder(judge, word))
+        found = highest(found, *(change(judge, word, whole=True) for word in folders))
+    if rank != READ and base not in _GO and (place := judge.paths.guards(".")) and not place.asks:
+        found = highest(
+            found, Finding(DESTROY, f"{base}: works in a folder that decides how calls are judged")
+        )
+    return found
+
+
+def _is_folder(judge: Judge, word: str) -> bool:
+    return any(os.path.isdir(place) for place in judge.paths.places(word))
+
+
+def _sources(arguments: Sequence[str]) -> list[tuple[str, str]]:
+    """What is copied, moved or linked, and where to."""
+    words = [arguments[at] for at in operands(arguments)]
+    for at, word in enumerate(arguments):
+        option, equals, value = word.partition("=")
+        if compiled("-[a-zA-Z]*t|--t[a-z-]*").fullmatch(option):
+            target = value if equals else "".join(arguments[at + 1 : at + 2])
+            return [(source, target) for source in words if source != target]
+    return [(source, words[-1]) for source in words[:-1]]
+
+
+def _landing(base: str, arguments: Sequence[str]) -> list[tuple[str, bool]]:
+    """Where files get by their own names, if they are put into a folder, there or made before."""
+    if base not in _COPY | {"mv", "ln"}:
+        return []
+    named = ((target, os.path.basename(source.rstrip("/"))) for source, target in _sources(arguments)[:64])
+    return [(os.path.join(target, name), False) for target, name in named if name and is_literal(name)]
+
+
+def changed_words(base: str, arguments: Sequence[str], rank: int) -> list[tuple[str, bool]]:
+    """The words that name files which a command changes, and whether what lies below them changes with them."""
+    words = [arguments[at] for at in operands(arguments)]
+    if base in _IN_PLACE:
+        inplace = any(compiled("-[a-z]*i.*|--in-?place.*").fullmatch(word) for word in arguments)
+        return [(word, False) for word in words if inplace]
+    if base in _COPY or base in ("ln", "link"):
+        soft = any(compiled("-[a-zA-Z]*s[a-zA-Z]*|--symbolic.*").fullmatch(word) for word in arguments)
+        second = base == "link" or (base == "ln" and not soft)
+        second = second or any(compiled("-[a-zA-Z]*l[a-zA-Z]*|--link").fullmatch(word) for word in arguments)
+        return [(word, False) for word in words if second and base != "rsync"]
+    if base in _MOVE_OR_CLOSE:
+        return [(word, True) for word in words[: -1 if base == "mv" and len(words) > 1 else None]]
+    if rank not in (WRITE, DESTROY) or base in _RUN_OR_READ or base.startswith(("python", "pypy")):
+        return []
+    if base == "tar" and any(
+        compiled("-?[A-Za-z]*[crut][A-Za-z]*|--create").fullmatch(word) for word in arguments[:1]
+    ):
+        return []
+    whole = base in _REMOVE and rank == DESTROY
+    return [(word, whole) for word in arguments if word[:1] != "-" and not word.startswith("if=")]

@@ -1,0 +1,84 @@
+"""Places that decide how calls are judged: agents may read and run them, and do not change them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from sb.shell.sensitive import folded
+
+Match = Callable[[Sequence[str], Sequence[str]], bool]  # the path's components, and as many of a place's
+
+
+class Place(NamedTuple):
+    """A file, or a folder with everything in it.
+
+    Args:
+        path: absolute; where links lead elsewhere, that is another place.
+        asks: a change waits for a person; without, it is refused.
+        whole: a folder that contains it is neither moved, removed nor closed either.
+        free: names of folders in it whose contents are not meant.
+    """
+
+    path: str
+    asks: bool = False
+    whole: bool = True
+    free: tuple[str, ...] = ()
+
+
+def _equal(parts: Sequence[str], own: Sequence[str]) -> bool:
+    return all(part == name for part, name in zip(parts, own, strict=False))
+
+
+class Guarded:
+    """The guarded places of one installation.
+
+    Args:
+        places: gives them; called once, when a call that changes something is judged.
+    """
+
+    def __init__(self, places: Callable[[], Iterable[Place]] = tuple) -> None:
+        self._load = places
+        self._table: list[tuple[tuple[str, ...], Place]] | None = None
+
+    @property
+    def places(self) -> list[Place]:
+        """Every place, the refused ones first."""
+        return [place for _, place in self._rows()]
+
+    def of(self, parts: Sequence[str], match: Match = _equal) -> Place | None:
+        """The place that a path, in its folded components, names or lies in."""
+        for own, place in self._rows():
+            if len(parts) >= len(own) and match(parts, own) and not set(place.free) & set(parts[len(own) :]):
+                return place
+        return None
+
+    def inside(self, parts: Sequence[str], match: Match = _equal) -> Place | None:
+        """A place that lies in the folder that a path names, and goes where that folder goes."""
+        for own, place in self._rows():
+            if place.whole and len(parts) < len(own) and match(parts, own[: len(parts)]):
+                return place
+        return None
+
+    def changed(self, paths: Iterable[str]) -> Place | None:
+        """The place that is changed when these absolute paths are written."""
+        found = [place for path in paths if (place := self.of(folded(path)))]
+        return min(found, key=lambda place: place.asks, default=None)
+
+    def _rows(self) -> list[tuple[tuple[str, ...], Place]]:
+        if self._table is None:
+            rows = {(folded(place.path), place) for place in self._load()}
+            self._table = sorted(rows, key=lambda row: (row[1].asks, row[0]))
+        return self._table
+
+
+def with_links_followed(places: Iterable[Place]) -> list[Place]:
+    """Each place by its name, and by the one that its links lead to."""
+    forms = ((place, form(place.path)) for place in places for form in (os.path.normpath, os.path.realpath))
+    return list(dict.fromkeys(place._replace(path=path) for place, path in forms))
+
+
+def refusal(shown: str) -> str:
+    """Why a change is refused."""
+    return f"{shown}: decides how calls are judged, and agents do not change it"

@@ -1,0 +1,177 @@
+"""Which environment does a package manager change: one of `sb`, or one that `sb` shares?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sb.shell.changing import change
+from sb.shell.guarded import refusal
+from sb.shell.rules import DESTROY, QUIET, Finding, highest, operands
+from sb.shell.words import compiled, is_literal, shown
+
+if TYPE_CHECKING:
+    from sb.shell.judging import Judge
+
+_PIP = r"pip[\d.]*|easy_install[\d.-]*|python[\d.]*|pypy[\d.]*"
+_OTHERS = frozenset(
+    ("uv", "pipx", "virtualenv", "conda", "mamba", "micromamba", "poetry", "pdm", "hatch", "pipenv")
+)
+_CHANGING = frozenset(
+    ("install", "uninstall", "sync", "remove", "update", "upgrade", "add", "ensurepip", "venv")
+)
+# Programs that manage interpreters, and the folders in which they keep them.
+_MANAGED = {
+    "pyenv": (".pyenv",),
+    "uv": ("uv",),
+    "asdf": (".asdf",),
+    "mise": ("mise",),
+    "rye": (".rye",),
+    "conda": ("envs", "miniconda3", "anaconda3", "miniforge3"),
+    "brew": ("cellar", "homebrew", "linuxbrew"),
+}
+_MODULES = frozenset(("pip", "ensurepip", "venv", "virtualenv", "easy_install", "uv", "pipx", "conda"))
+# Of pipx and `uv tool`: what leaves environments as they are.
+_LOOKING = frozenset(
+    ("list", "dir", "run", "environment", "ensurepath", "completions", "interpreter", "help")
+)
+# Options and variables that name an interpreter or an environment, and those that name a folder of packages.
+_PYTHONS = ("--python", "-p")
+_FOLDERS = ("--target", "-t", "--prefix", "--root", "--directory", "--clear")
+_VARIABLES = (
+    "VIRTUAL_ENV",
+    "UV_PROJECT_ENVIRONMENT",
+    "CONDA_PREFIX",
+    "PIP_PREFIX",
+    "PIP_TARGET",
+    "PIP_PYTHON",
+    "UV_PYTHON",
+)
+_VALUED = (
+    "--python -p --target -t --prefix --root --index-url -i --extra-index-url -r --requirement -c --constraint "
+    "--system-site-packages-from --prompt --cache-dir --log --directory --project --index"
+)
+
+
+def environment_changes(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
+    """What it means for `sb` that this command changes packages or environments, if it does."""
+    base = program.rpartition("/")[2].lower()
+    if base in _MANAGED:
+        _interpreters(judge, base, [arguments[at] for at in operands(arguments)], arguments)
+    return highest(_beside(judge, program), _changed(judge, program, base, arguments))
+
+
+def _beside(judge: Judge, program: str) -> Finding:
+    """A program in the environment of `sb`, but for `sb` itself, may change that environment."""
+    place = judge.paths.guards(program) if "/" in program and not program.endswith("/sb") else None
+    if place is None or place.asks or place.free or os.path.isfile(place.path):
+        return QUIET
+    return Finding(DESTROY, f"{shown(program)}: runs in the environment of sb")
+
+
+def _changed(judge: Judge, program: str, base: str, arguments: Sequence[str]) -> Finding:
+    interpreter = base.startswith(("python", "pypy"))
+    if base not in _OTHERS and not compiled(_PIP).fullmatch(base):
+        return QUIET
+    words = [arguments[at] for at in operands(arguments, _VALUED)]
+    if interpreter:
+        at = next(
+            (at for at, word in enumerate(arguments[:8]) if compiled("-[A-Za-z]*m").fullmatch(word)), -1
+        )
+        module = arguments[at + 1] if 0 <= at < len(arguments) - 1 else ""
+        if module not in _MODULES:
+            return QUIET
+        words = [module, *(word for word in words if word != module)]
+    if base == "pipx" or words[:1] == ["pipx"] or words[:1] == ["tool"]:
+        return _tools(judge, base, [word for word in (*words, *arguments) if word not in ("pipx", "tool")])
+    if base != "virtualenv" and not _CHANGING & set(words[:3]) and words[:1] != ["virtualenv"]:
+        return QUIET
+    makes = base == "virtualenv" or bool({"venv", "virtualenv"} & set(words[:2]))
+    found = highest(*(_changes(judge, folder) for folder in _named(judge, arguments, words, makes=makes)))
+    if makes:
+        return found
+    own = list(_programs(judge, program))
+    found = highest(found, *(_changes(judge, os.path.dirname(os.path.dirname(path))) for path in own))
+    return found if own and all(map(_is_environment, own)) else highest(found, _elsewhere(judge, base))
+
+
+def _interpreters(judge: Judge, base: str, words: Sequence[str], arguments: Sequence[str]) -> Finding:
+    """A program that manages interpreters takes away the one that hooks run."""
+    if not {"uninstall", "remove", "rm", "upgrade", "delete"} & set(words[:3]):
+        return QUIET
+    names = [
+        word
+        for word in words[1:]
+        if compiled(r"(python@?|cpython-?)?\d[\w.+-]*|python[\w.@-]*").fullmatch(word)
+    ]
+    names = [word.removeprefix("python").lstrip("@-") for word in names]
+    programs = (place for place in judge.paths.guarded.places if "python" in os.path.basename(place.path))
+    for place in programs:
+        own = place.path.casefold()
+        managed = any(f"/{folder}/" in own for folder in _MANAGED.get(base, ()))
+        if managed and ("--all" in arguments or any(name in own for name in names)):
+            judge.refuse(refusal(place.path))
+    return QUIET
+
+
+def _tools(judge: Judge, base: str, words: Sequence[str]) -> Finding:
+    """pipx and `uv tool`: each program has an environment of its own."""
+    if words[:1] and words[0] not in _LOOKING:
+        names = {word.lower().replace("_", "-").partition("=")[0].partition("[")[0] for word in words[1:]}
+        if "secondbrain-sb" in names or words[0].endswith("-all") or "--all" in words:
+            judge.refuse(
+                f"sb would be changed or gone: {base} {shown(words[0])} does that, and agents do not"
+            )
+    return QUIET
+
+
+def _named(judge: Judge, arguments: Sequence[str], words: Sequence[str], *, makes: bool) -> Iterator[str]:
+    """The folders that options, variables and operands name; who makes an environment leaves its interpreter alone."""
+    for at, word in enumerate(arguments):
+        option, equals, value = word.partition("=")
+        value = value if equals else "".join(arguments[at + 1 : at + 2])
+        if option in _PYTHONS and value and not makes:
+            yield from _prefixes(value)
+        if option in _FOLDERS and value:
+            yield value
+    for variable in _VARIABLES:
+        for value in judge.values.get(variable, ()):
+            yield from _prefixes(value)
+    yield from (word for word in words if "/" in word or word.startswith((".", "~")))
+
+
+def _prefixes(value: str) -> Iterator[str]:
+    """An environment, named by its folder or by its interpreter."""
+    named = os.path.basename(value).startswith(("python", "pypy"))
+    yield os.path.dirname(os.path.dirname(value)) if named else value
+
+
+def _programs(judge: Judge, program: str) -> Iterator[str]:
+    """Where a program is, by its path or by PATH."""
+    if "/" in program:
+        yield program
+        return
+    for path in judge.values.get("PATH", ()):
+        if is_literal(path) and (found := shutil.which(program, path=path)):
+            yield found
+
+
+def _is_environment(program: str) -> bool:
+    return os.path.exists(os.path.join(os.path.dirname(os.path.dirname(program)), "pyvenv.cfg"))
+
+
+def _changes(judge: Judge, folder: str) -> Finding:
+    """What it means that packages in an environment, or the environment itself, are changed."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    inner = (f"lib/{version}/site-packages", f"lib/{version}/dist-packages", "lib/python3/dist-packages")
+    return highest(*(change(judge, os.path.join(folder, below, "x")) for below in (".", *inner)))
+
+
+def _elsewhere(judge: Judge, base: str) -> Finding:
+    """A package manager outside of any environment may reach the packages that `sb` shares."""
+    if any(place.asks for place in judge.paths.guarded.places):
+        return Finding(DESTROY, f"{base}: may change packages that sb uses too")
+    return QUIET
