@@ -51,7 +51,7 @@ _CHANGING = _set(
 )
 # Tools that take a folder away, or carry off all that is in it.
 _WHOLE = _set(
-    "delete remove rm rmdir unlink trash erase purge wipe destroy clean drop move mv rename copy cp archive compress zip tar pack "
+    "cleanup delete remove rm rmdir unlink trash erase purge wipe destroy clean drop move mv rename copy cp archive compress zip tar pack "
     "backup chmod chown sync upload replace empty mirror"
 )
 # Tools that put entries into a folder which the call does not name one by one.
@@ -72,7 +72,8 @@ _DATA = _set(
     "markdown html data code snippet comment comments note notes reason explanation instruction instructions question answer sql "
     "expression function pattern regex old new search subject input stdin"
 )
-_COMMANDS = _set("command commands cmd cmds commandline shellcommand")
+_COMMANDS = _set("command commands cmd cmds commandline cmdline shellcommand bash zsh")
+_PROGRAMS = _set("program executable binary exe")  # with its arguments beside it
 _SCRIPTS = _set("script scripts code line lines bash sh")
 _TYPED = _set("input keys keystrokes text data stdin")
 _ARGUMENTS = ("args", "arguments", "argv", "params", "parameters", "flags", "options")
@@ -307,12 +308,7 @@ def _lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterato
     if isinstance(value, dict):
         for key, one in value.items():
             beside = next((value[other] for other in _ARGUMENTS if other in value and other != key), None)
-            if (
-                isinstance(key, str)
-                and words(key) & _COMMANDS
-                and isinstance(one, str)
-                and beside is not None
-            ):
+            if isinstance(one, str) and words(str(key)) & (_COMMANDS | _PROGRAMS) and beside is not None:
                 yield from _with_arguments(one, beside)
             yield from _lines(one, running, str(key), depth)
     elif isinstance(value, list):
@@ -325,7 +321,7 @@ def _lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterato
                 yield _Line(value, surely=running)
         elif running and said & _SCRIPTS:
             yield _Line(value, surely=bool(said & {"bash", "sh", "line"}))
-        elif running and said & _TYPED:
+        elif running and (said & _TYPED or not (single or _is_data(name))):
             yield _Line(value, surely=False)
         elif depth < 4 and value[:1] in "{[" and value[-1:] in "}]" and not _is_data(name):
             try:

@@ -105,7 +105,7 @@ PLACES = frozenset(
         "cp mv ln link install ditto gcp gmv gln ginstall rsync scp rclone gsutil aws docker podman kubectl tar gtar bsdtar "
         "unzip 7z 7za 7zz 7zr p7zip unrar rar jar dpkg dpkg-deb cpio bsdcpio pax stow unar cabextract aunpack ouch patch git "
         "curl wget aria2c gh http https xh sort shuf tree pandoc iconv base64 xmllint diff gpg ssh-keygen split uniq xxd "
-        "sponge zip"
+        "sponge zip gunzip bunzip2 unxz unzstd uncompress openssl"
     ).split()
 )
 # Programs after which everything is where it was, and that do not wait: what is there now is there for the next command too.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sb.shell.copying import copied, synchronised, transferred
 from sb.shell.fetching import by_git, downloaded, fetched
 from sb.shell.options import Arrival, parsed
-from sb.shell.unpacking import INTO, copied_in, extracted, into, patched, untarred, unzipped
+from sb.shell.unpacking import INTO, copied_in, extracted, into, patched, unpacked, untarred, unzipped
 
 if TYPE_CHECKING:
     from sb.shell.judging import Judge
@@ -46,6 +46,7 @@ _PROGRAMS: dict[str, _Placing] = {
     **dict.fromkeys(INTO, into),
     **dict.fromkeys(("curl", "wget"), downloaded),
     **dict.fromkeys(("aria2c", "gh", "http", "xh"), fetched),
+    **dict.fromkeys(("gunzip", "bunzip2", "unxz", "unzstd", "uncompress", "openssl"), unpacked),
     "unzip": unzipped,
     "patch": patched,
     "git": by_git,

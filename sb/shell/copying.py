@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.options import ANYTHING, Arrival, Content, entry, is_remote, parsed
+from sb.shell.options import ANYTHING, Arrival, Content, entry, is_remote, joined, parsed
+from sb.shell.words import compiled
 
 if TYPE_CHECKING:
     from sb.shell.judging import Judge
@@ -27,6 +28,8 @@ def copied(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arr
     whole = whole or said.has("-r", "-R", "-a", "--recursive", "--archive")
     into = said.of("-t", "--target-directory")
     exact = said.has("-T", "--no-target-directory")
+    if program == "mv":  # what is moved away is changed too
+        yield from map(Arrival, said.rest if into else said.rest[:-1])
     yield from _placed(
         judge,
         said.rest if into else said.rest[:-1],
@@ -70,6 +73,7 @@ def _placed(
                 yield Arrival(entry(folder, name), content)
 
 
+_THIS_HOST = r"(?:[\w.-]+@)?(?:localhost|127\.0\.0\.1):"
 _RSYNC_VALUED = "eBMfT"
 _RSYNC_LONG = (
     "--rsh --exclude --include --exclude-from --include-from --files-from --filter --backup-dir --suffix --log-file "
@@ -91,9 +95,11 @@ def synchronised(judge: Judge, program: str, arguments: Sequence[str]) -> Iterat
         )
     else:
         said = parsed(arguments, "cFiJloPSX")
-    if not said.rest or is_remote(said.rest[-1]):
+    *sources, folder = said.rest or [":"]
+    if compiled(_THIS_HOST).match(folder):
+        folder = joined("~", folder.partition(":")[2])
+    if is_remote(folder) or folder == ":":
         return
-    *sources, folder = said.rest
     listed = said.has("--files-from")
     for source in sources:
         path = source.rpartition(":")[2] if is_remote(source) else source

@@ -157,7 +157,8 @@ class _Landing:
     def _names(self, content: Content, into: str, *, strictly: bool) -> list[str] | None:
         """The entries that land, relative to the folder; None if they are not known."""
         if content.kind == "checkout":
-            return None if self._judge.paths.is_home(into) else []
+            paths = self._judge.paths
+            return None if strictly and (paths.is_home(into) or not paths.of_the_session(into)) else []
         if content.kind == "unknown":
             return None
         if content.source == "-":

@@ -18,6 +18,7 @@ from sb.shell.sensitive import (
     folded,
     held_by,
     host_setting,
+    repository_below,
     sensitive,
     setting_below,
 )
@@ -110,6 +111,11 @@ class Paths:
         parts = folded(place)
         return parts == folded(self.home)[: len(parts)]
 
+    def of_the_session(self, place: str) -> bool:
+        """Whether a folder is the session's, or one that this lies in."""
+        parts = folded(place)
+        return parts == folded(self.folders[0])[: len(parts)]
+
     def contains(self, place: str) -> Below | None:
         """What lies in a folder, or has its place there, that not everything may be put over."""
         if self.elsewhere:
@@ -123,12 +129,11 @@ class Paths:
         for name, own in self._protected.items():
             if len(parts) < len(own) and own[: len(parts)] == parts:
                 return Below(name, strictly=True)
-        if name := held_by(place, self.home):
+        if name := held_by(place, self.home) or repository_below(parts):
             return Below(name, strictly=True)
         if name := setting_below(parts):
             return Below(name, strictly=False)
-        session = folded(self.folders[0])
-        if parts == session[: len(parts)] or any(
+        if self.of_the_session(place) or any(
             os.path.lexists(os.path.join(place, own)) for own in (".git", *HOLD_SETTINGS)
         ):
             return Below("what decides about agents or git", strictly=False)

@@ -130,6 +130,15 @@ def held_by(place: str, home: str) -> str:
     return ""
 
 
+def repository_below(parts: Sequence[str]) -> str:
+    """What git runs and lies in a folder inside `.git`, given in its folded components, or ""."""
+    for name in _OF_A_REPOSITORY:
+        own = folded(name)
+        if any(tuple(parts[-count:]) == own[:count] for count in range(1, len(own))):
+            return name
+    return ""
+
+
 def setting_below(parts: Sequence[str]) -> str:
     """The setting of a host that a folder, in its folded components, has a place for, or ""."""
     parts = _as_usual(parts)

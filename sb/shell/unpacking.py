@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sb.shell.options import ANYTHING, Arrival, Content, is_remote, joined, parsed
@@ -124,6 +125,15 @@ def _by_module(arguments: Sequence[str]) -> Iterator[Arrival]:
                 yield Arrival((rest[1:2] or ["."])[0], Content("archive", rest[0]))
             elif verb in ("-c", "--create"):
                 yield from map(Arrival, rest[:1])
+
+
+def unpacked(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    """Programs that put a file beside its packed form, and `openssl`, whose options have one dash."""
+    for before, word in pairwise(["", *arguments]):
+        if program == "openssl" and before in ("-out", "-keyout", "-writerand"):
+            yield Arrival(word)
+        elif program != "openssl" and word[:1] != "-" and "." in word.rpartition("/")[2]:
+            yield Arrival(word.rpartition(".")[0])
 
 
 def copied_in(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:

@@ -13,8 +13,10 @@ from sb.hooks.event import Decision, GovernedCall, NativeCall
 from sb.hooks.hosts import adapter_for
 from sb.hooks.surroundings import Surroundings
 from sb.hooks.translation import govern
+from sb.kernel.authority.signing import Label
 from tests.hooks.conftest import Host
 
+ADA = Label("ada")
 Args = dict[str, Any]
 
 
@@ -165,6 +167,10 @@ def test_every_host_has_settings_that_an_mcp_tool_writes_wait_for_a_person(
         ("interact_with_process", {"pid": 7, "input": "cat ~/.sb/brain.db\n"}),
         ("start_process", {"command": "cp -r ~ /tmp/x", "timeout_ms": 1000}),
         ("gadget", {"command": "sb operator init"}),
+        ("exec", {"program": "rm", "args": ["-rf", "~"]}),
+        ("exec", {"task": "rm -rf ~/.sb"}),
+        ("gadget", {"bash": "rm -rf ~/.sb"}),
+        ("cleanup", {"dir": "~"}),
         ("shell_exec", {"script": "cd ~\nrm -rf .sb"}),
     ],
     ids=str,
@@ -300,14 +306,28 @@ def test_a_call_with_more_than_is_looked_at_is_refused(around: Surroundings) -> 
     assert judge("mcp__x__move", {"x": deep}, around).refused
 
 
-def test_an_approved_write_to_settings_is_kept_and_its_reason_says_what_it_changes(host: Host) -> None:
+def test_an_approved_write_to_settings_is_kept_and_can_be_undone(host: Host) -> None:
     settings = host.project / ".claude" / "settings.json"
     settings.parent.mkdir(exist_ok=True)
     settings.write_text("{}", encoding="utf-8")
-    verdict = host.before("mcp__filesystem__write_file", path=str(settings), content="x")
+    given = {"path": str(settings), "content": "x"}
+    verdict = host.before("mcp__filesystem__write_file", "t1", **given)
     assert verdict.decision is Decision.DENY
     assert "a host's settings" in verdict.reason
-    assert "sb approvals approve" in verdict.reason
+    with host.open() as runtime:
+        (waiting,) = runtime.approvals.page()
+        runtime.approvals.approve(waiting.id, ADA, "wanted")
+    assert host.before("mcp__filesystem__write_file", "t2", **given).decision is Decision.NONE
+    settings.write_text("x", encoding="utf-8")
+    host.after("mcp__filesystem__write_file", "t2", **given)
+    run_id = host.events(limit=1)[0].subject.run_id
+    with host.open() as runtime:
+        refs = runtime.recovery.mutations.of_run(run_id)
+        assert [one.state for one in runtime.recovery.undo_all(refs, ADA, "not wanted")] == ["reversed"]
+    assert settings.read_text(encoding="utf-8") == "{}"
+
+
+def test_the_reason_says_what_a_person_decides_about_and_a_refusal_offers_no_approval(host: Host) -> None:
     verdict = host.before("mcp__shell__execute_command", command="rm -rf build")
     assert "deletes a folder" in verdict.reason
     assert "sb approvals approve" in verdict.reason
