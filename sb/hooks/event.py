@@ -68,7 +68,7 @@ class GovernedCall(NamedTuple):
     Args:
         safety_class: what is thought of it before anything is judged.
         refused: why no agent may make it at all, or "".
-        paths: the files that it changes.
+        paths: the files that it changes. why: what a person should know who decides, where the contract's name does not tell.
     """
 
     tool_id: str
@@ -76,6 +76,7 @@ class GovernedCall(NamedTuple):
     safety_class: SafetyClass
     refused: str = ""
     paths: tuple[str, ...] = ()
+    why: str = ""
 
 
 class Decision(StrEnum):

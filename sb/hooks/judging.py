@@ -12,7 +12,8 @@ from sb.config import Config
 from sb.errors import SBError
 from sb.hooks.event import Adapter, Decision, GovernedCall, HookEvent, Moment, NativeCall, Verdict
 from sb.hooks.project import context_of
-from sb.hooks.translation import Surroundings, govern, unshowable
+from sb.hooks.surroundings import Surroundings
+from sb.hooks.translation import govern, unshowable
 from sb.hosted.contracts import UNKNOWN, WRITE_CONFIG
 from sb.hosted.files import HostedFiles
 from sb.hosted.guarding import guarded
@@ -209,6 +210,8 @@ def _because(governed: GovernedCall) -> str:
         return ""
     if governed.tool_id == WRITE_CONFIG:
         return "it changes a host's settings, a login, what git runs, or the system; "
+    if governed.why:
+        return f"{_brief(governed.why)}; "
     if governed.tool_id == UNKNOWN:
         tool = _brief(governed.args["tool"])
         return f"nothing is known of what this call of {tool} does (hooks.read_only names tools that only read); "

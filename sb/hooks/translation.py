@@ -7,29 +7,24 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from itertools import islice
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.hooks.event import GovernedCall, NativeCall
 from sb.hooks.patches import changed_paths
+from sb.hooks.surroundings import LONGEST_PATH, Surroundings, ours, readings, reads_ours, texts
 from sb.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, WRITE_CONFIG
 from sb.hosted.files import MOST_FILES
 from sb.kernel.contracts import SafetyClass
 from sb.shell import classify
-from sb.shell.guarded import Guarded, refusal
+from sb.shell.guarded import refusal
 from sb.shell.sensitive import folded, host_setting, matches_below, sensitive
 
 LONGEST_INPUT = 65_536  # bytes of a call's arguments that are judged whole, and may be shown to a person
-LONGEST_PATH = 4096  # characters
 MOST_PATHS = 2 * MOST_FILES  # of one call; a patch names each file in up to three ways
-MOST_TEXTS = 10_000  # among the arguments of one call
 
 # Tools by the names that hosts give them; what they do is in the hosts' own documentation.
 _READS = frozenset(
@@ -162,31 +157,6 @@ _WRITES: Mapping[str, tuple[str, ...]] = {
 _PATCHES = frozenset(("apply_patch", "patch"))
 
 
-# What a tool's name says that only looks, and that moves or removes what lies in a folder with it.
-_LOOKING = frozenset("get list search read describe query fetch find view stat show info tree".split())
-_MOVING = frozenset("move rename delete remove rm mv unlink trash chmod chown execute run".split())
-_NOTHING_GUARDED = Guarded()
-
-
-class Surroundings(NamedTuple):
-    """What a call is seen against.
-
-    Args:
-        cwd: the session's folder. home: of the user.
-        protected: files and folders that are SecondBrain's own.
-        read_only: patterns of tools that a person said only read.
-        guarded: places that decide how calls are judged.
-        too_large: whether one of these files is larger than what is kept.
-    """
-
-    cwd: Path
-    home: Path
-    protected: Sequence[Path]
-    read_only: Sequence[str] = ()
-    too_large: Callable[[Sequence[str]], bool] = lambda paths: False
-    guarded: Guarded = _NOTHING_GUARDED
-
-
 def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
     """The contract and the arguments under which a host's call is judged."""
     if call.cwd:
@@ -201,30 +171,50 @@ def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
         return changing(call, [os.path.join(around.cwd, path) for path in changed_paths(patch)], around)
     args = {"tool": call.tool, "input": recorded(call.args)}
     if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in around.read_only):
-        refused = _reads_ours(call.args, around) or _searches_ours(call, around)
+        refused = reads_ours(call.args, around) or _searches_ours(call, around)
         return GovernedCall(READ, args, SafetyClass.READ_ONLY, refused)
     if call.tool in _FETCHES:
-        return GovernedCall(FETCH, args, SafetyClass.NETWORK, _reads_ours(call.args, around))
+        return GovernedCall(FETCH, args, SafetyClass.NETWORK, reads_ours(call.args, around))
     if call.tool in _AGENTS:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
     if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
-        refused, waits = _changes_judging(call, around)
-        if not waits:
-            return GovernedCall(MCP, args, SafetyClass.NETWORK, _reads_ours(call.args, around) or refused)
-    refused, _ = _changes_judging(call, around)
-    return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, _reads_ours(call.args, around) or refused)
+        return _looked_at(call, GovernedCall(MCP, args, SafetyClass.NETWORK), around)
+    return _looked_at(call, GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE), around)
+
+
+def _looked_at(call: NativeCall, governed: GovernedCall, around: Surroundings) -> GovernedCall:
+    """A call of a tool that is not known, under a stricter contract where its arguments would do what a person decides."""
+    from sb.hooks.arguments import look
+
+    found = look(call.tool, call.args, around)
+    if found.refused or governed.safety_class is SafetyClass.DESTRUCTIVE:
+        return governed._replace(refused=found.refused)
+    if found.verdict is not None:
+        shell = {"command": found.command, "cwd": found.cwd, "why": found.verdict.reason, **governed.args}
+        return GovernedCall(SHELL[SafetyClass.DESTRUCTIVE], shell, SafetyClass.DESTRUCTIVE)
+    if not found.changes:
+        return governed
+    if (
+        any(map(os.path.isdir, found.changes)) or len(found.changes) > MOST_FILES
+    ):  # what it was cannot be kept
+        why = f"it would change {found.changes[0]}"
+        return GovernedCall(UNKNOWN, governed.args, SafetyClass.DESTRUCTIVE, why=why)
+    args = {"paths": list(found.changes), **governed.args}
+    if around.too_large(found.changes):
+        args["keep"] = False
+    return GovernedCall(WRITE_CONFIG, args, SafetyClass.DESTRUCTIVE, paths=found.changes)
 
 
 def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> GovernedCall:
     """A call that changes files."""
     if not paths:
         unknown = {"tool": call.tool, "input": recorded(call.args)}
-        return GovernedCall(UNKNOWN, unknown, SafetyClass.DESTRUCTIVE)
+        return _looked_at(call, GovernedCall(UNKNOWN, unknown, SafetyClass.DESTRUCTIVE), around)
     if len(paths) > MOST_PATHS or any(len(path) > LONGEST_PATH for path in paths):
         unknown = {"tool": call.tool, "input": recorded(call.args)}
         why = "it names more files than are looked at, or one with too long a path"
         return GovernedCall(UNKNOWN, unknown, SafetyClass.DESTRUCTIVE, why)
-    real = list(dict.fromkeys(reading for path in paths for reading in _readings(path, around)))
+    real = list(dict.fromkeys(reading for path in paths for reading in readings(path, around)))
     said = [
         os.path.normpath(around.cwd / path) for path in paths
     ]  # a link may lead away from where settings are
@@ -239,7 +229,7 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
     tool_id, safety_class = (
         (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if decides else (WRITE, SafetyClass.LOCAL_WRITE)
     )
-    refused = _ours(real, around) or (refusal(paths[0]) if place and not place.asks else "")
+    refused = ours(real, around) or (refusal(paths[0]) if place and not place.asks else "")
     return GovernedCall(tool_id, args, safety_class, refused, tuple(real))
 
 
@@ -300,87 +290,17 @@ def _named(args: dict[str, Any], names: Sequence[str]) -> list[str]:
     return [path for path in named if isinstance(path, str) and path]
 
 
-def _readings(path: str, around: Surroundings) -> list[str]:
-    """The files that a path may name in the end, links followed.
-
-    Hosts differ: some take ".." away before they look at links, some put the home for "~".
-    """
-    said = [os.path.join(around.cwd, path)]
-    if path == "~" or path.startswith("~/"):
-        said.append(str(around.home) + path[1:])
-    read = [os.path.realpath(form) for one in said for form in (os.path.normpath(one), one)]
-    return list(dict.fromkeys(read))
-
-
-def _reads_ours(args: dict[str, Any], around: Surroundings) -> str:
-    """Why a call that only looks is refused all the same: it looks into what is SecondBrain's own."""
-    if sum(1 for _ in islice(_texts(args), MOST_TEXTS + 1)) > MOST_TEXTS:
-        return f"it has more than {MOST_TEXTS} texts that may be paths"
-    return _ours(_may_name(args, around), around)
-
-
-def _changes_judging(call: NativeCall, around: Surroundings) -> tuple[str, bool]:
-    """Why a call of a tool that is not known is refused, and whether it waits: it may change what decides about calls."""
-    verbs = set(re.findall(r"[a-z]+", re.sub(r"([A-Z])", r"_\1", call.tool).casefold()))
-    if verbs & _LOOKING and not verbs & _MOVING:
-        return "", False
-    paths = _may_name(call.args, around)
-    place = around.guarded.changed(paths)
-    if place is None and verbs & _MOVING:
-        place = next(filter(None, (around.guarded.inside(folded(path)) for path in paths)), None)
-    return (refusal(place.path), False) if place and not place.asks else ("", place is not None)
-
-
-def _may_name(args: dict[str, Any], around: Surroundings) -> list[str]:
-    """The files that the texts among a call's arguments may name."""
-    paths: list[str] = []
-    for text in islice(_texts(args), MOST_TEXTS):
-        if "\0" in text:
-            continue  # no system opens such a path
-        text = text.removeprefix("file://")
-        if len(text) > LONGEST_PATH:  # what a host makes of it may be short
-            text = os.path.normpath(os.path.join(around.cwd, text))
-        if len(text) <= LONGEST_PATH:
-            paths += _readings(text, around)
-    return paths
-
-
 def _searches_ours(call: NativeCall, around: Surroundings) -> str:
     """Why a search is refused whose pattern of files leads into what is SecondBrain's own."""
     below = (call.args.get(name) for name in ("path", "dir_path"))
     readable = (
         text for text in below if isinstance(text, str) and "\0" not in text and len(text) <= LONGEST_PATH
     )
-    folders = [str(around.cwd), *(reading for text in readable for reading in _readings(text, around))]
+    folders = [str(around.cwd), *(reading for text in readable for reading in readings(text, around))]
     names = ("pattern", "query") if call.tool in _FINDERS else _PATTERNS
-    for text in (text for name in names for text in _texts(call.args.get(name)) if len(text) <= LONGEST_PATH):
+    for text in (text for name in names for text in texts(call.args.get(name)) if len(text) <= LONGEST_PATH):
         patterns = [os.path.normpath(os.path.join(folder, text)) for folder in folders]
         for own in map(os.path.realpath, around.protected):
             if any(matches_below(folded(pattern), folded(own)) for pattern in patterns):
-                return _ours([own], around)
+                return ours([own], around)
     return ""
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Texts among arguments, however deep."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, list | dict):
-            waiting += one if isinstance(one, list) else one.values()
-
-
-def _ours(paths: Iterable[str], around: Surroundings) -> str:
-    """Why a call that has to do with these files is refused; "" if none of them is SecondBrain's own."""
-    owns = [_folded(os.path.realpath(own)) for own in around.protected]
-    ours = next(
-        (path for path in paths if any((_folded(path) + "/").startswith(own + "/") for own in owns)), ""
-    )
-    return f"{ours} belongs to SecondBrain: agents neither read nor change it" if ours else ""
-
-
-def _folded(path: str) -> str:
-    """A path as a file system that ignores case compares it."""
-    return path.casefold() if path.isascii() else unicodedata.normalize("NFC", path).casefold()

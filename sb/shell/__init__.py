@@ -60,7 +60,7 @@ def classify(
         script = parse(command)
         found = judge.script(script)
         if judge.repeats:  # what a loop or a function sets last may be what it uses first
-            found = max(found, judge.script(script), key=lambda finding: finding.rank)
+            found = max(found, judge.again(script), key=lambda finding: finding.rank)
     except Unparsed as problem:
         found = Finding(DESTROY, f"not understood: {problem}")
     except (RecursionError, ValueError, OSError) as error:

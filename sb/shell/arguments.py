@@ -92,15 +92,32 @@ DESTROYING = (
     "release-address",
 )
 
-# Which arguments of a program are files that it writes.
-WRITES: dict[str, str] = {
-    **each("last", "cp mv ln install rsync scp ditto link"),
-    **each(
-        "all",
+# Programs whose arguments are files that they write.
+WRITES = frozenset(
+    (
         "touch mkdir rm rmdir unlink tee truncate gzip gunzip dos2unix unix2dos shred chmod "
-        "chown black isort mkfifo",
-    ),
-}
+        "chown black isort mkfifo"
+    ).split()
+)
+# Programs that put something at a place that an argument names; python's are modules of its own.
+PLACES = frozenset(
+    (
+        "cp mv ln link install ditto gcp gmv gln ginstall rsync scp rclone gsutil aws docker podman kubectl tar gtar bsdtar "
+        "unzip 7z 7za 7zz 7zr p7zip unrar rar jar dpkg dpkg-deb cpio bsdcpio pax stow unar cabextract aunpack ouch patch git "
+        "curl wget aria2c gh http https xh sort shuf tree pandoc iconv base64 xmllint diff gpg ssh-keygen split uniq xxd "
+        "sponge zip gunzip bunzip2 unxz unzstd uncompress openssl"
+    ).split()
+)
+# Programs after which everything is where it was, and that do not wait: what is there now is there for the next command too.
+INSTANT = frozenset(
+    "cd chdir pushd popd test [ [[ echo printf true : pwd ls set export local declare umask dirs".split()
+)
+# Programs that destroy nothing but files and processes of the machine, or the container, that they run on.
+OWN_FILES = frozenset(
+    "rm rmdir chmod chown chgrp dd shred truncate kill pkill killall tar unzip cp mv".split()
+)
+# Programs that leave the shell in the folder that they go to.
+GO = frozenset("cd chdir pushd popd eval command builtin".split())
 
 # Options whose value is a command that a program runs.
 RUN_OPTIONS: dict[str, str] = {
@@ -200,22 +217,6 @@ WRAPPERS: dict[str, tuple[str, int, str]] = {
     "mamba run": ("N", 0, "-n -p --name --prefix"),
     "nix run": ("N", 0, ""),
     "mise exec": ("N", 0, ""),
-    "docker exec": ("N", 1, "-e --env -u --user -w --workdir --env-file --detach-keys"),
-    "docker compose exec": ("N", 1, "-e --env -u --user -w --workdir --index -f -p"),
-    "docker compose run": ("N", 1, "-e --env -u --user -w --workdir -v --volume --name --entrypoint -p -f"),
-    "docker run": (
-        "N",
-        1,
-        (
-            "-v --volume -e --env -p --publish -w --workdir --name -u --user --network --net --mount "
-            "--entrypoint --env-file -h --hostname -m --memory --cpus --platform --label -l "
-            "--add-host --cap-add --cap-drop --device --dns --gpus --ip --link --log-driver "
-            "--log-opt --pid --ipc --restart --security-opt --shm-size --tmpfs --ulimit "
-            "--volumes-from --cidfile --runtime --pull --stop-signal --expose"
-        ),
-    ),
-    "podman exec": ("N", 1, "-e --env -u --user -w --workdir"),
-    "kubectl exec": ("N", 1, "-c --container -n --namespace --context --kubeconfig"),
     "ssh": ("N", 1, "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w"),
     "screen": ("N", 0, "-S -t -c -T -e -h -p -r -s -x"),
     **dict.fromkeys(

@@ -74,6 +74,8 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
     Args:
         rank: what the command is known to do. What copies write to is left out: that is judged as a write.
     """
+    if {"uninstall", "remove", "rm"} & {base, *arguments} and any(map(_is_ours, arguments)):
+        judge.refuse(f"sb would be gone: {base} takes it away, and agents do not")
     words = [*changed_words(base, arguments, rank), *_landing(base, arguments)]
     found = highest(*(change(judge, word, whole=whole) for word, whole in words))
     if base == "ln":  # another name for a folder is another name for all that lies in it
@@ -84,6 +86,10 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
             found, Finding(DESTROY, f"{base}: works in a folder that decides how calls are judged")
         )
     return found
+
+
+def _is_ours(word: str) -> bool:
+    return word.lower().replace("_", "-").partition("=")[0] == "secondbrain-sb"
 
 
 def _is_folder(judge: Judge, word: str) -> bool:

@@ -11,10 +11,11 @@ from sb.shell.arguments import VALUED
 from sb.shell.programs import RULES
 from sb.shell.repositories import settings_of
 from sb.shell.rules import DESTROY, NETWORK, QUIET, WRITE, Finding, highest, judged, operands
-from sb.shell.words import is_literal, shown
+from sb.shell.words import compiled, is_literal, shown
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Input, Judge
+    from sb.shell.inputs import Input
+    from sb.shell.judging import Judge
 
 # Settings whose value git runs, by the end of their name.
 _RUN_SETTINGS = (
@@ -138,7 +139,24 @@ def _rm(judge: Judge, arguments: Sequence[str]) -> Finding | None:
     return None
 
 
+_REBASE_FLAGS = frozenset(
+    "-q --quiet -v --verbose --stat -n --no-stat --autostash --no-autostash --no-ff -r --rebase-merges".split()
+)
+_OF_A_REMOTE = r"(?:origin|upstream)/[\w.-]+(?:/[\w.-]+)*"
+
+
+def _rebase(judge: Judge, arguments: Sequence[str]) -> Finding | None:
+    """Own commits, on top of what a remote has: they move as a merge would have them, and nothing of them is left out."""
+    names = [word for word in arguments if word[:1] != "-"]
+    flags = [word for word in arguments if word[:1] == "-"]
+    plain = len(names) in (1, 2) and all(map(is_literal, names)) and _REBASE_FLAGS.issuperset(flags)
+    if plain and compiled(_OF_A_REMOTE).fullmatch(names[0]):
+        return Finding(WRITE, f"git rebase {shown(names[0], 30)}: puts own commits on those of a remote")
+    return None
+
+
 _SPECIAL = {
+    "rebase": _rebase,
     "rm": _rm,
     "checkout": _checkout,
     "restore": _restore,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from sb.shell.arguments import WRAPPERS
+from sb.shell.containers import container
 from sb.shell.git import git
 from sb.shell.interpreters import eval_, interpreter, shell, source
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged, operands
@@ -14,7 +15,8 @@ from sb.shell.words import is_literal, shown
 from sb.shell.wrapping import alias, cd, env, exec_, find, kill, trap, wrapped, xargs
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Input, Judge
+    from sb.shell.inputs import Input
+    from sb.shell.judging import Judge
 
 Handler: TypeAlias = "Callable[[Judge, str, list[str], Input], Finding]"
 
@@ -197,4 +199,7 @@ HANDLERS: dict[str, Handler] = {
     "kill": kill,
     "git": git,
     "crontab": crontab,
+    **dict.fromkeys(
+        ["docker", "podman", "nerdctl", "docker-compose", "podman-compose", "kubectl", "oc"], container
+    ),
 }

@@ -9,7 +9,8 @@ from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, Finding, highest, judg
 from sb.shell.words import OPERAND, UNKNOWN, compiled, is_literal, shown
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Input, Judge
+    from sb.shell.inputs import Input
+    from sb.shell.judging import Judge
 
 # Options that hold code, and options with another value.
 _CODE: dict[str, tuple[str, str]] = {

@@ -5,28 +5,44 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from sb.shell.arguments import (
     COMMAND_VARIABLES,
-    COPIES_TO_LAST,
+    GO,
     HOST_VARIABLES,
+    INSTANT,
     LOADER_VARIABLES,
-    RUN_OPTIONS,
+    OWN_FILES,
+    PLACES,
     WHOLE_FOLDERS,
+    WRAPPERS,
     WRITES,
 )
 from sb.shell.changing import change, changes
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
+from sb.shell.inputs import NOT_KNOWN, NOTHING, Input, given, printed
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
-from sb.shell.outputs import is_made, program_of, sets_up, tells_names
+from sb.shell.outputs import file_of, is_made, program_of, sets_up
 from sb.shell.packages import environment_changes
 from sb.shell.paths import Paths
-from sb.shell.reading import RUN_BY_ARITHMETIC
-from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged, operands
+from sb.shell.rules import (
+    DESTROY,
+    NETWORK,
+    QUIET,
+    READ,
+    WRITE,
+    Finding,
+    highest,
+    judged,
+    operands,
+    reached,
+    run_by_options,
+    subscripts,
+)
 from sb.shell.syntax import parse
 from sb.shell.words import (
+    MADE,
     OPERAND,
     SPLIT_VARIABLE,
     UNKNOWN,
@@ -45,54 +61,9 @@ _DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _ASSIGN = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
 # Builtins that calculate what stands in brackets behind a name, even in quotes.
 _COUNTING = _DECLARE | _ASSIGN | {"printf", "test", "[", "wait", "compgen"}
+_OTHER_SHELLS = ("(", "&", "coproc")
 # Commands that name a host's settings and leave them as they are.
 _LEAVE_SETTINGS = (["git", "add"], ["git", "commit"], ["git", "diff"], ["git", "log"])
-
-
-def _subscripts(name: str, words: Sequence[str]) -> Finding:
-    """What bash runs to calculate with a text: the commands in its brackets."""
-    if any(compiled(RUN_BY_ARITHMETIC).search(word) for word in words) or (
-        name == "compgen" and any("$(" in word or "`" in word for word in words)
-    ):
-        return Finding(DESTROY, f"{shown(name)}: has a command in quotes that may be run")
-    return QUIET
-
-
-class Input(NamedTuple):
-    """What a command reads: nothing it is given, a text, a file, or what is not known.
-
-    Args:
-        kind: "none", "text", "file" or "unknown".
-        names: each of its words is surely no option.
-    """
-
-    kind: str = "none"
-    text: str = ""
-    names: bool = False
-
-
-_NOTHING = Input()
-_NOT_KNOWN = Input("unknown")
-
-
-def _is_ours(word: str) -> bool:
-    return word.lower().replace("_", "-").partition("=")[0] == "secondbrain-sb"
-
-
-def _run_by_options(program: str, arguments: Sequence[str]) -> list[str]:
-    """The commands that are values of a program's options."""
-    found: list[str] = []
-    for at, word in enumerate(arguments):
-        for option in RUN_OPTIONS.get(program, "").split():
-            if word == option:
-                found += arguments[at + 1 : at + 2]
-            elif word.startswith(option) and (option[1] == "-" or len(option) > 2) and "=" in word:
-                found.append(word.rpartition("=")[2])
-            elif len(option) == 2 and word.startswith(option):
-                found.append(word[2:])
-    if program == "ssh":
-        found += [word.partition("Command=")[2] for word in arguments if "Command=" in word]
-    return [text for text in found if text]
 
 
 class Judge:
@@ -122,18 +93,22 @@ class Judge:
         self.programs: list[str] = []
         self.writes: list[str] = []
         self.refused = ""
-        self.nothing = _NOTHING
-        self.not_known = _NOT_KNOWN
+        self.nothing = NOTHING
+        self.not_known = NOT_KNOWN
         self.repeats = False
         self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
+        self._doubtful = False  # whether the line may not be in `paths.here` by now
         self._inside: list[str] = []  # of these functions
         self._made: set[str] = set()  # variables that hold what the line made with `mktemp`
+        self.touched: set[str] = set()  # what was written so far, as far as that is known
+        self.settled = True  # nothing so far changed a file, or took a while
+        self.several = False  # a word of the command stands for several values of a variable
         self._depth = 0
         self._steps = 0
 
     # --- command lines
 
-    def line(self, text: str, stdin: Input = _NOTHING) -> Finding:
+    def line(self, text: str, stdin: Input = NOTHING) -> Finding:
         """A command line inside of this one, such as that of `sh -c`.
 
         Raises:
@@ -146,9 +121,40 @@ class Judge:
         self._depth -= 1
         return found
 
-    def script(self, script: Script, stdin: Input = _NOTHING) -> Finding:
+    def script(self, script: Script, stdin: Input = NOTHING) -> Finding:
         """Commands one after the other."""
-        return highest(*(self._node(node, stdin) for node in script))
+        found: list[Finding] = []
+        for node in script:
+            found.append(self._node(node, stdin))
+            self._arrived()
+        return highest(*found)
+
+    def again(self, script: Script) -> Finding:
+        """The whole line once more, with all that it set: what a loop or a function sets last may be what it uses first."""
+        self.paths.here = self.paths.here if len(self.paths.folders) == 1 else ""
+        return self.script(script)
+
+    def go(self, word: str) -> None:
+        """The line goes into another folder, which it surely reaches if that is there and nothing before can have removed it."""
+        before = self.paths.here
+        self.paths.go(word)
+        self._doubtful = not (self.settled and os.path.isdir(self.paths.here)) and self.paths.here != before
+
+    def _arrived(self) -> None:
+        if self._doubtful:
+            self.paths.here, self._doubtful = "", False
+
+    def _apart(self, nodes: Sequence[Node], stdin: Input, *, comes_back: bool) -> Finding:
+        """Commands of which it is not sure that each runs, or that are another shell's, which `comes_back` by itself."""
+        before = self.paths.here
+        found: list[Finding] = []
+        for node in nodes:
+            found.append(self._node(node, stdin))
+            if self.paths.here != before and not comes_back:
+                self.paths.here = ""
+        self.paths.here = before if comes_back else self.paths.here
+        self._doubtful = False
+        return highest(*found)
 
     def _expand(self, text: str) -> list[str]:
         return expand(text, {} if self._splits_elsewhere else self.values)
@@ -159,47 +165,36 @@ class Judge:
             raise Unparsed("it has more commands or words than are looked at")
 
     def _scripts(self, words: Sequence[Word]) -> Finding:
-        return highest(*(self.script(script) for word in words for script in word.scripts))
+        here = self.paths.here
+        found = highest(*(self.script(script) for word in words for script in word.scripts))
+        self.paths.here = here
+        return found
 
     def _node(self, node: Node, stdin: Input) -> Finding:
         self._count(1)
         if isinstance(node, Pipeline):
             found = QUIET
-            for part in node.parts:
-                found = highest(found, self._node(part, stdin))
-                stdin = self._printed(part)
+            for part in node.parts:  # each is a shell of its own; in zsh the last one is not
+                found = highest(found, self._apart((part,), stdin, comes_back=False))
+                stdin = printed(part, self._expand, self._of_processes)
             return found
         if isinstance(node, Compound):
             return self._compound(node, stdin)
         return self._simple(node, stdin)
-
-    def _printed(self, node: Node) -> Input:
-        """What the next command of a pipeline reads from this one."""
-        if not isinstance(node, Simple) or not node.words:
-            return _NOT_KNOWN
-        words = [text for word in node.words for text in self._expand(word.text)]
-        if not all(is_literal(word) and "\\" not in word for word in words) or len(words) > 64:
-            return _NOT_KNOWN
-        documents = [redirect.body for redirect in node.redirects if redirect.body]
-        if words == ["cat"] and len(documents) == 1 and is_literal(documents[0].text):
-            return Input("text", documents[0].text)
-        if words[0] == "echo" or (words[0] == "printf" and len(words) == 2 and "%" not in words[1]):
-            return Input("text", " ".join(words[1:]))
-        return Input("unknown", names=tells_names(words))
 
     def _compound(self, node: Compound, stdin: Input) -> Finding:
         if node.kind == "function":
             self.functions.add(node.name)
             self.repeats = True
             self._inside.append(node.name)
-            found = highest(*(self._node(body, stdin) for body in node.bodies))
+            found = self._apart(node.bodies, stdin, comes_back=False)
             self._inside.pop()
             return found
         elif node.kind in ("for", "while"):
             self.repeats = True
         found = self._scripts(node.words)
         if node.kind == "[[":
-            found = highest(found, _subscripts("[[", [word.text for word in node.words]))
+            found = highest(found, subscripts("[[", [word.text for word in node.words]))
         if node.kind == "for" and node.words:
             texts = [text for word in node.words for text in self._expand(word.text)]
             self._count(len(texts))
@@ -209,8 +204,23 @@ class Judge:
                 self._set(node.name, texts)
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
-            stdin = self._given(redirect, stdin)
-        return highest(*(self._node(body, stdin) for body in node.bodies), found)
+            stdin = given(redirect, stdin)
+        if node.kind == "{":
+            return highest(self.script(node.bodies, stdin), found)
+        if node.kind in ("&&", "||"):
+            return highest(self._joined(node, stdin), found)
+        return highest(self._apart(node.bodies, stdin, comes_back=node.kind in _OTHER_SHELLS), found)
+
+    def _joined(self, node: Compound, stdin: Input) -> Finding:
+        """Commands of which only the first surely runs; behind `&&` those before it have succeeded."""
+        found = self._node(node.bodies[0], stdin)
+        surely = "" if self._doubtful else self.paths.here
+        for body in node.bodies[1:]:
+            before = self.paths.here = "" if node.kind == "||" else self.paths.here
+            found = highest(found, self._node(body, stdin))
+            surely = surely if self.paths.here == before else ""
+        self.paths.here, self._doubtful = surely, False
+        return found
 
     # --- simple commands
 
@@ -223,21 +233,29 @@ class Judge:
         found = highest(found, self._scripts(node.words))
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
-            stdin = self._given(redirect, stdin)
+            stdin = given(redirect, stdin)
         if not node.words:
             return found
         self._count(len(node.words))
         if self._removes_made(node.words):
             return highest(found, Finding(WRITE, "rm: removes what the line itself has made"))
         if (
-            not self._renames
+            not self.renames
             and [word.text for word in node.words[:-1]] == ["eval"]
             and sets_up(node.words[1])
         ):
             return highest(found, Finding(NETWORK, "eval: sets up the shell as a known program says"))
-        asked = "" if self._renames else program_of(node.words[0])
+        asked = "" if self.renames else program_of(node.words[0])
         first = [asked] if asked else self._expand(node.words[0].text)
         rest = [text for word in node.words[1:] for text in self._expand(word.text)]
+        varying = [word for word in node.words[1:] if VARIABLE in word.text or SPLIT_VARIABLE in word.text]
+        self.several = any(len(self._expand(word.text)) > 1 for word in varying)
+        if first == ["kill"]:
+            rest = [
+                text
+                for word in node.words[1:]
+                for text in ([OPERAND] if self._of_processes(file_of(word)) else self._expand(word.text))
+            ]
         if not first and not rest:
             return found
         choices = (
@@ -250,21 +268,37 @@ class Judge:
         return highest(*(self.command([*first[at:], *rest], stdin) for at in choices), found)
 
     @property
-    def _renames(self) -> bool:
+    def renames(self) -> bool:
         """Whether the line gives names of programs another meaning."""
         return bool(self.functions or self.aliases)
+
+    def _of_processes(self, word: str) -> bool:
+        """Whether a file of the session's folder holds nothing but numbers of processes, or is not there."""
+        from sb.shell.listing import holds_processes
+
+        places = self.paths.now(word) if word and is_literal(word) else []
+        project = os.path.realpath(self.paths.folders[0]) + "/"
+        inside = all(os.path.realpath(place).startswith(project) for place in places)
+        return bool(places) and inside and all(map(self.stays, places)) and all(map(holds_processes, places))
+
+    def stays(self, place: str) -> bool:
+        """Whether no command of the line so far is known to have written what is at a place."""
+        return not any(
+            f"{place}/".startswith(f"{other.rstrip('/')}/") or other.startswith(f"{place.rstrip('/')}/")
+            for other in self.touched
+        )
 
     def _removes_made(self, words: Sequence[Word]) -> bool:
         """Whether a command removes only files and folders that the line itself has made with `mktemp`."""
         moved = any(program.rpartition("/")[2] == "mv" for program in self.programs)
-        if words[0].text != "rm" or moved or self._renames:  # what was moved there is not new
+        if words[0].text != "rm" or moved or self.renames:  # what was moved there is not new
             return False
         named = [word for word in words[1:] if not compiled("-[rf]+").fullmatch(word.text)]
         return bool(named) and all(self._is_made(word) for word in named)
 
     def _is_made(self, word: Word) -> bool:
         name = word.text[1:-1]
-        return word.raw == f'"${name}"' and name in self._made and self.values.get(name) == [OPERAND]
+        return word.raw == f'"${name}"' and name in self._made and self.values.get(name) == [MADE]
 
     def assign(self, name: str, text: str, *, made: bool = False) -> Finding:
         """A variable gets a value; `made`: a file or folder that the line makes."""
@@ -273,7 +307,7 @@ class Judge:
         for value in values:
             self.look(value)
         self._set(name, values, made=made)
-        if (found := _subscripts(f"{name}=", values)) is not QUIET:
+        if (found := subscripts(f"{name}=", values)) is not QUIET:
             return found
         if name in ("SB_HOME", "SB_DB"):
             self.refuse(f"{name}=…: has programs use another home than the one that governs")
@@ -304,16 +338,6 @@ class Judge:
             return Finding(DESTROY, f"{name}=: a program runs what is not known until it runs")
         return self.line(value)
 
-    def _given(self, redirect: Redirect, stdin: Input) -> Input:
-        if redirect.body is not None:
-            return Input("text", redirect.body.text) if is_literal(redirect.body.text) else _NOT_KNOWN
-        if redirect.operator == "<<<":
-            text = redirect.target.text
-            return Input("text", text) if is_literal(text) else _NOT_KNOWN
-        if redirect.operator in ("<", "<>"):
-            return _NOT_KNOWN if redirect.target.scripts else Input("file")
-        return stdin
-
     def _redirect(self, redirect: Redirect) -> Finding:
         found = self._scripts([redirect.target, *([redirect.body] if redirect.body else [])])
         if redirect.operator in ("<<", "<<-", "<<<"):
@@ -321,6 +345,7 @@ class Judge:
         self._count(1)
         for target in self._expand(redirect.target.text):
             self.look(target)
+            self.settled = self.settled and (target == "/dev/null" or target.isdigit())
             if target.startswith(("/dev/tcp/", "/dev/udp/")) and redirect.operator in (">&", "&>"):
                 found = highest(
                     found, Finding(DESTROY, f"{shown(target)}: gives a program away to the network")
@@ -337,12 +362,14 @@ class Judge:
                 found = highest(found, self.write(target, redirect.operator))
         return found
 
-    def write(self, target: str, by: str) -> Finding:
-        """A path that is written."""
+    def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
+        """A path that is written; of a folder not `whole` if only something is put into it."""
         if is_literal(target):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
                 return QUIET
-            self.writes.append(self.paths.places(target)[0])
+            if whole:
+                self.writes.append(self.paths.places(target)[0])
+                self.touched.update(self.paths.places(target))
         if settings := self.paths.settings(target):
             self.refuse(f"{shown(target)}: {settings} decides about agents, and they do not change it")
         if why := self.paths.sensitive(target):
@@ -358,7 +385,7 @@ class Judge:
         if own := self.paths.protects(word):
             self.refuse(f"{shown(word)}: {own} belongs to SecondBrain: agents neither read nor change it")
 
-    def command(self, argv: Sequence[str], stdin: Input = _NOTHING) -> Finding:
+    def command(self, argv: Sequence[str], stdin: Input = NOTHING) -> Finding:
         """A program with its arguments, as expanded words."""
         self._depth += 1
         self._count(len(argv))
@@ -368,6 +395,7 @@ class Judge:
         self.programs.append(shown(name))
         if "dotglob" in argv:
             self.paths.dotglob = True
+        folders = len(self.paths.folders)
         for at, word in enumerate(argv):
             if at and word in ("-C", "--directory", "--chdir", "--cwd") and at + 1 < len(argv):
                 self.paths.enter(argv[at + 1])
@@ -375,9 +403,20 @@ class Judge:
                 self.paths.enter(word.partition("=")[2])
         for word in argv:
             self.look(word)
+        base, here = name.rpartition("/")[2].lower(), self.paths.here
+        if base in WRAPPERS or base == "env":
+            self.paths.here = here if len(self.paths.folders) == folders else ""
         found = self._program(name, list(argv[1:]), stdin)
         self._depth -= 1
-        return highest(found, self._consequences(list(argv), found))
+        worst = highest(found, self._consequences(list(argv), found, stdin))
+        if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:
+            worst = Finding(NETWORK, f"{base}: changes files of a container that has none of this machine's")
+        if base in self.functions or base in ("source", "."):  # it may go anywhere
+            self.paths.here = ""
+        elif base not in GO:
+            self.paths.here = here
+        self.settled = self.settled and base in INSTANT
+        return worst
 
     def _program(self, name: str, arguments: list[str], stdin: Input) -> Finding:
         if name == "\x06":
@@ -403,14 +442,14 @@ class Judge:
         if base in _COUNTING:
             named = base not in ("printf", "test", "[") or "-v" in arguments
             given = [*arguments, *([stdin.text] if stdin.kind == "text" else [])] if named else []
-            floor = highest(floor, _subscripts(base, given))
+            floor = highest(floor, subscripts(base, given))
         if base in _DECLARE or base in _ASSIGN or base == "printf":
             floor = highest(floor, self._variables(base, arguments))
         handler = HANDLERS.get(base) or (HANDLERS["python"] if base.startswith(("python", "pypy")) else None)
         found = handler(self, base, arguments, stdin) if handler else judged(base, arguments)
         if found is None and base.startswith("mkfs"):
             found = judged("mkfs", arguments)
-        floor = highest(floor, *(self.line(text) for text in _run_by_options(base, arguments)))
+        floor = highest(floor, *(self.line(text) for text in run_by_options(base, arguments)))
         floor = highest(floor, environment_changes(self, name, arguments))
         return highest(
             found or Finding(NETWORK, f"{shown(name, 40)}: runs a program that is not known"), floor
@@ -430,15 +469,17 @@ class Judge:
                 self.values.setdefault(name.partition("=")[0], []).append(UNKNOWN)
         return QUIET
 
-    def _consequences(self, argv: list[str], found: Finding) -> Finding:
+    def _consequences(self, argv: list[str], found: Finding, stdin: Input) -> Finding:
         """What a command writes, and whether it reaches what agents leave alone."""
         base = argv[0].rpartition("/")[2]
         worst = QUIET
-        if which := WRITES.get(base):
-            for target in self._written(which, argv[1:]):
-                self.look(target)
-                if ":" not in target:
-                    worst = highest(worst, self.write(target, base))
+        if base in WRITES:
+            for at in operands(argv[1:]):
+                worst = highest(worst, self.write(argv[1:][at], base))
+        if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):
+            from sb.shell.landing import landed  # most lines need none of it
+
+            worst = highest(worst, landed(self, base.lower(), argv[1:], stdin))
         if found.rank > READ and argv[:2] not in _LEAVE_SETTINGS:
             for word in argv[1:]:
                 if settings := self.paths.settings(word):
@@ -449,46 +490,11 @@ class Judge:
             for word in argv[1:]:
                 if folder := self.paths.settings_below(word):
                     worst = Finding(DESTROY, f"{base} {shown(folder)}: may change what decides about agents")
-        if {"uninstall", "remove", "rm"} & set(argv) and any(_is_ours(word) for word in argv):
-            self.refuse(f"sb would be gone: {base} takes it away, and agents do not")
         if argv[:2] not in _LEAVE_SETTINGS:
             worst = highest(worst, changes(self, base, argv[1:], found.rank))
-        for word in self._reached(base, argv[1:], found):
-            if word[:1] != "-" and is_sure(word) and (own := self.paths.holds(word)):
+        for word in reached(base, argv[1:], found):
+            changed = base in WHOLE_FOLDERS and base != "rsync"
+            own = self.paths.holds(word, only_ours=not changed) if word[:1] != "-" and is_sure(word) else ""
+            if own:
                 self.refuse(f"{shown(word)}: holds {own}, which agents leave alone")
         return worst if worst.rank == DESTROY else QUIET
-
-    def _written(self, which: str, arguments: Sequence[str]) -> list[str]:
-        """The files that a program writes, and those that files get in a folder that it writes to."""
-        files = [arguments[at] for at in operands(arguments)]
-        if which != "last":
-            return files
-        folders = files[-1:]
-        for at, word in enumerate(arguments):
-            if word.startswith("--t") and "=" in word:
-                folders.append(word.partition("=")[2])
-            elif word.startswith("--t") or (word[:1] == "-" and word[1:2] != "-" and word.endswith("t")):
-                folders += arguments[at + 1 : at + 2]
-        into = [folder for folder in folders if self._is_folder(folder)]
-        inside = [
-            os.path.join(folder, os.path.basename(one.rstrip("/"))) for folder in into for one in files[:64]
-        ]
-        return [*folders, *(path for path in inside if is_literal(path))]
-
-    def _is_folder(self, word: str) -> bool:
-        return is_literal(word) and any(os.path.isdir(place) for place in self.paths.places(word))
-
-    def _reached(self, base: str, arguments: list[str], found: Finding) -> list[str]:
-        """The folders of which everything in them is removed, changed, copied or linked."""
-        if base == "mv" and not any(compiled("--t.*|-[a-zA-Z]*t.*").fullmatch(word) for word in arguments):
-            return [arguments[at] for at in operands(arguments, "-S --suffix")[:-1]]
-        if base in WHOLE_FOLDERS and (found.rank == DESTROY or base in ("mv", "chmod", "chown", "chgrp")):
-            return arguments
-        if base in COPIES_TO_LAST:
-            whole = base in ("ln", "rsync") or any(
-                word[:1] == "-" and set("rRa") & set(word) for word in arguments
-            )
-            return [arguments[at] for at in operands(arguments)[:-1]] if whole else []
-        if base in ("tar", "zip"):
-            return [arguments[at] for at in operands(arguments, "-C --directory -f")]
-        return []

@@ -37,10 +37,10 @@ class Simple(NamedTuple):
 
 
 class Compound(NamedTuple):
-    """A loop, a condition, a group, a function: what it may run, in the order in which it is written.
+    """A loop, a condition, a group, a list, a function: what it may run, in the order in which it is written.
 
     Args:
-        kind: its first word. name: of a loop's variable or a function. words: that it looks at.
+        kind: its first word; `&&` or `||` for commands that these join, `&` for what runs in the background. name: of a loop's variable or a function. words: that it looks at.
     """
 
     kind: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sb.shell.nodes import Script, Simple, Word
-from sb.shell.words import OPERAND, UNKNOWN, compiled, is_literal
+from sb.shell.words import MADE, OPERAND, UNKNOWN, compiled, is_literal
 
 # Programs whose output is one word that is no option: what of it may follow is the same for every such word.
 _TELLS_A_NAME = frozenset(
@@ -47,6 +47,8 @@ def output(script: Script) -> str:
     if words == ["cat"] and len(command.redirects) == 1:
         redirect = command.redirects[0]
         return redirect.body.text if redirect.operator.startswith("<<") and redirect.body else UNKNOWN
+    if _makes(words):
+        return MADE
     return OPERAND if tells_names(words) else UNKNOWN
 
 
@@ -67,7 +69,10 @@ def _uses_a_port(arguments: Sequence[str]) -> bool:
 
 def is_made(word: Word) -> bool:
     """Whether a word is a new, empty file or folder, made by `mktemp` in the very same place."""
-    words = _substituted(word)
+    return _makes(_substituted(word))
+
+
+def _makes(words: Sequence[str]) -> bool:
     unmade = any(compiled("-[a-z]*u.*|--dry.*").fullmatch(one) for one in words)
     return words[:1] == ["mktemp"] and not unmade
 
@@ -86,12 +91,24 @@ def sets_up(word: Word) -> bool:
     return any(all(part[:1] == "-" or part in ("bash", "hook") for part in rest) for rest in rests)
 
 
+def file_of(word: Word) -> str:
+    """The file whose content a word is: of `$(cat app.pid)` and `$(< app.pid)` app.pid; "" if it is no file's."""
+    words = _substituted(word)
+    if len(words) == 2 and words[0] == "cat":
+        return words[1]
+    command = _only(word.scripts[0]) if len(word.scripts) == 1 else None
+    if command is None or command.words or command.assigned or word.text not in (UNKNOWN, OPERAND):
+        return ""
+    targets = [redirect.target.text for redirect in command.redirects if redirect.operator == "<"]
+    return targets[0] if len(targets) == len(command.redirects) == 1 and is_literal(targets[0]) else ""
+
+
 def _substituted(word: Word) -> list[str]:
     """The words of the command that a whole word is the output of; none if it is anything else."""
     command = _only(word.scripts[0]) if len(word.scripts) == 1 else None
-    if command is None or command.assigned or word.text not in (UNKNOWN, OPERAND):
+    if command is None or command.assigned or word.text not in (UNKNOWN, OPERAND, MADE):
         return []
-    if not word.raw.startswith(("$(", '"$(')):
+    if not word.raw.startswith(("$(", '"$(', "`", '"`')):
         return []
     words = [part.text for part in command.words]
     return words if all(is_literal(part) for part in words) else []

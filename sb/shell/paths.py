@@ -7,12 +7,23 @@ import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 from sb.shell.guarded import Guarded, Place
 from sb.shell.nodes import Unparsed
 from sb.shell.repositories import foreign
-from sb.shell.sensitive import HOLD_SETTINGS, HOST_SETTINGS, OPENCODE, folded, host_setting, sensitive
-from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal, is_sure
+from sb.shell.sensitive import (
+    HOLD_SETTINGS,
+    HOST_SETTINGS,
+    OPENCODE,
+    folded,
+    held_by,
+    host_setting,
+    repository_below,
+    sensitive,
+    setting_below,
+)
+from sb.shell.words import BRACKET, MADE, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal, is_sure
 
 _MOST_FOLDERS = 16
 _MOST_LOOKS = 5000
@@ -31,6 +42,17 @@ def _tail(components: tuple[str, ...]) -> tuple[str, ...]:
     return components[hidden[-1] :] if hidden else components[-2:]
 
 
+class Below(NamedTuple):
+    """A protected place in a folder.
+
+    Args:
+        strictly: what lands there has to be known for sure; in a project what is there now counts.
+    """
+
+    name: str
+    strictly: bool
+
+
 class Paths:
     """What the words of one command line name, given the folders in which it may run.
 
@@ -46,6 +68,8 @@ class Paths:
         self.folders = [os.path.abspath(cwd)]
         self.guarded = guarded or Guarded()
         self.anywhere = False
+        self.elsewhere = False  # paths are those of a container that has none of this machine's
+        self.here = self.folders[0]  # the folder that the line is in by now; "" where that is not sure
         self.dotglob = False
         both = {name for own in protected for name in (os.path.abspath(own), os.path.realpath(own))}
         self._protected = {name: folded(name) for name in sorted(both)}
@@ -53,6 +77,7 @@ class Paths:
         self._seen: dict[tuple[str, int], list[str]] = {}
         self._protects: dict[tuple[str, int], str] = {}
         self._foreign: dict[int, str] = {}
+        self._below: dict[str, Below | None] = {}
         self._looks = 0
 
     def enter(self, word: str) -> None:
@@ -63,6 +88,83 @@ class Paths:
         for folder in self.places(word):
             if folder not in self.folders:
                 self.folders.append(folder)
+
+    def go(self, word: str) -> None:
+        """The line goes into that folder; whether that works is not looked at."""
+        places = self.now(word) if is_literal(word) and word != "-" else []
+        if word.startswith(MADE):
+            self.here = f"/{MADE}"
+        else:
+            sure = (
+                places and (self.here or word.startswith(("/", "~"))) and not self.here.startswith(f"/{MADE}")
+            )
+            self.here = places[0] if sure else ""
+
+    def now(self, word: str) -> list[str]:
+        """The absolute paths that a word may name in the folder that the line is in by now."""
+        if len(word) > _LONGEST_PATH:
+            raise Unparsed("a path in it is too long")
+        here = self.here if not (".." in word and MADE in self.here) else ""
+        return list(dict.fromkeys(self._places(word, (here,) if here else tuple(self.folders))))
+
+    def is_folder(self, word: str) -> bool:
+        """Whether a word may name a folder that is there now."""
+        return is_literal(word) and any(os.path.isdir(place) for place in self.now(word))
+
+    def is_home(self, place: str) -> bool:
+        """Whether a folder is the user's home, or the home lies in it."""
+        parts = folded(place)
+        return parts == folded(self.home)[: len(parts)]
+
+    def of_the_session(self, place: str) -> bool:
+        """Whether a folder is the session's, or one that this lies in."""
+        parts = folded(place)
+        return parts == folded(self.folders[0])[: len(parts)]
+
+    def contains(self, place: str) -> Below | None:
+        """What lies in a folder, or has its place there, that not everything may be put over."""
+        if self.elsewhere:
+            return None
+        if place not in self._below:
+            self._below[place] = self._lies_below(place)
+        return self._below[place]
+
+    def _lies_below(self, place: str) -> Below | None:
+        parts = folded(place)
+        for name, own in self._protected.items():
+            if len(parts) < len(own) and own[: len(parts)] == parts:
+                return Below(name, strictly=True)
+        if guarded := self.guarded.inside(parts):
+            return Below(guarded.path, strictly=True)
+        if name := held_by(place, self.home) or repository_below(parts):
+            return Below(name, strictly=True)
+        if name := setting_below(parts):
+            return Below(name, strictly=False)
+        if self.of_the_session(place) or any(
+            os.path.lexists(os.path.join(place, own)) for own in (".git", *HOLD_SETTINGS)
+        ):
+            return Below("what decides about agents or git", strictly=False)
+        return None
+
+    def is_protected(self, place: str) -> bool:
+        """Whether an absolute path is one that is not written unasked."""
+        if self.elsewhere:
+            return False
+        for path in dict.fromkeys((place, os.path.realpath(place))):
+            parts = folded(path)
+            if any(parts[: len(own)] == own for own in self._protected.values()):
+                return True
+            if host_setting(parts) or sensitive(path, self.home) or self.guarded.of(parts):
+                return True
+        return False
+
+    def fits(self, name: str, pattern: str) -> bool:
+        """Whether a name is one that a pattern of the line stands for."""
+        if name.startswith(".") and not self.dotglob and not pattern.startswith("."):
+            return False
+        if BRACKET in pattern and ":" in pattern:
+            return True
+        return fnmatchcase(name, pattern.translate(_PATTERN).replace("[^", "[!"))
 
     def foreign(self) -> str:
         """A folder that the line may run in where git follows the settings of another repository, or ""."""
@@ -80,24 +182,24 @@ class Paths:
             self._looks += len(self.folders)
             if self._looks > _MOST_LOOKS:
                 raise Unparsed("it names more paths than are looked at")
-            self._seen[key] = list(dict.fromkeys(self._places(word)))
+            self._seen[key] = list(dict.fromkeys(self._places(word, tuple(self.folders))))
         return self._seen[key]
 
-    def _places(self, word: str) -> Iterator[str]:
+    def _places(self, word: str, folders: Sequence[str]) -> Iterator[str]:
         if word.startswith("~"):
             name, _, rest = word.partition("/")
             if name[1:].lstrip("+-").isdigit() or name in ("~+", "~-"):  # a folder that the line was in
                 yield from (
                     place
                     for folder in tuple(self.folders)
-                    for place in self._places(os.path.join(folder, rest))
+                    for place in self._places(os.path.join(folder, rest), folders)
                 )
                 return
             someone = os.path.expanduser(name)  # another user's home; the same for one that is not known
             if name != "~" and someone != name:
-                yield from self._places(os.path.join(someone, rest))
+                yield from self._places(os.path.join(someone, rest), folders)
             word = f"{self.home}/{rest}"
-        for folder in self.folders:
+        for folder in folders:
             path = os.path.join(folder, word)
             if path.startswith("/proc/"):
                 path = _of_this_process(path, folder)
@@ -130,8 +232,8 @@ class Paths:
                         return name
         return ""
 
-    def holds(self, word: str) -> str:
-        """The protected path, or a host's settings, that lies in the folder that a word names, or ""."""
+    def holds(self, word: str, *, only_ours: bool = False) -> str:
+        """The protected path, or a host's settings unless `only_ours`, that lies in the folder that a word names, or ""."""
         if not is_sure(word) or len(word) > _LONGEST_PATH:
             return ""
         for place in self.places(word):
@@ -140,7 +242,7 @@ class Paths:
                 if len(parts) < len(own) and self._match(parts, own[: len(parts)]):
                     return name
             hidden = (setting for setting in HOST_SETTINGS if setting[0].startswith("."))
-            if parts and any(self._match(parts[-1:], setting[:1]) for setting in hidden):
+            if not only_ours and parts and any(self._match(parts[-1:], setting[:1]) for setting in hidden):
                 return place
         return ""
 
@@ -199,6 +301,8 @@ class Paths:
 
     def sensitive(self, word: str) -> str:
         """Why writing there is no ordinary work, or ""."""
+        if self.elsewhere:
+            return ""
         reasons = (sensitive(place, self.home) for place in (self.places(word) if is_sure(word) else ()))
         return next(filter(None, reasons), "")
 

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from sb.shell.arguments import CLOUDS, DESTROYING, DRY_FLAGS, DRY_RUN, VALUED
+from sb.shell.arguments import (
+    CLOUDS,
+    COPIES_TO_LAST,
+    DESTROYING,
+    DRY_FLAGS,
+    DRY_RUN,
+    RUN_OPTIONS,
+    VALUED,
+    WHOLE_FOLDERS,
+)
 from sb.shell.programs import RULES
+from sb.shell.reading import RUN_BY_ARITHMETIC
 from sb.shell.words import UNKNOWN, compiled, is_literal, shown
 
 READ, WRITE, NETWORK, DESTROY = range(4)
@@ -175,3 +185,55 @@ def _fits(trigger: str, argument: str, *, ended: bool) -> bool:
     if len(trigger) > 2:
         return name == trigger
     return argument[1] != "-" and trigger[1] in name[1:]
+
+
+def subscripts(name: str, words: Sequence[str]) -> Finding:
+    """What bash runs to calculate with a text: the commands in its brackets."""
+    if any(compiled(RUN_BY_ARITHMETIC).search(word) for word in words) or (
+        name == "compgen" and any("$(" in word or "`" in word for word in words)
+    ):
+        return Finding(DESTROY, f"{shown(name)}: has a command in quotes that may be run")
+    return QUIET
+
+
+def run_by_options(program: str, arguments: Sequence[str]) -> list[str]:
+    """The commands that are values of a program's options."""
+    found: list[str] = []
+    for at, word in enumerate(arguments):
+        for option in RUN_OPTIONS.get(program, "").split():
+            if word == option:
+                found += arguments[at + 1 : at + 2]
+            elif word.startswith(option) and (option[1] == "-" or len(option) > 2) and "=" in word:
+                found.append(word.rpartition("=")[2])
+            elif len(option) == 2 and word.startswith(option):
+                found.append(word[2:])
+    if program == "ssh":
+        found += [word.partition("Command=")[2] for word in arguments if "Command=" in word]
+    return [text for text in found if text]
+
+
+_FOLLOWING = ("-H", "-L", "-P")  # options of find before the folders
+_PACKING = ("tar", "gtar", "bsdtar", "zip", "7z", "7za", "7zz", "pax")
+
+
+def reached(base: str, arguments: list[str], found: Finding) -> list[str]:
+    """The folders of which everything in them is removed, changed, copied or linked."""
+    if base == "mv" and not any(compiled("--t.*|-[a-zA-Z]*t.*").fullmatch(word) for word in arguments):
+        return [arguments[at] for at in operands(arguments, "-S --suffix")[:-1]]
+    if base == "find":  # where it looks; what it runs is judged by itself
+        looks = (at for at, word in enumerate(arguments) if word[:1] in "-(!" and word not in _FOLLOWING)
+        arguments = arguments[: next(looks, None)]
+    if base in WHOLE_FOLDERS and (found.rank == DESTROY or base in ("mv", "chmod", "chown", "chgrp")):
+        return arguments
+    if base in COPIES_TO_LAST:
+        whole = base in ("ln", "rsync") or any(
+            word[:1] == "-" and set("rRa") & set(word) for word in arguments
+        )
+        return [arguments[at] for at in operands(arguments)[:-1]] if whole else []
+    if base == "rclone":
+        return [arguments[at] for at in operands(arguments)[:-1]]
+    if base in _PACKING and not any(
+        compiled("-?[a-zA-Z]*x[a-zA-Z]*|--(?:ext|get).*").fullmatch(w) for w in arguments
+    ):
+        return [arguments[at] for at in operands(arguments, "-C --directory -f")]
+    return []

@@ -11,7 +11,8 @@ from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highes
 from sb.shell.words import UNKNOWN, compiled, is_literal, shown
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Input, Judge
+    from sb.shell.inputs import Input
+    from sb.shell.judging import Judge
 
 
 # --- sed

@@ -118,6 +118,37 @@ def _as_usual(parts: Sequence[str]) -> Sequence[str]:
     return parts
 
 
+def held_by(place: str, home: str) -> str:
+    """What of a home decides about a login or a host's agents and lies in a folder, or ""."""
+    parts, own = folded(place), folded(home)
+    if parts == own[: len(parts)]:
+        return f"{home}/{_OF_A_LOGIN[0]}"
+    for name in (*_OF_A_LOGIN, *("/".join(setting) for setting in HOST_SETTINGS)):
+        below = (*own, *folded(name))
+        if len(parts) < len(below) and below[: len(parts)] == parts:
+            return f"{home}/{name}"
+    return ""
+
+
+def repository_below(parts: Sequence[str]) -> str:
+    """What git runs and lies in a folder inside `.git`, given in its folded components, or ""."""
+    for name in _OF_A_REPOSITORY:
+        own = folded(name)
+        if any(tuple(parts[-count:]) == own[:count] for count in range(1, len(own))):
+            return name
+    return ""
+
+
+def setting_below(parts: Sequence[str]) -> str:
+    """The setting of a host that a folder, in its folded components, has a place for, or ""."""
+    parts = _as_usual(parts)
+    for setting in HOST_SETTINGS:
+        for count in range(1, len(setting)):
+            if tuple(parts[-count:]) == setting[:count]:
+                return "/".join(setting)
+    return ""
+
+
 def sensitive(place: str, home: str) -> str:
     """Why writing to an absolute path is no ordinary work, or ""."""
     if place.startswith(_HARMLESS_DEVICES):

@@ -69,14 +69,10 @@ class Parser(WordReader):
             self._lines()
             if self._ends(closer):
                 break
-            nodes.append(self._pipeline())
-            self._blanks()
-            if self.text.startswith(("&&", "||"), self.at):
-                self.at += 2
-                self._lines()
-                if self._ends(closer):
-                    raise Unparsed("a command is missing after && or ||")
-            elif self._char() in ("&", ";") and not self.text.startswith((";;", ";&"), self.at):
+            nodes.append(self._list(closer))
+            if self._char() in ("&", ";") and not self.text.startswith((";;", ";&"), self.at):
+                if self._char() == "&":
+                    nodes[-1] = Compound("&", "", (), (nodes[-1],), ())
                 self.at += 1
             elif self._char() != "\n":
                 break
@@ -90,6 +86,19 @@ class Parser(WordReader):
         if not char or (closer == ")" and char == ")") or self.text.startswith((";;", ";&"), self.at):
             return True
         return closer not in ("", ")") and self._peek() in _CLOSERS
+
+    def _list(self, closer: str) -> Node:
+        """Commands that `&&` and `||` join; its kind is `&&` if each runs only when the one before it has succeeded."""
+        nodes = [self._pipeline()]
+        kind = "&&"
+        while self.text.startswith(("&&", "||"), self.at):
+            kind = "||" if self._char() == "|" else kind
+            self.at += 2
+            self._lines()
+            if self._ends(closer):
+                raise Unparsed("a command is missing after && or ||")
+            nodes.append(self._pipeline())
+        return nodes[0] if len(nodes) == 1 else Compound(kind, "", (), tuple(nodes), ())
 
     def _pipeline(self) -> Node:
         parts = [self._command()]

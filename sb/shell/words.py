@@ -15,6 +15,7 @@ OPEN, COMMA, CLOSE = "\x01", "\x02", "\x03"  # of a brace expansion
 STAR, QUESTION, BRACKET = "\x04", "\x05", "\x06"  # of a pattern
 UNKNOWN = "\x07"  # what only running it would tell
 OPERAND = "\x08"  # the same, but surely no option: it begins with neither "-" nor "+"
+MADE = OPERAND + "\x12"  # the same, and a file or folder that is new and empty
 VARIABLE, SPLIT_VARIABLE, END_VARIABLE = (
     "\x0e",
     "\x0f",
@@ -23,7 +24,17 @@ VARIABLE, SPLIT_VARIABLE, END_VARIABLE = (
 _BLANK = "\x11"  # where an unquoted variable's value is split
 
 _SHOWN = str.maketrans(
-    {OPEN: "{", COMMA: ",", CLOSE: "}", STAR: "*", QUESTION: "?", BRACKET: "[", UNKNOWN: "…", OPERAND: "…"}
+    {
+        OPEN: "{",
+        COMMA: ",",
+        CLOSE: "}",
+        STAR: "*",
+        QUESTION: "?",
+        BRACKET: "[",
+        UNKNOWN: "…",
+        OPERAND: "…",
+        "\x12": "",
+    }
 )
 _MARKED_VARIABLE = f"([{VARIABLE}{SPLIT_VARIABLE}])([^{END_VARIABLE}]*){END_VARIABLE}"
 _MOST_TEXTS = 64

@@ -22,7 +22,8 @@ from sb.shell.rules import (
 from sb.shell.words import OPERAND, UNKNOWN, shown
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Input, Judge
+    from sb.shell.inputs import Input
+    from sb.shell.judging import Judge
 
 _FLOORS = {
     "R": "runs another program",
@@ -202,7 +203,11 @@ def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
 def cd(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """`cd` and its like: what relative paths mean from here on."""
     positions = operands(arguments)
-    judge.paths.enter(arguments[positions[-1]] if positions else "~")
+    word = arguments[positions[-1]] if positions else "~"
+    judge.paths.enter(word)
+    if name == "popd" or (name == "pushd" and not positions) or "CDPATH" in judge.values:
+        word = "-"
+    judge.go(word)
     return Finding(READ, f"{name}: changes the folder")
 
 

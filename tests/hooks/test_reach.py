@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from sb.hooks.event import NativeCall
-from sb.hooks.translation import Surroundings, govern
+from sb.hooks.surroundings import Surroundings
+from sb.hooks.translation import govern
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ import pytest
 from sb.config import load_config
 from sb.config.home import Home
 from sb.hooks.event import GovernedCall, NativeCall
-from sb.hooks.translation import Surroundings, govern
+from sb.hooks.surroundings import Surroundings
+from sb.hooks.translation import govern
 from sb.hosted.guarding import Kind, guarded, in_project, installation_places, interpreter, interpreter_places
 from sb.kernel.contracts import ToolError
 from sb.runtime import shipped_registry

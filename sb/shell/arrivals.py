@@ -1,0 +1,64 @@
+"""Which arguments of a program name a place that something is put at, and what is put there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from sb.shell.copying import copied, synchronised, transferred
+from sb.shell.fetching import by_git, downloaded, fetched
+from sb.shell.options import Arrival, parsed
+from sb.shell.unpacking import INTO, copied_in, extracted, into, patched, unpacked, untarred, unzipped
+
+if TYPE_CHECKING:
+    from sb.shell.judging import Judge
+
+
+def arrivals(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    """What a program puts somewhere, as far as its arguments say so."""
+    program = _ALIKE.get(program, program)
+    if program.startswith(("python", "pypy")):
+        program = "python"
+    if placing := _PROGRAMS.get(program):
+        yield from placing(judge, program, arguments)
+    elif known := _FILES.get(program):
+        said = parsed(arguments, *known[:2])
+        values = said.of(*(f"-{letter}" for letter in known[0]), *known[1].split())
+        yield from (Arrival(value) for value in [*values, *said.rest[known[2]]])
+
+
+_Placing: TypeAlias = Callable[["Judge", str, Sequence[str]], Iterator[Arrival]]
+_ALIKE = {
+    **{f"g{name}": name for name in ("cp", "mv", "ln", "install", "tar")},
+    **dict.fromkeys(("7za", "7zz", "7zr", "p7zip"), "7z"),
+    "dpkg-deb": "dpkg",
+    "https": "http",
+    "rar": "unrar",
+    "link": "ln",
+}
+_PROGRAMS: dict[str, _Placing] = {
+    **dict.fromkeys(("cp", "mv", "ln", "install", "ditto"), copied),
+    **dict.fromkeys(("rsync", "scp"), synchronised),
+    **dict.fromkeys(("rclone", "gsutil", "aws", "docker", "podman", "kubectl"), transferred),
+    **dict.fromkeys(("tar", "bsdtar"), untarred),
+    **dict.fromkeys(("7z", "unrar", "jar", "dpkg", "python"), extracted),
+    **dict.fromkeys(("cpio", "pax"), copied_in),
+    **dict.fromkeys(INTO, into),
+    **dict.fromkeys(("curl", "wget"), downloaded),
+    **dict.fromkeys(("aria2c", "gh", "http", "xh"), fetched),
+    **dict.fromkeys(("gunzip", "bunzip2", "unxz", "unzstd", "uncompress", "openssl"), unpacked),
+    "unzip": unzipped,
+    "patch": patched,
+    "git": by_git,
+}
+# Programs that write the files that an option, or some of their arguments, name.
+_FILES: dict[str, tuple[str, str, slice]] = {
+    **dict.fromkeys(("sort", "shuf", "tree", "pandoc", "iconv", "base64"), ("o", "--output", slice(0))),
+    **dict.fromkeys(("xmllint", "diff"), ("", "--output", slice(0))),
+    "gpg": ("o", "--output", slice(0)),
+    "ssh-keygen": ("f", "", slice(0)),
+    "split": ("", "", slice(1, 2)),
+    **dict.fromkeys(("uniq", "xxd"), ("", "", slice(1, 2))),
+    "sponge": ("", "", slice(0, 1)),
+    "zip": ("", "", slice(0, 1)),
+}

@@ -1,0 +1,145 @@
+"""What programs that copy, move and link put where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sb.shell.options import ANYTHING, Arrival, Content, entry, is_remote, joined, parsed
+from sb.shell.words import compiled
+
+if TYPE_CHECKING:
+    from sb.shell.judging import Judge
+
+
+def copied(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    """`cp`, `mv`, `ln`, `install`, `ditto`."""
+    short = "gmoSt" if program == "install" else "St"
+    said = parsed(
+        arguments,
+        short,
+        "--target-directory --suffix --no-target-directory? --recursive? --archive? --parents? --directory?",
+    )
+    if program == "install" and said.has("-d", "--directory"):
+        yield from map(Arrival, said.rest)
+        return
+    whole = program != "cp" and program != "install"
+    whole = whole or said.has("-r", "-R", "-a", "--recursive", "--archive")
+    into = said.of("-t", "--target-directory")
+    exact = said.has("-T", "--no-target-directory")
+    if program == "mv":  # what is moved away is changed too
+        yield from map(Arrival, said.rest if into else said.rest[:-1])
+    yield from _placed(
+        judge,
+        said.rest if into else said.rest[:-1],
+        into or said.rest[-1:] if into or len(said.rest) > 1 else ["."] if program == "ln" else [],
+        kind="unknown" if program == "ln" else "folder" if whole else "",
+        surely=bool(into),
+        exact=exact,
+        contents=program == "ditto",
+        parents=said.has("--parents"),
+    )
+
+
+def _placed(
+    judge: Judge,
+    sources: Sequence[str],
+    folders: Sequence[str],
+    *,
+    kind: str,
+    surely: bool = False,
+    exact: bool = False,
+    contents: bool = False,
+    parents: bool = False,
+) -> Iterator[Arrival]:
+    """Where sources land in what is a folder now, or under a new name.
+
+    Args:
+        kind: of what a source that is a folder brings; "" where folders are left out.
+        surely: it is a folder. exact: it takes the place of it. contents: each source is merged into it.
+        parents: sources keep the folders of their names.
+    """
+    for folder in folders:
+        inside = surely or len(sources) > 1 or folder.endswith("/") or judge.paths.is_folder(folder)
+        inside = inside or any(place in judge.touched for place in judge.paths.now(folder))
+        for source in sources:
+            content = Content(kind or "file", source)
+            name = source.lstrip("/") if parents else os.path.basename(source.rstrip("/"))
+            merged = exact or contents or name in ("", ".", "..") or not inside
+            if merged or (kind and source.endswith("/")):  # there are two readings of a slash at the end
+                yield Arrival(folder, content)
+            if not merged:
+                yield Arrival(entry(folder, name), content)
+
+
+_THIS_HOST = r"(?:[\w.-]+@)?(?:localhost|127\.0\.0\.1):"
+_RSYNC_VALUED = "eBMfT"
+_RSYNC_LONG = (
+    "--rsh --exclude --include --exclude-from --include-from --files-from --filter --backup-dir --suffix --log-file "
+    "--partial-dir --temp-dir --compare-dest --copy-dest --link-dest --rsync-path --chmod --chown --usermap --groupmap "
+    "--out-format --port --password-file --bwlimit --max-size --min-size --timeout --block-size --modify-window "
+    "--write-batch --only-write-batch --relative? --dry-run?"
+)
+
+
+def synchronised(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    """`rsync` and `scp`: local where no host is named."""
+    if program == "rsync":
+        said = parsed(arguments, _RSYNC_VALUED, _RSYNC_LONG)
+        if said.has("-n", "--dry-run"):
+            return
+        yield from map(Arrival, said.of("--log-file", "--write-batch", "--only-write-batch"))
+        yield from (
+            Arrival(folder, ANYTHING) for folder in said.of("--backup-dir", "--partial-dir", "--temp-dir")
+        )
+    else:
+        said = parsed(arguments, "cFiJloPSX")
+    *sources, folder = said.rest or [":"]
+    if compiled(_THIS_HOST).match(folder):
+        folder = joined("~", folder.partition(":")[2])
+    if is_remote(folder) or folder == ":":
+        return
+    listed = said.has("--files-from")
+    for source in sources:
+        path = source.rpartition(":")[2] if is_remote(source) else source
+        content = ANYTHING if is_remote(source) or listed else Content("folder", source)
+        name = path.lstrip("/") if said.has("-R", "--relative") else os.path.basename(path.rstrip("/"))
+        if listed or path.endswith(("/", "/.", "/..")) or name in ("", ".", ".."):
+            yield Arrival(folder, content)
+        else:
+            yield from _placed(judge, [name], [folder], kind="", surely=program == "rsync")
+            # What a name holds that is a folder here, or on the other host.
+            yield Arrival(entry(folder, name), content)
+
+
+def transferred(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    """Clients of stores and containers: the last argument is where to."""
+    said = parsed(
+        arguments, "cn", "--profile --region --endpoint-url --exclude --include --container --namespace"
+    )
+    verbs = {"rclone": 1, "gsutil": 1, "aws": 2, "docker": 1, "podman": 1, "kubectl": 1}
+    at = verbs[program]
+    rest = [word for word in said.rest if word != "container"]
+    verb, named = rest[at - 1 : at], rest[at:]
+    if verb[:1] not in [
+        ["cp"],
+        ["sync"],
+        ["copy"],
+        ["copyto"],
+        ["move"],
+        ["moveto"],
+        ["mv"],
+        ["rsync"],
+        ["copyurl"],
+    ]:
+        return
+    if len(named) < 2 or is_remote(named[-1]):
+        return
+    name = os.path.basename(named[-2].rpartition(":")[2].rstrip("/"))
+    whole = verb[0] in ("sync", "copy", "move", "rsync") or said.has("--recursive", "-r", "-R") or at == 1
+    if (whole and program not in ("docker", "podman", "kubectl")) or name in ("", ".", ".."):
+        yield Arrival(named[-1], ANYTHING)
+    else:
+        yield from _placed(judge, [name], [named[-1]], kind="")
+        yield Arrival(entry(named[-1], name), ANYTHING if whole else None)

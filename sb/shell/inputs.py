@@ -1,0 +1,63 @@
+"""What a command reads: a text of the line, a file, or what another command prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sb.shell.nodes import Node, Redirect, Simple
+from sb.shell.outputs import tells_names
+from sb.shell.words import is_literal
+
+
+class Input(NamedTuple):
+    """What a command reads: nothing it is given, a text, a file, or what is not known.
+
+    Args:
+        kind: "none", "text", "file" or "unknown".
+        names: each of its words is surely no option.
+        path: of the file. program: that prints it.
+    """
+
+    kind: str = "none"
+    text: str = ""
+    names: bool = False
+    path: str = ""
+    program: str = ""
+
+
+NOTHING = Input()
+NOT_KNOWN = Input("unknown")
+
+
+def printed(node: Node, expand: Callable[[str], list[str]], of_processes: Callable[[str], bool]) -> Input:
+    """What the next command of a pipeline reads from this one.
+
+    Args:
+        of_processes: whether a file holds nothing but numbers of processes.
+    """
+    if not isinstance(node, Simple) or not node.words:
+        return NOT_KNOWN
+    words = [text for word in node.words for text in expand(word.text)]
+    if not all(is_literal(word) and "\\" not in word for word in words) or len(words) > 64:
+        return NOT_KNOWN
+    documents = [redirect.body for redirect in node.redirects if redirect.body]
+    if words == ["cat"] and len(documents) == 1 and is_literal(documents[0].text):
+        return Input("text", documents[0].text)
+    if words[0] == "echo" or (words[0] == "printf" and len(words) == 2 and "%" not in words[1]):
+        return Input("text", " ".join(words[1:]))
+    names = tells_names(words) or (len(words) == 2 and words[0] == "cat" and of_processes(words[1]))
+    return Input("unknown", names=names, program=words[0])
+
+
+def given(redirect: Redirect, stdin: Input) -> Input:
+    """What a command reads with one redirection more."""
+    if redirect.body is not None:
+        return Input("text", redirect.body.text) if is_literal(redirect.body.text) else NOT_KNOWN
+    if redirect.operator == "<<<":
+        text = redirect.target.text
+        return Input("text", text) if is_literal(text) else NOT_KNOWN
+    if redirect.operator in ("<", "<>"):
+        text = redirect.target.text
+        return NOT_KNOWN if redirect.target.scripts else Input("file", path=text if is_literal(text) else "")
+    return stdin

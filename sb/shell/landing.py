@@ -1,0 +1,207 @@
+"""What a command puts where it must not be put: the destinations of a line, judged like its sources.
+
+A destination that merely contains a protected place is refused or waits if an entry would land on that, goes on if the entries are
+known not to, and else waits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sb.shell import listing
+from sb.shell.arrivals import arrivals
+from sb.shell.options import CHECKOUT, Arrival, Content
+from sb.shell.rules import DESTROY, QUIET, Finding, highest
+from sb.shell.words import MADE, OPERAND, STAR, UNKNOWN, is_literal, is_sure, shown
+
+if TYPE_CHECKING:
+    from sb.shell.inputs import Input
+    from sb.shell.judging import Judge
+
+_SOURCES_THEN_PLACE = (
+    "cp",
+    "mv",
+    "ln",
+    "rsync",
+    "scp",
+    "install",
+    "git",
+    "docker",
+    "podman",
+    "kubectl",
+    "curl",
+)
+_MOST_ARRIVALS = 256  # of one command
+
+
+def landed(judge: Judge, program: str, arguments: Sequence[str], stdin: Input) -> Finding:
+    """What a program puts somewhere; the line is refused where that is what agents leave alone."""
+    found = _one_of_several(judge, program, arguments)
+    for count, arrival in enumerate(arrivals(judge, program, arguments)):
+        if count == _MOST_ARRIVALS:
+            return Finding(DESTROY, f"{program}: puts more somewhere than is looked at")
+        found = highest(found, _Landing(judge, program, arrival, stdin).found())
+    return found if found.rank == DESTROY else QUIET
+
+
+def _one_of_several(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
+    """A word that was several takes the place of others: which of them is a destination is not known."""
+    if not judge.several or program in _SOURCES_THEN_PLACE:
+        return QUIET
+    for word in arguments:
+        for folder in judge.paths.now(word) if is_literal(word) and word[:1] != "-" else ():
+            below = judge.paths.contains(folder)
+            if below and below.strictly:
+                return Finding(DESTROY, f"{program} {shown(word, 40)}: may land on {below.name}")
+    return QUIET
+
+
+class _Landing:
+    """One arrival of a program, judged."""
+
+    def __init__(self, judge: Judge, program: str, arrival: Arrival, stdin: Input) -> None:
+        self._judge = judge
+        self._by = program
+        self._place, self._content = arrival
+        self._stdin = stdin
+
+    def found(self) -> Finding:
+        place = self._place
+        if place.startswith(MADE) and not self._judge.renames:
+            return QUIET  # a new, empty folder
+        if not is_literal(place):
+            return self._not_known()
+        self._judge.look(place)
+        whole = not self._brings_more()
+        found = self._judge.write(place, self._by, whole=whole)
+        if found.rank == DESTROY or whole or self._content is None:
+            return found
+        for folder in self._judge.paths.now(place):
+            found = highest(found, self._inside(folder, self._content))
+        return found
+
+    def _not_known(self) -> Finding:
+        """A place that is known only when the line runs, all of it or the last name."""
+        place = self._place
+        if place.startswith((UNKNOWN, OPERAND)) or not is_literal(place.rpartition("/")[0] or "."):
+            bare = not is_sure(place) and not place.lstrip(UNKNOWN + OPERAND).strip("/.")
+            if bare and self._brings_more() and self._content != CHECKOUT:
+                return self._waits("where it lands is not known until it runs")
+            return QUIET
+        parent, slash, name = place.rpartition("/")
+        parent = parent or slash or "."
+        self._judge.look(parent)
+        found = self._judge.write(parent, self._by, whole=False)
+        return highest(found, *(self._named_later(folder, name) for folder in self._judge.paths.now(parent)))
+
+    def _named_later(self, folder: str, name: str) -> Finding:
+        """Entries that a pattern names, or of which nothing is known."""
+        names = self._matching(name) if is_sure(name) else None
+        if names is not None:
+            return highest(*(self._put(folder, one) for one in names))
+        below = self._judge.paths.contains(folder)
+        visible = is_sure(name) and name[:1] == STAR
+        if below and (below.strictly or (self._brings_more() and not visible)):
+            return self._waits(f"may land on {below.name}")
+        return QUIET
+
+    def _brings_more(self) -> bool:
+        """Whether what lands may be a folder with entries of its own."""
+        return self._content is not None and self._content.kind != "file"
+
+    def _put(self, folder: str, name: str) -> Finding:
+        content = self._content
+        if content is not None:
+            source = os.path.join(os.path.dirname(content.source), name)
+            content = content._replace(source=source)
+        arrival = Arrival(os.path.join(folder, name), content)
+        return _Landing(self._judge, self._by, arrival, self._stdin).found()
+
+    def _matching(self, pattern: str) -> list[str] | None:
+        """The names that a pattern in the last part of a source stands for now; None if that may change."""
+        source = self._content.source if self._content else ""
+        parent, _, last = source.rpartition("/")
+        if not source or last != pattern or not is_literal(parent):
+            return None
+        found: list[str] = []
+        for folder in self._judge.paths.now(parent or "."):
+            if not self._stays(folder, strictly=True) or not os.path.isdir(folder):
+                return None
+            names = listing.folder(folder, "", lambda _: False)
+            if names is None:
+                return None
+            found += [name for name in names if self._judge.paths.fits(name, pattern)]
+        return found
+
+    def _inside(self, folder: str, content: Content) -> Finding:
+        """What lands below a folder."""
+        below = self._judge.paths.contains(folder)
+        names = self._names(content, folder, strictly=below.strictly) if below else None
+        if names is None:
+            self._judge.touched.add(folder)
+        if not below:
+            return QUIET
+        if names is None:
+            return self._waits(f"may land on {below.name}; put it into a folder of its own first")
+        found = QUIET
+        for name in names:
+            place = os.path.join(folder, name)
+            if self._judge.paths.is_protected(place):
+                self._judge.look(place)
+                found = highest(found, self._judge.write(place, self._by))
+            self._judge.touched.add(place)
+        return found
+
+    def _names(self, content: Content, into: str, *, strictly: bool) -> list[str] | None:
+        """The entries that land, relative to the folder; None if they are not known."""
+        if content.kind == "checkout":
+            paths = self._judge.paths
+            return None if strictly and (paths.is_home(into) or not paths.of_the_session(into)) else []
+        if content.kind == "unknown":
+            return None
+        if content.source == "-":
+            return self._read(content, strictly=strictly)
+        if not is_literal(content.source):
+            return None
+        found: list[str] = []
+        for place in self._judge.paths.now(content.source):
+            if not self._stays(place, strictly=strictly):
+                return None
+            names = self._listed(place, content, into)
+            if names is None and not strictly and not os.path.lexists(place):
+                names = []  # there is nothing that could land
+            if names is None:
+                return None
+            found += names
+        return found
+
+    def _read(self, content: Content, *, strictly: bool) -> list[str] | None:
+        """What lands of that which a program reads."""
+        if content.kind == "patch" and self._stdin.kind == "text":
+            return listing.patch(self._stdin.text)
+        if self._stdin.path:
+            return self._names(content._replace(source=self._stdin.path), "", strictly=strictly)
+        if content.kind == "patch" and self._stdin.program == "git":
+            return None if strictly else []  # of what the repository has on record
+        return None
+
+    def _listed(self, place: str, content: Content, into: str) -> list[str] | None:
+        match content.kind:
+            case "archive":
+                return listing.archive(place, content.strip)
+            case "patch":
+                return listing.patch_file(place)
+        if not os.path.lexists(place):
+            return None
+        return listing.folder(place, into, lambda path: bool(self._judge.paths.contains(path)))
+
+    def _stays(self, place: str, *, strictly: bool) -> bool:
+        """Whether nothing earlier in the line can have changed what is at a place."""
+        if strictly and not self._judge.settled:
+            return False
+        return self._judge.stays(place)
+
+    def _waits(self, why: str) -> Finding:
+        return Finding(DESTROY, f"{self._by} {shown(self._place, 40)}: {why}")

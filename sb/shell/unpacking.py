@@ -1,0 +1,186 @@
+"""What programs that unpack and patch put where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from sb.shell.options import ANYTHING, Arrival, Content, is_remote, joined, parsed
+from sb.shell.words import compiled, is_literal
+
+if TYPE_CHECKING:
+    from sb.shell.judging import Judge
+
+
+_TAR_VALUED = "fCbXTgNVLKHFI"
+_TAR_LONG = (
+    "--file --directory --exclude --exclude-from --files-from --strip-components --transform --xform --owner --group --mode "
+    "--use-compress-program --to-command --listed-incremental --index-file --occurrence? --one-top-level? --extract? --get? "
+    "--create? --append? --update? --catenate? --concatenate? --list? --to-stdout? --absolute-names? --checkpoint? "
+    "--checkpoint-action? --newer --tape-length --label"
+)
+
+
+def untarred(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    said = parsed(_with_dashes(arguments), _TAR_VALUED, _TAR_LONG)
+    files = said.of("-f", "--file")
+    if said.has("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--catenate", "--concatenate"):
+        yield from (Arrival(file) for file in files if file != "-" and not is_remote(file))
+    yield from map(Arrival, said.of("-g", "--listed-incremental", "--index-file"))
+    if not said.has("-x", "--extract", "--get") or said.has("-O", "--to-stdout"):
+        return
+    folders = said.of("-C", "--directory") or ["."]
+    folder = joined(*folders) if all(map(is_literal, folders)) else folders[-1]
+    top = said.values.get("--one-top-level", [""])[-1]
+    if said.has("-P", "--absolute-names"):
+        yield Arrival("/", ANYTHING)
+    if said.has("--transform", "--xform", "-s") or (said.has("--strip-components") and program == "unpack"):
+        yield Arrival(folder, ANYTHING)
+        return
+    strip = (said.of("--strip-components") or ["0"])[-1]
+    if not strip.isdigit():
+        yield Arrival(folder, ANYTHING)
+        return
+    archive = files[-1] if files else "-"
+    content = Content("archive", archive, int(strip))
+    if said.has("-T", "--files-from") or not said.rest or int(strip):
+        yield Arrival(joined(folder, top), content)
+    else:  # only what is named
+        for name in said.rest:
+            place = joined(folder, top, name.lstrip("/"))
+            yield (Arrival(place, ANYTHING) if is_literal(name) else Arrival(joined(folder, top), content))
+
+
+def _with_dashes(arguments: Sequence[str]) -> list[str]:
+    """The old style of `tar`: letters without a dash, their values behind them in the order of the letters."""
+    first = arguments[0] if arguments else ""
+    if not compiled("[A-Za-z]+").fullmatch(first):
+        return list(arguments)
+    rest = list(arguments[1:])
+    found: list[str] = []
+    for letter in first:
+        found.append(f"-{letter}")
+        if letter in _TAR_VALUED and rest:
+            found.append(rest.pop(0))
+    return found + rest
+
+
+def unzipped(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    said = parsed(arguments, "dP")
+    if said.has("-p", "-c", "-l", "-t", "-Z", "-z", "-v") or not said.rest:
+        return
+    if said.has("-:"):
+        yield Arrival("/", ANYTHING)
+    yield Arrival((said.of("-d") or ["."])[-1], Content("archive", said.rest[0]))
+
+
+def extracted(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    """Other programs that unpack: a verb, an archive, and an option or a last argument for the folder."""
+    rest = [word for word in arguments if word[:1] != "-" and word]
+    attached = [word[2:] for word in arguments if word.startswith("-o") and len(word) > 2]
+    match program:
+        case "7z":
+            if rest[:1] == ["a"]:
+                yield from map(Arrival, rest[1:2])
+            if rest[:1] in (["x"], ["e"]):
+                yield Arrival((attached or ["."])[-1], Content("archive", (rest[1:2] or [""])[0]))
+        case "unrar":
+            if rest[:1] in (["x"], ["e"]):
+                last = (
+                    rest[-1]
+                    if len(rest) > 2 and (rest[-1].endswith("/") or not is_literal(rest[-1]))
+                    else "."
+                )
+                yield Arrival(
+                    rest[-1] if len(rest) > 2 and judge.paths.is_folder(rest[-1]) else last, ANYTHING
+                )
+        case "jar":
+            if any(compiled("-?[a-zA-Z]*x[a-zA-Z]*|--extract").fullmatch(word) for word in arguments[:1]):
+                said = parsed(arguments[1:], "CfF")
+                yield Arrival(
+                    (said.of("-C", "--dir") or ["."])[-1], Content("archive", (rest[1:] or rest)[0])
+                )
+        case "dpkg":
+            if {"-x", "-X", "--extract", "--vextract", "-R", "--raw-extract"} & set(arguments) and len(
+                rest
+            ) > 1:
+                yield Arrival(rest[-1], ANYTHING)
+        case "python":
+            yield from _by_module(arguments)
+
+
+def _by_module(arguments: Sequence[str]) -> Iterator[Arrival]:
+    """`python -m zipfile -e x.zip DIR` and its like."""
+    words = list(arguments)
+    for module in ("zipfile", "tarfile"):
+        for at, word in enumerate(words):
+            named = word.endswith(f"m{module}") or (word == module and at and words[at - 1].endswith("m"))
+            if not (named and words[at + 1 : at + 2]):
+                continue
+            verb, *rest = [
+                one for one in words[at + 1 :] if one not in ("-v", "--verbose", "--filter", "data")
+            ]
+            if verb in ("-e", "--extract") and rest:
+                yield Arrival((rest[1:2] or ["."])[0], Content("archive", rest[0]))
+            elif verb in ("-c", "--create"):
+                yield from map(Arrival, rest[:1])
+
+
+def unpacked(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    """Programs that put a file beside its packed form, and `openssl`, whose options have one dash."""
+    for before, word in pairwise(["", *arguments]):
+        if program == "openssl" and before in ("-out", "-keyout", "-writerand"):
+            yield Arrival(word)
+        elif program != "openssl" and word[:1] != "-" and "." in word.rpartition("/")[2]:
+            yield Arrival(word.rpartition(".")[0])
+
+
+def copied_in(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    said = parsed(
+        arguments, "DEFHIMORC", "--directory --file --extract? --pass-through? --absolute-filenames?"
+    )
+    if program == "pax":
+        said = parsed(arguments, "bcEfGghiLlmoPpsTtUvXx"[1:2] + "bfosTUx")
+    if said.has("-p", "--pass-through") or (program == "pax" and said.has("-r") and said.has("-w")):
+        yield from (Arrival(folder, ANYTHING) for folder in said.rest[-1:])
+    elif said.has("-i", "--extract") or (program == "pax" and said.has("-r")):
+        yield Arrival((said.of("-D", "--directory") or ["."])[-1] if program == "cpio" else ".", ANYTHING)
+    elif said.has("-o", "--create", "-w"):
+        yield from map(Arrival, said.of("-O", "-F", "-f", "--file"))
+
+
+def into(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    """Programs that put what is not known into the folder of an option."""
+    short, long, default = INTO[program]
+    said = parsed(arguments, short, long)
+    folders = said.of(*(f"-{letter}" for letter in short[:1]), *long.split())
+    if default and not folders and said.rest:
+        folders = [default]
+    yield from (Arrival(folder, ANYTHING) for folder in folders)
+
+
+INTO = {
+    "stow": ("td", "--target", ".."),
+    "unar": ("opPe", "--output-directory", "."),
+    "cabextract": ("dpFe", "--directory", "."),
+    "aunpack": ("X", "--extract-to", "."),
+    "ouch": ("d", "--dir", ""),
+    "bsdcpio": ("C", "", ""),
+}
+
+
+def patched(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
+    said = parsed(
+        arguments,
+        "dioprDgVzBYF",
+        "--directory --input --output --strip --reject-file --fuzz --prefix --suffix --dry-run?",
+    )
+    if said.has("--dry-run"):
+        return
+    folder = (said.of("-d", "--directory") or ["."])[-1]
+    yield from (Arrival(joined(folder, file)) for file in said.of("-o", "--output", "-r", "--reject-file"))
+    yield from (Arrival(joined(folder, file)) for file in said.rest[:1])
+    patch = (said.of("-i", "--input") or said.rest[1:2] or ["-"])[-1]
+    if not said.rest:
+        yield Arrival(folder, Content("patch", patch))
