@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sb.shell.nodes import Unparsed
 from sb.shell.repositories import foreign
-from sb.shell.sensitive import HOLD_SETTINGS, HOST_SETTINGS, OPENCODE, folded, host_setting, sensitive
+from sb.shell.sensitive import HOLD_SETTINGS, HOST_SETTINGS, PROJECTS_OWN, folded, host_setting, sensitive
 from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal, is_sure
 
 _MOST_FOLDERS = 16
@@ -41,6 +41,7 @@ class Paths:
         self.home = str(home)
         self.folders = [os.path.abspath(cwd)]
         self.anywhere = False
+        self.wandered = False  # before the line began: then a protected place is known by its name alone
         self.dotglob = False
         both = {name for own in protected for name in (os.path.abspath(own), os.path.realpath(own))}
         self._protected = {name: folded(name) for name in sorted(both)}
@@ -118,7 +119,7 @@ class Paths:
                         if len(parts) >= len(own) and self._match(parts, own):
                             return name
             rest = piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2]
-            if self.anywhere or rest != piece:
+            if self.anywhere or self.wandered or rest != piece:
                 parts = folded(rest)
                 for name, tail in self._tails.items():
                     if any(self._match(parts[at:], tail) for at in range(len(parts) - len(tail) + 1)):
@@ -153,7 +154,7 @@ class Paths:
         if is_literal(part):
             return fnmatchcase(part, name)
         # Of a project's own files every pattern may match one of that name; it is meant where it is written out.
-        return "." in name and name != OPENCODE and self._matches(part, name)
+        return "." in name and name not in PROJECTS_OWN and self._matches(part, name)
 
     def settings_below(self, word: str) -> str:
         """The folder that a word names and in which a host looks for its settings, or ""."""
