@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,16 +18,18 @@ from typing import Any, NamedTuple
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.hooks.event import GovernedCall, NativeCall
 from sb.hooks.patches import changed_paths
+from sb.hooks.spellings import is_elsewhere, named_paths, spellings, texts
 from sb.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, WRITE_CONFIG
 from sb.hosted.files import MOST_FILES
 from sb.kernel.contracts import SafetyClass
-from sb.shell import classify
+from sb.shell import ShellVerdict, classify
 from sb.shell.sensitive import folded, host_setting, matches_below, sensitive
 
 LONGEST_INPUT = 32_768  # bytes of a call's arguments that are put on record whole
 LONGEST_PATH = 4096  # characters
 MOST_PATHS = 2 * MOST_FILES  # of one call; a patch names each file in up to three ways
 MOST_TEXTS = 10_000  # among the arguments of one call
+FOLDER = "(folder)"  # is put among the arguments of a tool of which nothing is known
 
 # Tools by the names that hosts give them; what they do is in the hosts' own documentation.
 _READS = frozenset(
@@ -135,27 +138,28 @@ _POWERSHELLS = frozenset(("PowerShell", "powershell"))
 # Tools that find files by their "pattern"; others that search look into those that another argument tells.
 _FINDERS = frozenset(("Glob", "glob", "file_search"))
 _PATTERNS = ("glob", "include", "include_pattern", "includePattern")
-# A tool that writes, and the arguments that name its files.
-_WRITES: Mapping[str, tuple[str, ...]] = {
-    "Edit": ("file_path",),
-    "MultiEdit": ("file_path",),
-    "Write": ("file_path", "path"),
-    "NotebookEdit": ("notebook_path",),
-    "Delete": ("file_path", "path"),
-    "write_file": ("file_path",),
-    "replace": ("file_path",),
-    "create": ("path",),
-    "edit": ("filePath", "path"),
-    "write": ("filePath",),
-    "str_replace_editor": ("path",),
-    "StrReplace": ("file_path", "path"),
-    "create_file": ("filePath",),
-    "create_directory": ("dirPath",),
-    "replace_string_in_file": ("filePath",),
-    "multi_replace_string_in_file": ("filePath",),
-    "insert_edit_into_file": ("filePath",),
-    "edit_notebook_file": ("filePath",),
-}
+_WRITES = frozenset(
+    [
+        "Edit",
+        "MultiEdit",
+        "Write",
+        "NotebookEdit",
+        "Delete",
+        "write_file",
+        "replace",
+        "create",
+        "edit",
+        "write",
+        "str_replace_editor",
+        "StrReplace",
+        "create_file",
+        "create_directory",
+        "replace_string_in_file",
+        "multi_replace_string_in_file",
+        "insert_edit_into_file",
+        "edit_notebook_file",
+    ]
+)
 _PATCHES = frozenset(("apply_patch", "patch"))
 
 
@@ -183,11 +187,9 @@ def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
     if call.tool in _SHELLS and call.args.get("command") and isinstance(call.args["command"], str):
         return _shell(call, around)
     if call.tool in _WRITES:
-        return changing(call, _named(call.args, _WRITES[call.tool]), around)
+        return changing(call, named_paths(call.args), around)
     if call.tool in _PATCHES:
-        patch = "\n".join(value for value in call.args.values() if isinstance(value, str))
-        # No parser of patches takes "~" for the home.
-        return changing(call, [os.path.join(around.cwd, path) for path in changed_paths(patch)], around)
+        return changing(call, changed_paths("\n".join(texts(call.args))), around)
     args = {"tool": call.tool, "input": recorded(call.args)}
     if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in around.read_only):
         refused = _reads_ours(call.args, around) or _searches_ours(call, around)
@@ -198,23 +200,25 @@ def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
     if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
         return GovernedCall(MCP, args, SafetyClass.NETWORK, _reads_ours(call.args, around))
-    return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, _reads_ours(call.args, around))
+    return _unknown(call, around, _reads_ours(call.args, around))
+
+
+def _unknown(call: NativeCall, around: Surroundings, refused: str = "") -> GovernedCall:
+    """A call of which nobody knows what it does; where it is made is part of what a person agrees to."""
+    args = {"tool": call.tool, "input": recorded({**call.args, FOLDER: str(around.cwd)})}
+    return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, refused)
 
 
 def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> GovernedCall:
     """A call that changes files."""
-    if not paths:
-        unknown = {"tool": call.tool, "input": recorded(call.args)}
-        return GovernedCall(UNKNOWN, unknown, SafetyClass.DESTRUCTIVE)
+    if not paths or any(is_elsewhere(path) for path in paths):
+        return _unknown(call, around)
     if len(paths) > MOST_PATHS or any(len(path) > LONGEST_PATH for path in paths):
-        unknown = {"tool": call.tool, "input": recorded(call.args)}
-        why = "it names more files than are looked at, or one with too long a path"
-        return GovernedCall(UNKNOWN, unknown, SafetyClass.DESTRUCTIVE, why)
+        return _unknown(call, around, "it names more files than are looked at, or one with too long a path")
     real = list(dict.fromkeys(reading for path in paths for reading in _readings(path, around)))
-    said = [
-        os.path.normpath(around.cwd / path) for path in paths
-    ]  # a link may lead away from where settings are
-    places = (*real, *said)
+    # A link may lead away from where settings are.
+    unresolved = [os.path.normpath(around.cwd / form) for path in paths for form in spellings(path)]
+    places = (*real, *unresolved)
     decides = any(host_setting(folded(path)) or sensitive(path, str(around.home)) for path in places)
     args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": recorded(call.args)}
     if around.too_large(real):
@@ -227,10 +231,16 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
 
 def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     command = str(call.args["command"])
-    verdict = classify(command, cwd=around.cwd, home=around.home, protected=around.protected)
+    verdict = classify(
+        command, cwd=around.cwd, home=around.home, protected=around.protected, wandered=call.folder_untold
+    )
     if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
         unread = "not understood: PowerShell is not parsed"
         verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread)
+    verdict = _patching(call, verdict, around)
+    changes = verdict.safety_class is not SafetyClass.READ_ONLY
+    if changes and call.folder_untold and not _GOES_FIRST.match(command):
+        verdict = replace(verdict, reason=f"{verdict.reason}; {_UNTOLD}")
     # What it does comes first: a list shows the beginning of the arguments alone.
     args: dict[str, Any] = {
         "command": command,
@@ -245,7 +255,29 @@ def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     return GovernedCall(SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused)
 
 
-_ABOUT_THE_COMMAND = frozenset(("command", "description", "timeout", "timeout_ms"))
+def _patching(call: NativeCall, verdict: ShellVerdict, around: Surroundings) -> ShellVerdict:
+    """The verdict on a command line that may hold a patch: Codex performs `apply_patch` in one as its own tool."""
+    command = str(call.args["command"])
+    paths = changed_paths(command)
+    if not paths:
+        return verdict
+    folders = [around.cwd, around.home, *(found[2] for found in _GOES.finditer(command))][:_MOST_FOLDERS]
+    for folder in folders:
+        there = around.cwd / os.path.expanduser(folder)
+        patch = changing(call, paths, around._replace(cwd=there))
+        verdict = replace(verdict, refused=verdict.refused or patch.refused)
+        if patch.tool_id != WRITE:
+            why = "a patch in it changes what decides about more than itself"
+            verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=why)
+    return verdict
+
+
+_UNTOLD = "the folder it runs in is not known (a line that begins with cd /FOLDER && says it)"
+_MOST_FOLDERS = 8
+_GOES = re.compile(r"""\bcd\s+(?:--\s+)?(["']?)([^\s"';&|][^"';&|\n]{0,200}?)\1\s*(?:&&|;|\n)""")
+_ABOUT_THE_COMMAND = frozenset(("command", "description", "explanation", "goal", "timeout", "timeout_ms"))
+# A line that goes to a folder of its own first.
+_GOES_FIRST = re.compile(r"""\s*cd\s+(?:--\s+)?(["']?)/[^\s"'$`;&|<>(){}*?\[\]\\]*\1\s*&&""")
 
 
 def recorded(value: dict[str, Any]) -> dict[str, Any]:
@@ -260,21 +292,16 @@ def recorded(value: dict[str, Any]) -> dict[str, Any]:
     return {"sha256": digest(encoded), "bytes": len(encoded)}
 
 
-def _named(args: dict[str, Any], names: Sequence[str]) -> list[str]:
-    """The files that a tool's arguments name, also in a list of changes."""
-    tables = [args, *(one for value in args.values() if isinstance(value, list) for one in value)]
-    named = (one.get(name) for one in tables if isinstance(one, dict) for name in names)
-    return [path for path in named if isinstance(path, str) and path]
-
-
 def _readings(path: str, around: Surroundings) -> list[str]:
     """The files that a path may name in the end, links followed.
 
     Hosts differ: some take ".." away before they look at links, some put the home for "~".
     """
-    said = [os.path.join(around.cwd, path)]
-    if path == "~" or path.startswith("~/"):
-        said.append(str(around.home) + path[1:])
+    said: list[str] = []
+    for spelling in spellings(path):
+        said.append(os.path.join(around.cwd, spelling))
+        if spelling == "~" or spelling.startswith("~/"):
+            said.append(str(around.home) + spelling[1:])
     read = [os.path.realpath(form) for one in said for form in (os.path.normpath(one), one)]
     return list(dict.fromkeys(read))
 
@@ -282,12 +309,11 @@ def _readings(path: str, around: Surroundings) -> list[str]:
 def _reads_ours(args: dict[str, Any], around: Surroundings) -> str:
     """Why a call that only looks is refused all the same: it looks into what is SecondBrain's own."""
     paths: list[str] = []
-    for count, text in enumerate(_texts(args)):
+    for count, text in enumerate(texts(args)):
         if count == MOST_TEXTS:
             return f"it has more than {MOST_TEXTS} texts that may be paths"
         if "\0" in text:
             continue  # no system opens such a path
-        text = text.removeprefix("file://")
         if len(text) > LONGEST_PATH:  # what a host makes of it may be short
             text = os.path.normpath(os.path.join(around.cwd, text))
         if len(text) <= LONGEST_PATH:
@@ -297,29 +323,18 @@ def _reads_ours(args: dict[str, Any], around: Surroundings) -> str:
 
 def _searches_ours(call: NativeCall, around: Surroundings) -> str:
     """Why a search is refused whose pattern of files leads into what is SecondBrain's own."""
-    below = (call.args.get(name) for name in ("path", "dir_path"))
+    below = (call.args.get(name) for name in ("path", "dir_path", "target_directory"))
     readable = (
         text for text in below if isinstance(text, str) and "\0" not in text and len(text) <= LONGEST_PATH
     )
     folders = [str(around.cwd), *(reading for text in readable for reading in _readings(text, around))]
-    names = ("pattern", "query") if call.tool in _FINDERS else _PATTERNS
-    for text in (text for name in names for text in _texts(call.args.get(name)) if len(text) <= LONGEST_PATH):
+    names = ("pattern", "query", "glob_pattern") if call.tool in _FINDERS else _PATTERNS
+    for text in (text for name in names for text in texts(call.args.get(name)) if len(text) <= LONGEST_PATH):
         patterns = [os.path.normpath(os.path.join(folder, text)) for folder in folders]
         for own in map(os.path.realpath, around.protected):
             if any(matches_below(folded(pattern), folded(own)) for pattern in patterns):
                 return _ours([own], around)
     return ""
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Texts among arguments, however deep."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, list | dict):
-            waiting += one if isinstance(one, list) else one.values()
 
 
 def _ours(paths: Iterable[str], around: Surroundings) -> str:

@@ -44,6 +44,7 @@ def classify(
     home: Path,
     protected: Sequence[Path],
     env: Mapping[str, str] | None = None,
+    wandered: bool = False,
 ) -> ShellVerdict:
     """Judge a command line; it never raises, and takes time in proportion to the line's length.
 
@@ -51,8 +52,10 @@ def classify(
         cwd: the folder in which it would run. home: of the user, which `~` stands for.
         protected: files and folders that no command may name: SB_HOME, the database.
         env: the environment that it would have; by default this process's.
+        wandered: whether an earlier command of its shell may have gone to another folder.
     """
     judge = Judge(cwd, home, protected, os.environ if env is None else env)
+    judge.paths.wandered = wandered
     try:
         script = parse(command)
         found = judge.script(script)
