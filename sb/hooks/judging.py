@@ -42,6 +42,7 @@ def surroundings(config: Config, event: HookEvent, files: HostedFiles | None = N
         protected(config),
         config.hooks.read_only,
         files.too_large if files else lambda paths: False,
+        os.path.isabs(event.cwd),
     )
 
 

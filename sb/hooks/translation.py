@@ -168,6 +168,7 @@ class Surroundings(NamedTuple):
 
     Args:
         cwd: the session's folder. home: of the user.
+        placed: whether the host told the folder; else a path that is not absolute may be anywhere.
         protected: files and folders that are SecondBrain's own.
         read_only: patterns of tools that a person said only read.
         too_large: whether one of these files is larger than what is kept.
@@ -178,12 +179,13 @@ class Surroundings(NamedTuple):
     protected: Sequence[Path]
     read_only: Sequence[str] = ()
     too_large: Callable[[Sequence[str]], bool] = lambda paths: False
+    placed: bool = True
 
 
 def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
     """The contract and the arguments under which a host's call is judged."""
     if call.cwd:
-        around = around._replace(cwd=around.cwd / call.cwd)
+        around = around._replace(cwd=around.cwd / call.cwd, placed=around.placed or os.path.isabs(call.cwd))
     if call.tool in _SHELLS and call.args.get("command") and isinstance(call.args["command"], str):
         return _shell(call, around)
     if call.tool in _WRITES:
@@ -211,7 +213,8 @@ def _unknown(call: NativeCall, around: Surroundings, refused: str = "") -> Gover
 
 def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> GovernedCall:
     """A call that changes files."""
-    if not paths or any(is_elsewhere(path) for path in paths):
+    unplaced = not around.placed and any(path[:1] not in ("/", "~") for path in paths)
+    if not paths or unplaced or any(is_elsewhere(path) for path in paths):
         return _unknown(call, around)
     if len(paths) > MOST_PATHS or any(len(path) > LONGEST_PATH for path in paths):
         return _unknown(call, around, "it names more files than are looked at, or one with too long a path")
@@ -231,15 +234,14 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
 
 def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     command = str(call.args["command"])
-    verdict = classify(
-        command, cwd=around.cwd, home=around.home, protected=around.protected, wandered=call.folder_untold
-    )
+    untold = call.folder_untold or not around.placed
+    verdict = classify(command, cwd=around.cwd, home=around.home, protected=around.protected, wandered=untold)
     if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
         unread = "not understood: PowerShell is not parsed"
         verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread)
     verdict = _patching(call, verdict, around)
     changes = verdict.safety_class is not SafetyClass.READ_ONLY
-    if changes and call.folder_untold and not _GOES_FIRST.match(command):
+    if changes and untold and not _GOES_FIRST.match(command):
         verdict = replace(verdict, reason=f"{verdict.reason}; {_UNTOLD}")
     # What it does comes first: a list shows the beginning of the arguments alone.
     args: dict[str, Any] = {

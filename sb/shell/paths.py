@@ -19,7 +19,9 @@ _LONGEST_PATH = 4096
 _OF_A_PROCESS = r"^/proc/(?:self|thread-self|\d+)/(?:task/\d+/)?(cwd|root)(?=/|$)"
 _QUOTED_PATH = r"(?:[/'\"]|\.\./)NAME(?=[/'\"])"
 _SETTINGS_IN_CODE = (
-    r"\.claude/settings[\w.]*json|\.claude\.json|\.codex/|\.gemini/settings\.json|\.cursor/hooks\.json"
+    r"\.claude/settings[\w.]*json|\.claude\.json|\.codex/|\.gemini/\w+\.json|\.cursor/(?:hooks|mcp|cli[\w-]*)\.json|\.mcp\.json"
+    r"|\.vscode/(?:settings|tasks|mcp)\.json|code/user/\w+\.json|\.github/hooks/|\.copilot/|\.opencode/|opencode\.jsonc?"
+    r"|\.windsurf/\w+\.json|codeium/windsurf/"
 )
 _PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
 

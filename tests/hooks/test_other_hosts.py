@@ -261,6 +261,21 @@ def test_a_patch_within_a_command_is_looked_at_as_codex_performs_it(
     assert governed(host, "codex", command("codex", harmless, host.project)).tool_id == "host.shell.network"
 
 
+@pytest.mark.parametrize(
+    ("named", "path"),
+    [("windsurf", "../.sb/config.yaml"), ("copilot", ".sb/config.yaml"), ("codex", ".sb/config.yaml")],
+)
+def test_an_edit_by_a_relative_path_waits_where_no_folder_is_told(
+    hidden: Host, named: str, path: str
+) -> None:
+    if named == "windsurf":
+        sent = recorded.payload(named, "pre_write_code", hidden.project)
+        sent["tool_info"] |= {"file_path": path}
+    else:
+        sent = write(named, path, hidden.project) | {"cwd": ""}
+    assert governed(hidden, named, sent).tool_id == "host.unknown"
+
+
 def approve(host: Host) -> None:
     with host.open() as runtime:
         runtime.approvals.approve(runtime.approvals.page()[0].id, ADA, "once")
