@@ -240,9 +240,10 @@ def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
         unread = "not understood: PowerShell is not parsed"
         verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread)
     verdict = _patching(call, verdict, around)
-    changes = verdict.safety_class is not SafetyClass.READ_ONLY
-    if changes and untold and not _GOES_FIRST.match(command):
-        verdict = replace(verdict, reason=f"{verdict.reason}; {_UNTOLD}")
+    if untold and verdict.safety_class is not SafetyClass.READ_ONLY and not _GOES_FIRST.match(command):
+        setting = _may_be_a_setting(command, verdict.writes, around)
+        refused = f"{setting} may be a setting or a hook there: {_UNTOLD}" if setting else ""
+        verdict = replace(verdict, reason=f"{verdict.reason}; {_UNTOLD}", refused=verdict.refused or refused)
     # What it does comes first: a list shows the beginning of the arguments alone.
     args: dict[str, Any] = {
         "command": command,
@@ -255,6 +256,21 @@ def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     if rest:
         args["input"] = recorded(rest)
     return GovernedCall(SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused)
+
+
+def _may_be_a_setting(command: str, writes: Sequence[str], around: Surroundings) -> str:
+    """The bare name among what a line writes that is one of a host's settings in the folder that it may be run in."""
+    names = (
+        os.path.basename(path) for path in writes if os.path.dirname(path) == str(around.cwd) not in command
+    )
+    return next((name for name in names if name.casefold() in _NAMES_OF_SETTINGS), "")
+
+
+_NAMES_OF_SETTINGS = frozenset(
+    "settings.json settings.local.json hooks.json mcp.json mcp_config.json tasks.json cli.json cli-config.json config.toml config.yaml "
+    "operators.json trustedfolders.json trusted_hooks.json authorized_keys pre-commit pre-push commit-msg post-checkout "
+    "post-commit post-merge prepare-commit-msg".split()
+)
 
 
 def _patching(call: NativeCall, verdict: ShellVerdict, around: Surroundings) -> ShellVerdict:

@@ -214,6 +214,29 @@ def test_a_cd_of_an_earlier_command_does_not_lead_to_secondbrains_own(
     assert "belongs to SecondBrain" in later.refused
 
 
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("echo x > settings.json", True),
+        ("sed -i s/true/false/ config.toml", True),
+        ("cp /tmp/x pre-commit", True),
+        ("cd {0} && echo x > settings.json", False),
+        ("echo x > {0}/settings.json", False),
+        ("echo x > src/settings.json", False),
+        ("echo x > package.json", False),
+        ("cat settings.json", False),
+    ],
+)
+def test_a_bare_name_of_a_setting_is_not_written_in_a_folder_that_is_not_known(
+    host: Host, line: str, refused: bool
+) -> None:
+    for named in UNTOLD:
+        call = governed(host, named, command(named, line.format(host.project), host.project))
+        assert ("may be a setting or a hook there" in call.refused) is refused, named
+    told_it = governed(host, "gemini-cli", command("gemini-cli", line.format(host.project), host.project))
+    assert told_it.refused == ""
+
+
 @pytest.mark.parametrize("named", ["codex", "vscode"])
 def test_who_decides_is_told_that_the_folder_is_not_known(host: Host, named: str) -> None:
     told(host, named, command(named, "rm -rf build", host.project))
