@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote
 
 from sb.hooks.fields import decoded
 
@@ -29,6 +28,8 @@ def spellings(path: str) -> list[str]:
         found[text] = None
         address = _ADDRESS.fullmatch(text)
         if address:
+            from urllib.parse import unquote  # for addresses alone: most calls name paths
+
             whole = address[2]
             for part in (whole, re.split("[?#]", whole, maxsplit=1)[0]):
                 found[part] = None

@@ -221,7 +221,7 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
     real = list(dict.fromkeys(reading for path in paths for reading in _readings(path, around)))
     # A link may lead away from where settings are.
     unresolved = [os.path.normpath(around.cwd / form) for path in paths for form in spellings(path)]
-    places = (*real, *unresolved)
+    places = dict.fromkeys((*real, *unresolved))
     decides = any(host_setting(folded(path)) or sensitive(path, str(around.home)) for path in places)
     args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": recorded(call.args)}
     if around.too_large(real):

@@ -6,6 +6,7 @@ import os
 import unicodedata
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from itertools import groupby
 
 OPENCODE = "opencode.json*"
 WORKSPACE = "*.code-workspace"
@@ -49,6 +50,8 @@ HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
     ("claude", "claude_desktop_config.json"),
     ("claude-code", "managed-settings.json"),
 )
+# Looked up by their first component: many begin alike, and every path is compared with each.
+_BY_HEAD = {head: list(settings) for head, settings in groupby(sorted(HOST_SETTINGS), lambda one: one[0])}
 # Variables that name another folder for one of these; `sb install` follows them too.
 _MOVED_BY = {
     "CLAUDE_CONFIG_DIR": ".claude",
@@ -126,10 +129,12 @@ def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fnmatc
         fits: whether a component of the path is one of a setting's.
     """
     parts = _as_usual(parts)
-    for setting in HOST_SETTINGS:
-        for at in range(len(parts) - len(setting) + 1):
-            if all(fits(part, name) for part, name in zip(parts[at:], setting, strict=False)):
-                return "/".join(setting)
+    for at, part in enumerate(parts):
+        for head, settings in _BY_HEAD.items():
+            for setting in settings if fits(part, head) else ():
+                rest = parts[at + 1 : at + len(setting)]
+                if len(rest) == len(setting) - 1 and all(map(fits, rest, setting[1:])):
+                    return "/".join(setting)
     return ""
 
 
