@@ -213,7 +213,9 @@ def _unknown(call: NativeCall, around: Surroundings, refused: str = "") -> Gover
 
 def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> GovernedCall:
     """A call that changes files."""
-    unplaced = not around.placed and any(path[:1] not in ("/", "~") for path in paths)
+    unplaced = not around.placed and not all(
+        any(form.startswith(("/", "~")) for form in spellings(path)) for path in paths
+    )
     if not paths or unplaced or any(is_elsewhere(path) for path in paths):
         return _unknown(call, around)
     if len(paths) > MOST_PATHS or any(len(path) > LONGEST_PATH for path in paths):
