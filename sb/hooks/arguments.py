@@ -19,10 +19,10 @@ from sb.hooks.surroundings import (
     MOST_TEXTS,
     Surroundings,
     folded_path,
+    loose_spellings,
     ours,
     readings,
     reads_ours,
-    spellings,
 )
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
@@ -212,7 +212,7 @@ def _places(leaf: _Leaf, folders: list[str], around: Surroundings, *, remote: bo
         return
     if remote and not (text.startswith(("/", "~", "$", "file:")) or ".." in text):
         return
-    for path in spellings(text, around):
+    for path in loose_spellings(text, around):
         blank = any(char.isspace() for char in path)
         if (
             blank
@@ -274,7 +274,9 @@ def _folders(args: dict[str, Any], around: Surroundings) -> list[str]:
             and len(leaf.text) <= LONGEST_PATH
             and "\0" not in leaf.text
         ):
-            found += [reading for path in spellings(leaf.text, around) for reading in readings(path, around)]
+            found += [
+                reading for path in loose_spellings(leaf.text, around) for reading in readings(path, around)
+            ]
         if len(found) > _MOST_FOLDERS:
             break
     return list(dict.fromkeys(found))[:_MOST_FOLDERS]

@@ -26,15 +26,22 @@ _MOMENTS = {
     "Interrupt": Moment.STOP,
 }
 _OF_A_SESSION = ("SessionStart", "SessionEnd")  # events that belong to no turn
-_OF_OTHERS = {"timestamp", "cursor_version", "sessionId", "prompt_id", "message_id"}
+_OF_OTHERS = {"cursor_version", "sessionId", "message_id"}
+_OF_SESSIONS_OF_OTHERS = {"timestamp", "prompt_id"}
 
 
 def sent(payload: dict[str, Any]) -> bool:
-    """Whether Codex sent it, by its fields. What it says of a session looks like what Claude Code says of one."""
+    """Whether Codex sent it, by its fields. What it says of a session looks like what Claude Code says of one.
+
+    A turn, or a call with a model, is enough: an answer for another host is one that Codex drops, and the call runs.
+    """
     fields = payload.keys()
     if not {"session_id", "hook_event_name"} <= fields or fields & _OF_OTHERS:
         return False
-    return "turn_id" in fields or ("model" in fields and text(payload, "hook_event_name") in _OF_A_SESSION)
+    if "turn_id" in fields or {"model", "tool_name"} <= fields:
+        return True
+    session = "model" in fields and text(payload, "hook_event_name") in _OF_A_SESSION
+    return session and not fields & _OF_SESSIONS_OF_OTHERS
 
 
 def read(payload: dict[str, Any]) -> HookEvent:
@@ -61,6 +68,7 @@ def _call(payload: dict[str, Any]) -> NativeCall:
         text(payload, "tool_use_id"),
         payload.get("tool_response"),
         cwd=text(args, "workdir"),
+        folder_untold=not text(args, "workdir"),  # a model may choose another folder than the turn's
     )
 
 

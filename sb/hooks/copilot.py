@@ -40,17 +40,18 @@ _BY_FIELD = (
 
 def sent(payload: dict[str, Any]) -> bool:
     """Whether Copilot sent it, by its fields."""
-    if "hookEventName" in payload:
+    if "hookEventName" in payload and "toolName" not in payload:
         return False
     if "sessionId" in payload:
         return "timestamp" in payload
-    named = text(payload, "hook_event_name") in _MOMENTS
+    named = text(payload, "hook_event_name") in _MOMENTS and "tool_use_id" not in payload
     return named and "session_id" in payload and isinstance(payload.get("timestamp"), str)
 
 
 def read(payload: dict[str, Any]) -> HookEvent:
     """The event of a payload; unknown events and fields mean nothing to us."""
-    name = text(payload, "hook_event_name") or _event_of(payload)
+    called = "toolName" in payload or "toolArgs" in payload  # then no other field says which event it is
+    name = _event_of(payload) if called else text(payload, "hook_event_name") or _event_of(payload)
     moment = _MOMENTS.get(name, Moment.OTHER)
     told = moment in (Moment.BEFORE, Moment.AFTER, Moment.FAILED)
     return HookEvent(
@@ -72,12 +73,14 @@ def _event_of(payload: dict[str, Any]) -> str:
 
 def _call(payload: dict[str, Any]) -> NativeCall:
     field = "toolArgs" if "toolArgs" in payload else "tool_input"
+    tool = text(payload, "toolName", "tool_name")
     response = payload.get("toolResult", payload.get("tool_result", payload.get("tool_response")))
     return NativeCall(
-        text(payload, "toolName", "tool_name"),
+        tool,
         table(payload, field),
         response=response,
         error=_error(payload, response),
+        folder_untold=tool == "bash",
     )
 
 

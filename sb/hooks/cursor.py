@@ -8,6 +8,7 @@ answered with an object that has a `permission`; none of its values is neutral.
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from sb.hooks.event import Answer, Decision, HookEvent, Moment, NativeCall, Verdict
@@ -112,6 +113,7 @@ def _shell(payload: dict[str, Any]) -> NativeCall:
         response=None if output is None else {"output": output},
         ms=number(payload, "duration"),
         cwd=text(payload, "cwd"),
+        folder_untold=not os.path.isabs(text(payload, "cwd")),
     )
 
 

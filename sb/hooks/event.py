@@ -31,6 +31,8 @@ class NativeCall(NamedTuple):
         error: why it failed, or "". interrupted: it was cut short.
         ms: milliseconds that it took, 0 where it is not told.
         cwd: the folder that it is made in, if that is not the session's.
+        folder_untold: of a command line, that it may run in another folder than `cwd`: its shell is the one of earlier
+            commands, or its host keeps the folder to itself.
     """
 
     tool: str
@@ -41,6 +43,7 @@ class NativeCall(NamedTuple):
     interrupted: bool = False
     ms: float = 0.0
     cwd: str = ""
+    folder_untold: bool = False
 
 
 class HookEvent(NamedTuple):

@@ -23,16 +23,25 @@ _MOMENTS = {
     "SessionStart": Moment.SESSION_STARTED,
     "SessionEnd": Moment.SESSION_ENDED,
 }
-_EVENTS = {*_MOMENTS, "BeforeModel", "AfterModel", "BeforeToolSelection", "Notification", "PreCompress"}
+# Events that no other host has; of the others the time tells who sent them.
+_ITS_OWN = {
+    "BeforeTool",
+    "AfterTool",
+    "BeforeAgent",
+    "AfterAgent",
+    "BeforeModel",
+    "AfterModel",
+    "BeforeToolSelection",
+    "PreCompress",
+}
+_EVENTS = {*_MOMENTS, "Notification"}
 
 
 def sent(payload: dict[str, Any]) -> bool:
     """Whether Gemini CLI sent it, by its fields."""
-    return (
-        isinstance(payload.get("timestamp"), str)
-        and "session_id" in payload
-        and text(payload, "hook_event_name") in _EVENTS
-    )
+    name = text(payload, "hook_event_name")
+    timed = isinstance(payload.get("timestamp"), str) and name in _EVENTS
+    return "session_id" in payload and (name in _ITS_OWN or timed)
 
 
 def read(payload: dict[str, Any]) -> HookEvent:
@@ -60,7 +69,7 @@ def _call(payload: dict[str, Any]) -> NativeCall:
         args,
         response=response,
         error=_error(response) if isinstance(response, dict) else "",
-        cwd=text(args, "dir_path") if tool == "run_shell_command" else "",
+        cwd=text(args, "dir_path", "directory") if tool == "run_shell_command" else "",
     )
 
 

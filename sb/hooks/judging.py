@@ -45,6 +45,7 @@ def surroundings(config: Config, event: HookEvent, files: HostedFiles | None = N
         config.hooks.read_only,
         files.too_large if files else lambda paths: False,
         guarded(config.home, os.environ),
+        os.path.isabs(event.cwd),
     )
 
 
@@ -134,7 +135,8 @@ class _Session:
             # Whether it can be undone was settled when it was announced, whatever size the file has by now.
             args = {name: said for name, said in args.items() if name != "keep"}
             args |= {name: said for name, said in announced.items() if name == "keep"}
-            value = {"files": self._files.now(paths)}
+            now = self._files.left(paths, pending.idempotency_key) if pending else self._files.now(paths)
+            value = {"files": now}
         report = Report(value, call.error, call.interrupted, call.ms)
         self._calls.report(self._ctx, governed.tool_id, args, report, step=step, alike=alike)
 

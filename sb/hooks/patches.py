@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-# A line break is "\n" alone; spaces may stand before a header. What a file is given begins with "+", "-" or a space.
+# A line break is "\n", for some parsers "\r" too; spaces may stand before a header. What a file is given begins with "+",
+# "-" or a space. Some parsers cut a path at a colon.
 _HEADERS = re.compile(r"^[^\S\n]*\*\*\* (?:Add File|Update File|Delete File|Move to):(.*)$", re.MULTILINE)
 # Unicode White_Space, as these parsers trim it; str.strip() would take control characters too.
 _SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
@@ -19,9 +20,11 @@ _SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join
 def changed_paths(patch: str) -> list[str]:
     """The paths that a patch adds, updates, deletes and moves to, in its order, as it names them."""
     found: dict[str, None] = {}
-    for header in _HEADERS.finditer(patch):
-        exact = header[1].removesuffix("\r").removeprefix(" ")
-        for path in (exact.strip(_SPACE), exact.rstrip(_SPACE), exact):
-            if path.strip(_SPACE):
-                found[path] = None
+    for text in (patch, patch.replace("\r", "\n")) if "\r" in patch else (patch,):
+        for header in _HEADERS.finditer(text):
+            exact = header[1].removesuffix("\r").removeprefix(" ")
+            cut = exact.partition(":")[0]
+            for path in (exact.strip(_SPACE), exact.rstrip(_SPACE), exact, cut.strip(_SPACE)):
+                if path.strip(_SPACE):
+                    found[path] = None
     return list(found)

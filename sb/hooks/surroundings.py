@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sb.hooks.spellings import spellings
 from sb.shell.guarded import Guarded
 
 LONGEST_PATH = 4096  # characters
@@ -25,6 +26,7 @@ class Surroundings(NamedTuple):
 
     Args:
         cwd: the session's folder. home: of the user.
+        placed: whether the host told the folder; else a path that is not absolute may be anywhere.
         protected: files and folders that are SecondBrain's own.
         read_only: patterns of tools that a person said only read.
         guarded: places that decide how calls are judged.
@@ -37,6 +39,7 @@ class Surroundings(NamedTuple):
     read_only: Sequence[str] = ()
     too_large: Callable[[Sequence[str]], bool] = lambda paths: False
     guarded: Guarded = _NOTHING_GUARDED
+    placed: bool = True
 
 
 def readings(path: str, around: Surroundings) -> list[str]:
@@ -44,17 +47,19 @@ def readings(path: str, around: Surroundings) -> list[str]:
 
     Hosts differ: some take ".." away before they look at links, some put the home for "~".
     """
-    said = [os.path.join(around.cwd, path)]
-    if path == "~" or path.startswith("~/"):
-        said.append(str(around.home) + path[1:])
+    said: list[str] = []
+    for spelling in spellings(path):
+        said.append(os.path.join(around.cwd, spelling))
+        if spelling == "~" or spelling.startswith("~/"):
+            said.append(str(around.home) + spelling[1:])
     read = [os.path.realpath(form) for one in said for form in (os.path.normpath(one), one)]
     return list(dict.fromkeys(read))
 
 
-def spellings(text: str, around: Surroundings) -> list[str]:
+def loose_spellings(text: str, around: Surroundings) -> list[str]:
     """The paths that a tool may read in a text: of an address of a file, with the home for a variable, with either slash."""
+    found = spellings(text)
     text = text.strip()
-    found = [text]
     if len(text) > 1 and text[0] in "'\"`" and text[-1] == text[0]:
         found.append(text[1:-1])
     if address := _FILE_ADDRESS.match(text):
@@ -79,7 +84,7 @@ def reads_ours(args: dict[str, Any], around: Surroundings) -> str:
             return f"it has more than {MOST_TEXTS} texts that may be paths"
         if "\0" in text:
             continue  # no system opens such a path
-        for path in spellings(text, around):
+        for path in loose_spellings(text, around):
             if len(path) > LONGEST_PATH:  # what a host makes of it may be short
                 path = os.path.normpath(os.path.join(around.cwd, path))
             if len(path) <= LONGEST_PATH:

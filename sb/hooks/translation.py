@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -15,16 +16,18 @@ from typing import Any
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.hooks.event import GovernedCall, NativeCall
 from sb.hooks.patches import changed_paths
+from sb.hooks.spellings import is_elsewhere, named_paths, spellings
 from sb.hooks.surroundings import LONGEST_PATH, Surroundings, ours, readings, reads_ours, texts
 from sb.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, WRITE_CONFIG
 from sb.hosted.files import MOST_FILES
 from sb.kernel.contracts import SafetyClass
-from sb.shell import classify
+from sb.shell import ShellVerdict, classify
 from sb.shell.guarded import refusal
 from sb.shell.sensitive import folded, host_setting, matches_below, sensitive
 
 LONGEST_INPUT = 65_536  # bytes of a call's arguments that are judged whole, and may be shown to a person
 MOST_PATHS = 2 * MOST_FILES  # of one call; a patch names each file in up to three ways
+FOLDER = "(folder)"  # is put among the arguments of a tool of which nothing is known
 
 # Tools by the names that hosts give them; what they do is in the hosts' own documentation.
 _READS = frozenset(
@@ -133,42 +136,41 @@ _POWERSHELLS = frozenset(("PowerShell", "powershell"))
 # Tools that find files by their "pattern"; others that search look into those that another argument tells.
 _FINDERS = frozenset(("Glob", "glob", "file_search"))
 _PATTERNS = ("glob", "include", "include_pattern", "includePattern")
-# A tool that writes, and the arguments that name its files.
-_WRITES: Mapping[str, tuple[str, ...]] = {
-    "Edit": ("file_path",),
-    "MultiEdit": ("file_path",),
-    "Write": ("file_path", "path"),
-    "NotebookEdit": ("notebook_path",),
-    "Delete": ("file_path", "path"),
-    "write_file": ("file_path",),
-    "replace": ("file_path",),
-    "create": ("path",),
-    "edit": ("filePath", "path"),
-    "write": ("filePath",),
-    "str_replace_editor": ("path",),
-    "StrReplace": ("file_path", "path"),
-    "create_file": ("filePath",),
-    "create_directory": ("dirPath",),
-    "replace_string_in_file": ("filePath",),
-    "multi_replace_string_in_file": ("filePath",),
-    "insert_edit_into_file": ("filePath",),
-    "edit_notebook_file": ("filePath",),
-}
+_WRITES = frozenset(
+    [
+        "Edit",
+        "MultiEdit",
+        "Write",
+        "NotebookEdit",
+        "Delete",
+        "write_file",
+        "replace",
+        "create",
+        "edit",
+        "write",
+        "str_replace_editor",
+        "StrReplace",
+        "create_file",
+        "create_directory",
+        "replace_string_in_file",
+        "multi_replace_string_in_file",
+        "insert_edit_into_file",
+        "edit_notebook_file",
+    ]
+)
 _PATCHES = frozenset(("apply_patch", "patch"))
 
 
 def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
     """The contract and the arguments under which a host's call is judged."""
     if call.cwd:
-        around = around._replace(cwd=around.cwd / call.cwd)
+        around = around._replace(cwd=around.cwd / call.cwd, placed=around.placed or os.path.isabs(call.cwd))
     if call.tool in _SHELLS and call.args.get("command") and isinstance(call.args["command"], str):
         return _shell(call, around)
     if call.tool in _WRITES:
-        return changing(call, _named(call.args, _WRITES[call.tool]), around)
+        return changing(call, named_paths(call.args), around)
     if call.tool in _PATCHES:
-        patch = "\n".join(value for value in call.args.values() if isinstance(value, str))
-        # No parser of patches takes "~" for the home.
-        return changing(call, [os.path.join(around.cwd, path) for path in changed_paths(patch)], around)
+        return changing(call, changed_paths("\n".join(texts(call.args))), around)
     args = {"tool": call.tool, "input": recorded(call.args)}
     if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in around.read_only):
         refused = reads_ours(call.args, around) or _searches_ours(call, around)
@@ -179,7 +181,7 @@ def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
     if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
         return _looked_at(call, GovernedCall(MCP, args, SafetyClass.NETWORK), around)
-    return _looked_at(call, GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE), around)
+    return _looked_at(call, _unknown(call, around), around)
 
 
 def _looked_at(call: NativeCall, governed: GovernedCall, around: Surroundings) -> GovernedCall:
@@ -194,31 +196,34 @@ def _looked_at(call: NativeCall, governed: GovernedCall, around: Surroundings) -
         return GovernedCall(SHELL[SafetyClass.DESTRUCTIVE], shell, SafetyClass.DESTRUCTIVE)
     if not found.changes:
         return governed
-    if (
-        any(map(os.path.isdir, found.changes)) or len(found.changes) > MOST_FILES
-    ):  # what it was cannot be kept
-        why = f"it would change {found.changes[0]}"
-        return GovernedCall(UNKNOWN, governed.args, SafetyClass.DESTRUCTIVE, why=why)
+    if any(map(os.path.isdir, found.changes)) or len(found.changes) > MOST_FILES:
+        why = f"it would change {found.changes[0]}"  # what it was cannot be kept
+        return _unknown(call, around)._replace(why=why)
     args = {"paths": list(found.changes), **governed.args}
     if around.too_large(found.changes):
         args["keep"] = False
     return GovernedCall(WRITE_CONFIG, args, SafetyClass.DESTRUCTIVE, paths=found.changes)
 
 
+def _unknown(call: NativeCall, around: Surroundings, refused: str = "") -> GovernedCall:
+    """A call of which nobody knows what it does; where it is made is part of what a person agrees to."""
+    args = {"tool": call.tool, "input": recorded({**call.args, FOLDER: str(around.cwd)})}
+    return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, refused)
+
+
 def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> GovernedCall:
     """A call that changes files."""
-    if not paths:
-        unknown = {"tool": call.tool, "input": recorded(call.args)}
-        return _looked_at(call, GovernedCall(UNKNOWN, unknown, SafetyClass.DESTRUCTIVE), around)
+    unplaced = not around.placed and not all(
+        any(form.startswith(("/", "~")) for form in spellings(path)) for path in paths
+    )
+    if not paths or unplaced or any(is_elsewhere(path) for path in paths):
+        return _looked_at(call, _unknown(call, around), around)
     if len(paths) > MOST_PATHS or any(len(path) > LONGEST_PATH for path in paths):
-        unknown = {"tool": call.tool, "input": recorded(call.args)}
-        why = "it names more files than are looked at, or one with too long a path"
-        return GovernedCall(UNKNOWN, unknown, SafetyClass.DESTRUCTIVE, why)
+        return _unknown(call, around, "it names more files than are looked at, or one with too long a path")
     real = list(dict.fromkeys(reading for path in paths for reading in readings(path, around)))
-    said = [
-        os.path.normpath(around.cwd / path) for path in paths
-    ]  # a link may lead away from where settings are
-    places = (*real, *said)
+    # A link may lead away from where settings are.
+    unresolved = [os.path.normpath(around.cwd / form) for path in paths for form in spellings(path)]
+    places = dict.fromkeys((*real, *unresolved))
     place = around.guarded.changed(places)
     decides = place is not None or any(
         host_setting(folded(path)) or sensitive(path, str(around.home)) for path in places
@@ -235,12 +240,23 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
 
 def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     command = str(call.args["command"])
+    untold = call.folder_untold or not around.placed
     verdict = classify(
-        command, cwd=around.cwd, home=around.home, protected=around.protected, guarded=around.guarded
+        command,
+        cwd=around.cwd,
+        home=around.home,
+        protected=around.protected,
+        guarded=around.guarded,
+        wandered=untold,
     )
     if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
         unread = "not understood: PowerShell is not parsed"
         verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread)
+    verdict = _patching(call, verdict, around)
+    if untold and verdict.safety_class is not SafetyClass.READ_ONLY and not _GOES_FIRST.match(command):
+        setting = _may_be_a_setting(command, verdict.writes, around)
+        refused = f"{setting} may be a setting or a hook there: {_UNTOLD}" if setting else ""
+        verdict = replace(verdict, reason=f"{verdict.reason}; {_UNTOLD}", refused=verdict.refused or refused)
     # What it does comes first: a list shows the beginning of the arguments alone.
     args: dict[str, Any] = {
         "command": command,
@@ -255,7 +271,44 @@ def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     return GovernedCall(SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused)
 
 
-_ABOUT_THE_COMMAND = frozenset(("command", "description", "timeout", "timeout_ms"))
+def _may_be_a_setting(command: str, writes: Sequence[str], around: Surroundings) -> str:
+    """The bare name among what a line writes that is one of a host's settings in the folder that it may be run in."""
+    names = (
+        os.path.basename(path) for path in writes if os.path.dirname(path) == str(around.cwd) not in command
+    )
+    return next((name for name in names if name.casefold() in _NAMES_OF_SETTINGS), "")
+
+
+_NAMES_OF_SETTINGS = frozenset(
+    "settings.json settings.local.json hooks.json mcp.json mcp_config.json tasks.json cli.json cli-config.json config.toml config.yaml "
+    "operators.json trustedfolders.json trusted_hooks.json authorized_keys pre-commit pre-push commit-msg post-checkout "
+    "post-commit post-merge prepare-commit-msg".split()
+)
+
+
+def _patching(call: NativeCall, verdict: ShellVerdict, around: Surroundings) -> ShellVerdict:
+    """The verdict on a command line that may hold a patch: Codex performs `apply_patch` in one as its own tool."""
+    command = str(call.args["command"])
+    paths = changed_paths(command)
+    if not paths:
+        return verdict
+    folders = [around.cwd, around.home, *(found[2] for found in _GOES.finditer(command))][:_MOST_FOLDERS]
+    for folder in folders:
+        there = around.cwd / os.path.expanduser(folder)
+        patch = changing(call, paths, around._replace(cwd=there))
+        verdict = replace(verdict, refused=verdict.refused or patch.refused)
+        if patch.tool_id != WRITE:
+            why = "a patch in it changes what decides about more than itself"
+            verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=why)
+    return verdict
+
+
+_UNTOLD = "the folder it runs in is not known (a line that begins with cd /FOLDER && says it)"
+_MOST_FOLDERS = 8
+_GOES = re.compile(r"""\bcd\s+(?:--\s+)?(["']?)([^\s"';&|][^"';&|\n]{0,200}?)\1\s*(?:&&|;|\n)""")
+_ABOUT_THE_COMMAND = frozenset(("command", "description", "explanation", "goal", "timeout", "timeout_ms"))
+# A line that goes to a folder of its own first.
+_GOES_FIRST = re.compile(r"""\s*cd\s+(?:--\s+)?(["']?)/[^\s"'$`;&|<>(){}*?\[\]\\]*\1\s*&&""")
 
 
 class ByDigest(dict[str, Any]):
@@ -283,21 +336,14 @@ def unshowable(governed: GovernedCall) -> str:
     return f"it cannot be shown in full ({size}): make it in smaller parts"
 
 
-def _named(args: dict[str, Any], names: Sequence[str]) -> list[str]:
-    """The files that a tool's arguments name, also in a list of changes."""
-    tables = [args, *(one for value in args.values() if isinstance(value, list) for one in value)]
-    named = (one.get(name) for one in tables if isinstance(one, dict) for name in names)
-    return [path for path in named if isinstance(path, str) and path]
-
-
 def _searches_ours(call: NativeCall, around: Surroundings) -> str:
     """Why a search is refused whose pattern of files leads into what is SecondBrain's own."""
-    below = (call.args.get(name) for name in ("path", "dir_path"))
+    below = (call.args.get(name) for name in ("path", "dir_path", "target_directory"))
     readable = (
         text for text in below if isinstance(text, str) and "\0" not in text and len(text) <= LONGEST_PATH
     )
     folders = [str(around.cwd), *(reading for text in readable for reading in readings(text, around))]
-    names = ("pattern", "query") if call.tool in _FINDERS else _PATTERNS
+    names = ("pattern", "query", "glob_pattern") if call.tool in _FINDERS else _PATTERNS
     for text in (text for name in names for text in texts(call.args.get(name)) if len(text) <= LONGEST_PATH):
         patterns = [os.path.normpath(os.path.join(folder, text)) for folder in folders]
         for own in map(os.path.realpath, around.protected):

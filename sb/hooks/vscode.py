@@ -18,7 +18,9 @@ ASKS_ON = claude_code.ASKS_ON
 
 def sent(payload: dict[str, Any]) -> bool:
     """Whether VS Code sent it, by its fields."""
-    return "hookEventName" in payload or ({"sessionId", "transcript_path"} <= payload.keys())
+    fields = payload.keys()
+    copilots = {"toolName", "toolArgs"}
+    return not fields & copilots and ("hookEventName" in fields or {"sessionId", "transcript_path"} <= fields)
 
 
 def read(payload: dict[str, Any]) -> HookEvent:
@@ -30,7 +32,8 @@ def read(payload: dict[str, Any]) -> HookEvent:
     event = claude_code.read(known)
     if event.moment in (Moment.BATCH, Moment.FAILED):
         return event._replace(host=HOST, moment=Moment.OTHER, calls=())  # it has no such events
-    return event._replace(host=HOST)
+    calls = tuple(call._replace(folder_untold=call.tool == "run_in_terminal") for call in event.calls)
+    return event._replace(host=HOST, calls=calls)
 
 
 def answer(event: HookEvent, verdict: Verdict) -> Answer:

@@ -47,7 +47,8 @@ def _call(what: str, about: dict[str, Any]) -> NativeCall:
             edits = about.get("edits")
             return NativeCall("Write", {"file_path": text(about, "file_path"), "edits": edits})
         case "run_command":
-            return NativeCall("Shell", {"command": text(about, "command_line")})
+            untold = not os.path.isabs(text(about, "cwd"))
+            return NativeCall("Shell", {"command": text(about, "command_line")}, folder_untold=untold)
     server, tool = text(about, "mcp_server_name"), text(about, "mcp_tool_name")
     args = table(about, "mcp_tool_arguments")
     name = f"mcp__{server}__{tool}" if tool else ""

@@ -126,6 +126,18 @@ class HostedFiles:
             pass  # neither there nor readable: whoever restores it is told which
         return {"path": path, "sha256": None, "mode": None}
 
+    def left(self, paths: Sequence[str], key: str) -> list[dict[str, Any]]:
+        """What a call left: `now` without the files that neither were there before nor are now, since a path may be
+        kept in each way that a host may read it."""
+        files = self.now(paths)
+        return [one for one in files if one["sha256"] or self._was_there(_key(key, one["path"]))] or files
+
+    def _was_there(self, key: str) -> bool:
+        try:
+            return self._kept.facts(key) is not None
+        except NotFoundError:
+            return False
+
     def changed(self, paths: Sequence[str], key: str) -> bool:
         """Whether one of the files is not what was kept of it."""
         for found in self.now(paths):

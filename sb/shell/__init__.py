@@ -46,6 +46,7 @@ def classify(
     protected: Sequence[Path],
     guarded: Guarded | None = None,
     env: Mapping[str, str] | None = None,
+    wandered: bool = False,
 ) -> ShellVerdict:
     """Judge a command line; it never raises, and takes time in proportion to the line's length.
 
@@ -54,8 +55,10 @@ def classify(
         protected: files and folders that no command may name: SB_HOME, the database.
         guarded: places that no command may change: what decides how calls are judged.
         env: the environment that it would have; by default this process's.
+        wandered: whether an earlier command of its shell may have gone to another folder.
     """
     judge = Judge(cwd, home, protected, os.environ if env is None else env, guarded)
+    judge.paths.wandered = wandered
     try:
         script = parse(command)
         found = judge.script(script)

@@ -15,7 +15,7 @@ from sb.shell.repositories import foreign
 from sb.shell.sensitive import (
     HOLD_SETTINGS,
     HOST_SETTINGS,
-    OPENCODE,
+    PROJECTS_OWN,
     folded,
     held_by,
     host_setting,
@@ -31,7 +31,9 @@ _LONGEST_PATH = 4096
 _OF_A_PROCESS = r"^/proc/(?:self|thread-self|\d+)/(?:task/\d+/)?(cwd|root)(?=/|$)"
 _QUOTED_PATH = r"(?:[/'\"]|\.\./)NAME(?=[/'\"])"
 _SETTINGS_IN_CODE = (
-    r"\.claude/settings[\w.]*json|\.claude\.json|\.codex/|\.gemini/settings\.json|\.cursor/hooks\.json"
+    r"\.claude/settings[\w.]*json|\.claude\.json|\.codex/|\.gemini/\w+\.json|\.cursor/(?:hooks|mcp|cli[\w-]*)\.json|\.mcp\.json"
+    r"|\.vscode/(?:settings|tasks|mcp)\.json|code/user/\w+\.json|\.github/hooks/|\.copilot/|\.opencode/|opencode\.jsonc?"
+    r"|\.windsurf/\w+\.json|codeium/windsurf/"
 )
 _PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["})
 
@@ -70,6 +72,7 @@ class Paths:
         self.anywhere = False
         self.elsewhere = False  # paths are those of a container that has none of this machine's
         self.here = self.folders[0]  # the folder that the line is in by now; "" where that is not sure
+        self.wandered = False  # before the line began: then a protected place is known by its name alone
         self.dotglob = False
         both = {name for own in protected for name in (os.path.abspath(own), os.path.realpath(own))}
         self._protected = {name: folded(name) for name in sorted(both)}
@@ -225,7 +228,7 @@ class Paths:
                         if len(parts) >= len(own) and self._match(parts, own):
                             return name
             rest = piece.replace(OPERAND, UNKNOWN).rpartition(UNKNOWN)[2]
-            if self.anywhere or rest != piece:
+            if self.anywhere or self.wandered or rest != piece:
                 parts = folded(rest)
                 for name, tail in self._tails.items():
                     if any(self._match(parts[at:], tail) for at in range(len(parts) - len(tail) + 1)):
@@ -271,7 +274,7 @@ class Paths:
         if is_literal(part):
             return fnmatchcase(part, name)
         # Of a project's own files every pattern may match one of that name; it is meant where it is written out.
-        return "." in name and name != OPENCODE and self._matches(part, name)
+        return "." in name and name not in PROJECTS_OWN and self._matches(part, name)
 
     def settings_below(self, word: str) -> str:
         """The folder that a word names and in which a host looks for its settings, or ""."""

@@ -328,12 +328,21 @@ RULES: dict[str, str] = {
     "mypy": "N runs the project's plugins",
     **each(
         "N opens a program that may run others",
-        "vi vim nvim nano emacs ed ex man info tmux screen dialog fzf open xdg-open start code "
-        "cursor osascript expect gdb lldb ",
+        "vi vim nvim nano emacs ed ex man info tmux screen dialog fzf open xdg-open start osascript expect gdb lldb ",
+    ),
+    **each(
+        "N opens a program that may run others | D --install-extension --uninstall-extension --disable-extension "
+        "--disable-extensions --add-mcp --user-data-dir --extensions-dir: changes what decides about agents",
+        "code code-insiders codium cursor windsurf",
     ),
     "ed": "N runs a script that is not looked into",
     # --- other agents
-    **each("N starts another agent", "cursor-agent copilot opencode aider goose amp"),
+    **each("N starts another agent", "opencode aider goose amp"),
+    "copilot": (
+        "N starts another agent | D --yolo --allow-all --allow-all-tools --allow-tool --additional-mcp-config "
+        "--config-dir: one that may not be governed"
+    ),
+    "cursor-agent": "N starts another agent | D -f --force --yolo --approve-mcps: one that may not be governed",
     "claude": (
         "N starts another agent | D --bare --safe-mode --settings --setting-sources --mcp-config "
         "--dangerously-skip-permissions --allow-dangerously-skip-permissions: one that may not be governed"
@@ -345,7 +354,8 @@ RULES: dict[str, str] = {
     "gemini": "N starts another agent | D -y --yolo --approval-mode: one that may not be governed",
     **each(
         "D changes what decides about agents",
-        "claude.config claude.mcp claude.plugin codex.mcp codex.features gemini.mcp gemini.extensions gemini.hooks",
+        "claude.config claude.mcp claude.plugin codex.mcp codex.features codex.plugin gemini.mcp gemini.extensions gemini.hooks "
+        "copilot.mcp copilot.plugin cursor-agent.mcp opencode.mcp opencode.plugin",
     ),
     # --- the network
     **each(

@@ -6,34 +6,62 @@ import os
 import unicodedata
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from itertools import groupby
 
 OPENCODE = "opencode.json*"
+WORKSPACE = "*.code-workspace"
+PROJECTS_OWN = (OPENCODE, WORKSPACE)  # files beside a project's own, which patterns are not meant for
+_EDITORS = ("code", "code - insiders", "vscodium", "cursor", "windsurf")
 # Where hosts keep what decides about their agents: below a home or a project, as components of a path.
 HOST_SETTINGS: tuple[tuple[str, ...], ...] = (
     (".claude", "settings*.json"),
     (".claude", "hooks"),
+    (".claude", "plugins"),
     (".claude.json",),
     (".mcp.json",),
     (".codex",),
-    (".gemini", "settings.json"),
-    (".gemini", "trusted_hooks.json"),
-    (".cursor", "hooks.json"),
-    (".cursor", "mcp.json"),
+    (".gemini", "*.json"),
+    (".gemini", ".env"),
+    (".gemini", "extensions"),
+    (".gemini", "hooks"),
+    (".gemini", "policies"),
+    (".cursor", "*.json"),
+    (".cursor", "hooks"),
     (".github", "hooks"),
     (".github", "copilot"),
+    (".github", "mcp.json"),
     (".copilot",),
+    (".config", "github-copilot"),
     (".config", "opencode"),
     (".opencode",),
     (OPENCODE,),
-    (".windsurf", "hooks.json"),
+    (".windsurf", "*.json"),
+    (".windsurf", "hooks"),
     (".codeium", "windsurf", "*.json"),
+    # Settings of VS Code say whether its agents run hooks at all, and which.
+    (".vscode", "settings.json"),
+    (".vscode", "tasks.json"),
     (".vscode", "mcp.json"),
-    ("code", "user", "mcp.json"),
+    (".vscode", "extensions"),
+    (".vscode-server", "data", "*", "settings.json"),
+    (WORKSPACE,),
+    *((editor, "user", "*.json") for editor in _EDITORS),
+    *((editor, "user", "profiles", "*", "*.json") for editor in _EDITORS),
     ("claude", "claude_desktop_config.json"),
     ("claude-code", "managed-settings.json"),
 )
+# Looked up by their first component: many begin alike, and every path is compared with each.
+_BY_HEAD = {head: list(settings) for head, settings in groupby(sorted(HOST_SETTINGS), lambda one: one[0])}
 # Variables that name another folder for one of these; `sb install` follows them too.
-_MOVED_BY = {"CLAUDE_CONFIG_DIR": ".claude", "CODEX_HOME": ".codex", "COPILOT_HOME": ".copilot"}
+_MOVED_BY = {
+    "CLAUDE_CONFIG_DIR": ".claude",
+    "CODEX_HOME": ".codex",
+    "COPILOT_HOME": ".copilot",
+    "CURSOR_CONFIG_DIR": ".cursor",
+    "OPENCODE_CONFIG_DIR": ".opencode",
+    "OPENCODE_CONFIG": "opencode.json",
+    "XDG_CONFIG_HOME": ".config",  # last: one of the others may lie in it
+}
 # Of these folders other files are a project's own.
 HOLD_SETTINGS = (".claude", ".gemini", ".cursor", ".windsurf")
 _HARMLESS_DEVICES = (
@@ -101,10 +129,12 @@ def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fnmatc
         fits: whether a component of the path is one of a setting's.
     """
     parts = _as_usual(parts)
-    for setting in HOST_SETTINGS:
-        for at in range(len(parts) - len(setting) + 1):
-            if all(fits(part, name) for part, name in zip(parts[at:], setting, strict=False)):
-                return "/".join(setting)
+    for at, part in enumerate(parts):
+        for head, settings in _BY_HEAD.items():
+            for setting in settings if fits(part, head) else ():
+                rest = parts[at + 1 : at + len(setting)]
+                if len(rest) == len(setting) - 1 and all(map(fits, rest, setting[1:])):
+                    return "/".join(setting)
     return ""
 
 
