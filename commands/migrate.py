@@ -11,8 +11,11 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration
 
+from sb.config.home import Home
 from sb.errors import ExitCode, StoreError
+from sb.kernel.durable.seals import Seals
 from sb.sources import SYSTEM_CLOCK
+from sb.state import EventLog
 from sb.store import migrate as schema
 from sb.store.backup import back_up
 from sb.store.database import Database
@@ -42,23 +45,29 @@ def migrate(
             _print([line for line in lines if status or line.state != "applied"], as_json)
             amiss = any(line.state in ("partial", "drifted") for line in lines)
             raise typer.Exit(ExitCode.FAILED if amiss else ExitCode.OK)
-        _print(_apply(database, config.home.folder / "backups"), as_json)
+        _print(_apply(database, config.home), as_json)
     finally:
         database.close()
 
 
-def _apply(database: Database, backups: Path) -> list[schema.MigrationStatus]:
+def _apply(database: Database, home: Home) -> list[schema.MigrationStatus]:
     schema.refuse_newer(database.query, database.path)
     unchanged = all(line.state == "applied" for line in schema.plan(database.query))
     if unchanged and schema.version(database.query) == schema.latest():
         return []
     copy = (
-        backups / time.strftime("before-migrate-%Y-%m-%dT%H%M%SZ", time.gmtime()) / Path(database.path).name
+        home.folder
+        / "backups"
+        / time.strftime("before-migrate-%Y-%m-%dT%H%M%SZ", time.gmtime())
+        / Path(database.path).name
     )
     back_up(database, copy)
     note(f"backup: {copy}")
+    log = EventLog.of_home(database, home, make_key=True)
     with database.write(power=True) as execute:
-        return schema.upgrade(execute, now=SYSTEM_CLOCK.now())
+        done = schema.upgrade(execute, now=SYSTEM_CLOCK.now())
+        Seals(log).adopt(execute, [line.number for line in done])
+    return done
 
 
 def _print(lines: list[schema.MigrationStatus], as_json: bool) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from sb.decisions.namespace import OPERATOR_CHANGED, TOOL_DISPATCH
 from sb.kernel.authority.authority import Authority
 from sb.kernel.decision_tables import DecisionTables
+from sb.kernel.durable.seals import Seals
 from sb.kernel.incidents.statements import INCIDENTS, KILLS
 from sb.kernel.log_pruning import PRUNED, why_not_allowed
 from sb.kernel.recovery.verification import RecoveryTables
@@ -229,6 +230,7 @@ class _Walk:
         for row_id in self._steps.keys() - {row[0] for row in kept}:
             report(f"the step that row {row_id - self._log.first_id} kept is gone")
         self._check_statements()
+        Seals(self._log).check(execute, report)
         strays = execute(
             "SELECT count(*) FROM events WHERE id >> 40 NOT IN (SELECT number FROM streams) OR id & ? = 0",
             (SEQ_MASK,),
