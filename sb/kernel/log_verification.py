@@ -12,7 +12,9 @@ from hashlib import sha256
 from typing import Any
 
 from sb.decisions.namespace import OPERATOR_CHANGED, TOOL_DISPATCH
+from sb.kernel.approvals.verification import check_displayed
 from sb.kernel.authority.authority import Authority
+from sb.kernel.baselines.seen import check_documents
 from sb.kernel.decision_tables import DecisionTables
 from sb.kernel.durable.seals import Seals
 from sb.kernel.incidents.statements import INCIDENTS, KILLS
@@ -199,6 +201,7 @@ class _Walk:
         report, execute = self.found.report, self._connection.execute
         self._recovery.check(execute, report, self._log.first_id + self._through)
         self._decisions.check(execute, report, self._unclear)
+        check_displayed(self._log, execute, report, self._unclear)
         if self.found.pruned > self._removed:
             report(f"{self.found.pruned - self._removed} more payloads are missing than were pruned")
         intents = {str(call_id) for (call_id,) in execute("SELECT call_id FROM intents")}
@@ -231,6 +234,7 @@ class _Walk:
             report(f"the step that row {row_id - self._log.first_id} kept is gone")
         self._check_statements()
         Seals(self._log).check(execute, report)
+        check_documents(execute, report)
         strays = execute(
             "SELECT count(*) FROM events WHERE id >> 40 NOT IN (SELECT number FROM streams) OR id & ? = 0",
             (SEQ_MASK,),
