@@ -18,7 +18,7 @@ from sb.kernel.baselines.seen import check_documents
 from sb.kernel.decision_tables import DecisionTables
 from sb.kernel.durable.seals import Seals
 from sb.kernel.incidents.statements import INCIDENTS, KILLS
-from sb.kernel.log_pruning import PRUNED, why_not_allowed
+from sb.kernel.log_pruning import PRUNED, adopted_prunes, why_not_allowed
 from sb.kernel.recovery.verification import RecoveryTables
 from sb.kernel.tooling.intents import INTENT_COLUMNS, IntentState, as_announced, intent_of, step_digest
 from sb.state import EVENT_COLUMNS, SEQ_MASK, Event, EventLog, Subject, link_hash
@@ -127,13 +127,14 @@ class _Walk:
         rows = self._connection.execute(
             f"SELECT {EVENT_COLUMNS} FROM events WHERE {of_kind}", (*bounds, PRUNED)
         ).fetchall()
-        through, removed = 0, 0
+        through, removed, adopted = 0, 0, adopted_prunes(self._log)
         for event in map(self._log.event, rows):
             last, count = (event.payload or {}).get("through"), (event.payload or {}).get("removed")
             if not isinstance(last, int) or not isinstance(count, int) or last >= event.seq:
                 self.found.report(f"row {event.seq} claims a pruning that cannot have been")
                 continue
             late = enrolled is not None and event.seq > enrolled - self._log.first_id
+            late = late and event.hash not in adopted
             why = why_not_allowed(event, self._authority, self._log.database_id) if late else ""
             if why:
                 self.found.report(f"row {event.seq} claims a pruning that nobody decided: {why}")
@@ -251,7 +252,9 @@ class _Walk:
             "SELECT id, hash, kind FROM events WHERE call_id IN (?, ?) AND substr(kind, 1, 7) <> 'kernel.'",
             (KILLS, INCIDENTS),
         ).fetchall()
-        on_log, outside = {row[1] for row in rows}, {line.hash for line in recorded.lines}
+        prunes = self._connection.execute("SELECT hash FROM events WHERE kind = ?", (PRUNED,)).fetchall()
+        on_log = {row[1] for row in rows} | {stored for (stored,) in prunes}
+        outside = {line.hash for line in recorded.lines}
         for line in recorded.lines:
             if line.hash not in on_log:
                 self.found.report(
