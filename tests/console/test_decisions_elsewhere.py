@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,8 @@ said = json.loads(sys.stdin.readline())
 records = Records(current_config())
 by = Signer(records).decider(lambda prompt: "")
 approvals = records.approvals()
-approvals.approve(said["approve"], by, "it is right")
+shown = approvals.disclose(approvals.get(said["approve"])).digest
+approvals.approve(said["approve"], by, "it is right", shown=shown)
 approvals.deny(said["deny"], by, "it is wrong")
 approvals.revoke(said["approve"], by, "or is it")
 records.baselines("write", "kernel").approve({"bank.look": said["contract"]}, by, "read it")
@@ -67,7 +69,8 @@ def bank() -> None:
 
 @pytest.fixture
 def desk(agents: Agents) -> DecisionDesk:
-    """The desk of ada, the operator."""
+    """The desk of ada, the operator, in a process with the system's clock."""
+    agents.clock.time = time.time()
     config = current_config()
     authority = Authority(config.operators.file, agents.runtime.log)
     ada = Enrolment(authority, KeyFolder(config.home.keys)).init("ada", "correct horse battery")
@@ -82,8 +85,9 @@ def cases(agents: Agents) -> dict[str, dict[str, Any]]:
     live = {one.tool_id: one.live_fingerprint for one in agents.runtime.baselines.entries()}
     agents.runtime.kill.throw("agent", "mallory", Label("watchman"), "stop")
     first = agents.pay("bob")
+    shown = agents.runtime.approvals.disclose(agents.runtime.approvals.get(first)).digest
     return {
-        "approve": {"approval": first, "reason": "right", "shown": ""},
+        "approve": {"approval": first, "reason": "right", "shown": shown},
         "revoke": {"reference": first, "reason": "or not"},
         "deny": {"approval": agents.pay("eve"), "reason": "wrong"},
         "approve_contracts": {
@@ -143,6 +147,8 @@ def test_nothing_is_signed_that_the_desk_did_not_build(agents: Agents, desk: Dec
         {"decision": "approve", "approval": approval, "reason": "r"},
         {"decision": "approve", "approval": approval, "reason": "r", "shown": "", "binding": "0" * 64},
         {"decision": "approve", "approval": {"id": approval}, "reason": "r", "shown": ""},
+        {"decision": "approve", "approval": approval, "reason": "r", "shown": ""},
+        {"decision": "approve", "approval": approval, "reason": "r", "shown": "0" * 64},
         {"decision": "approve_contracts", "surface": "kernel", "contracts": {"bank.pay": ""}, "reason": "r"},
         {"decision": "approve_contracts", "surface": "kernel", "contracts": {"bank.pay": "0" * 64}, "reason": "r"},
         {"decision": "approve_contracts", "surface": "made up", "contracts": {}, "reason": "r"},
@@ -153,7 +159,7 @@ def test_nothing_is_signed_that_the_desk_did_not_build(agents: Agents, desk: Dec
         with pytest.raises(DeniedError):
             desk.decide(request)
     for nowhere in (
-        {"decision": "approve", "approval": "apr_none", "reason": "r", "shown": ""},
+        {"decision": "approve", "approval": "apr_none", "reason": "r", "shown": "0"},
         {"decision": "dismiss", "escalation": "esc_none", "reason": "r"},
         {"decision": "settle", "call": "call_none", "verdict": "done", "reason": "r"},
         {"decision": "lift", "scope": "agent", "target": "clerk", "reason": "r"},
