@@ -37,7 +37,6 @@ Reason = Annotated[str, typer.Option(help="Why; it is kept with the decision, an
 As = Annotated[str, typer.Option("--as", help="The operator who decides, where this home has several keys.")]
 Ids = Annotated[list[str], typer.Argument(help="Ids of requests; several are decided one by one.")]
 WIDEST = 48  # characters of a cell
-LONGEST_NOTED = 1600  # characters of a call that is approved: of any that need not be opened, all
 COMMAND_S = 30  # seconds that a notification command may take
 
 
@@ -174,7 +173,7 @@ def approve(
             queue.disclose(queue.get(ids[0])).confirm(opened)
         for item in ids:
             with suppress(NotFoundError):  # is said when its turn comes
-                note(f"approving {item}: {queue.disclose(queue.get(item)).call(LONGEST_NOTED)}")
+                note(f"approving {item}: {queue.disclose(queue.get(item)).call(output.LONGEST_NOTED)}")
 
     def decide(queue: Approvals, approval_id: str, by: Decider) -> Approval | Grant:
         opened = _opened(queue, approval_id, shown or [], alone=len(ids) == 1)
