@@ -1,4 +1,4 @@
-"""The console: nothing is approved of which a line was never on the screen."""
+"""The console: nothing is approved of which a line was never on the screen, or that an older version asked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from sb.screens.dialogs import DecisionScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from tests.console import shop
 from tests.console.conftest import Agents, Console
+from tests.console.shop import Bank
+from tests.console.test_recovery import done, escalate, standing
 
 
 async def fill(console: Console, pilot: Pilot[None], count: int) -> None:
@@ -70,3 +73,27 @@ def test_a_request_is_read_again_when_the_screen_becomes_smaller(agents: Agents,
         await console.until(pilot, lambda: agents.runtime.approvals.get(approval_id).state == "approved")
 
     console(script, (120, 40))
+
+
+class TestReversals:
+    @pytest.fixture
+    def settings(self) -> str:
+        shop.bank = Bank()
+        return 'database: brain.db\nfiles: {roots: []}\ntools: ["tests.console.shop:register"]\n'
+
+    def test_one_that_an_older_version_asked_about_is_approved_on_recovery(
+        self, agents: Agents, console: Console
+    ) -> None:
+        escalation = escalate(agents, done(agents))
+        with agents.runtime.database.write() as execute:
+            for (trigger,) in execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                execute(f"DROP TRIGGER {trigger}")
+            execute("UPDATE events SET payload = json_remove(payload, '$.shown')")
+
+        async def script(pilot: Pilot[None]) -> None:
+            await console.press(pilot, "4", "a")
+            await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+            await fill(console, pilot, 1)
+            await console.until(pilot, lambda: standing(agents, escalation) == "reversed")
+
+        console(script)

@@ -98,6 +98,11 @@ class Disclosure:
         return f"{self.size:,} characters in {count} argument{'' if count == 1 else 's'}"
 
     @property
+    def outdated(self) -> bool:
+        """Whether an older version asked, which did not sign what is displayed."""
+        return SHOWN not in self.approval.request
+
+    @property
     def hides(self) -> bool:
         """Whether something stays hidden until it is revealed."""
         return any(segment.hidden for argument in self.arguments for segment in argument.segments)
@@ -253,7 +258,9 @@ def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tu
     if recorded is None:
         return (
             "it is from an older version of SecondBrain, which did not sign what is displayed",
-            f"{ends} it, or have the agent repeat the call, which makes a new request",
+            "sb recovery approve asks anew"
+            if approval.reverses
+            else f"{ends} it, or have the agent repeat the call, which makes a new request",
         )
     if args is None:
         return "its arguments cannot be shown in full", f"{ends} it, or have the agent repeat the call"
