@@ -30,7 +30,7 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "deny": frozenset({"approval", "reason"}),
     "revoke": frozenset({"reference", "reason"}),
     "approve_contracts": frozenset({"surface", "contracts", "reason"}),
-    "lift": frozenset({"scope", "target", "reason"}),
+    "lift": frozenset({"scope", "target", "number", "reason"}),
     "dismiss": frozenset({"escalation", "reason"}),
     "settle": frozenset({"call", "verdict", "reason"}),
 }
@@ -85,13 +85,18 @@ class DecisionDesk:
                 case "approve_contracts":
                     self._approve_contracts(log, authority, said)
                 case "lift":
-                    switch = KillSwitch(log, authority, dual_control=self._dual_control)
-                    switch.lift(said["scope"], said["target"], self._by, said["reason"])
+                    self._lift(KillSwitch(log, authority, dual_control=self._dual_control), said)
                 case "dismiss":
                     return {"signed": self._dismissal(approvals, said)}
                 case "settle":
                     return {"signed": self._settlement(approvals, said)}
         return {}
+
+    def _lift(self, switch: KillSwitch, said: Mapping[str, Any]) -> None:
+        number = said["number"]
+        if not (number.isascii() and number.isdigit() and int(number[:20])):
+            raise DeniedError("it does not say which kill was shown", "look at it, and decide again")
+        switch.lift(said["scope"], said["target"], self._by, said["reason"], number=int(number[:20]))
 
     def _approve_contracts(self, log: EventLog, authority: Authority, said: Mapping[str, Any]) -> None:
         if said["surface"] not in SURFACES:

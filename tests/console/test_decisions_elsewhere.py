@@ -39,13 +39,13 @@ said = json.loads(sys.stdin.readline())
 records = Records(current_config())
 by = Signer(records).decider(lambda prompt: "")
 approvals = records.approvals()
-shown = approvals.disclose(approvals.get(said["approve"])).digest
-approvals.approve(said["approve"], by, "it is right", shown=shown)
+approvals.approve(said["approve"], by, "it is right", shown=said["shown"])
 approvals.deny(said["deny"], by, "it is wrong")
 approvals.revoke(said["approve"], by, "or is it")
 records.baselines("write", "kernel").approve({"bank.look": said["contract"]}, by, "read it")
 records.kill_switch("write").throw("agent", "clerk", Signer(records).anybody(), "stop")
-records.kill_switch("write").lift("agent", "clerk", by, "go on")
+switch = records.kill_switch("write")
+switch.lift("agent", "clerk", by, "go on", number=switch.in_force()["agent:clerk"].number)
 recovery = records.runtime().recovery
 recovery.dismiss(said["dismiss"], by, "leave it")
 Settling(recovery).settle(said["settle"], Verdict.DONE, by, "the bank says so")
@@ -81,11 +81,13 @@ def desk(agents: Agents) -> DecisionDesk:
 
 def cases(agents: Agents) -> dict[str, dict[str, Any]]:
     """A request of each kind, that can be decided; of what `revoke` takes back the first one is the approval."""
+    agents.clock.time = time.time()  # the desk has a clock of its own
     agents.change_contract()
     live = {one.tool_id: one.live_fingerprint for one in agents.runtime.baselines.entries()}
-    agents.runtime.kill.throw("agent", "mallory", Label("watchman"), "stop")
+    kill = agents.runtime.kill.throw("agent", "mallory", Label("watchman"), "stop").kill
     first = agents.pay("bob")
-    shown = agents.runtime.approvals.disclose(agents.runtime.approvals.get(first)).digest
+    approvals = agents.runtime.approvals
+    shown = approvals.disclose(approvals.get(first)).digest
     return {
         "approve": {"approval": first, "reason": "right", "shown": shown},
         "revoke": {"reference": first, "reason": "or not"},
@@ -95,7 +97,7 @@ def cases(agents: Agents) -> dict[str, dict[str, Any]]:
             "contracts": {"bank.look": live["bank.look"]},
             "reason": "read",
         },
-        "lift": {"scope": "agent", "target": "mallory", "reason": "go on"},
+        "lift": {"scope": "agent", "target": "mallory", "number": str(kill.number), "reason": "go on"},
         "dismiss": {"escalation": escalate(agents, done(agents)), "reason": "leave it"},
         "settle": {"call": in_doubt(agents, shop.bank), "verdict": "done", "reason": "the bank says so"},
     }
@@ -153,16 +155,17 @@ def test_nothing_is_signed_that_the_desk_did_not_build(agents: Agents, desk: Dec
         {"decision": "approve_contracts", "surface": "kernel", "contracts": {"bank.pay": "0" * 64}, "reason": "r"},
         {"decision": "approve_contracts", "surface": "made up", "contracts": {}, "reason": "r"},
         {"decision": "approve_contracts", "surface": "kernel", "contracts": ["bank.pay"], "reason": "r"},
+        *({"decision": "lift", "scope": "agent", "target": "clerk", "number": number, "reason": "r"} for number in ("", "0", "-1", "x")),
         [], "approve", 7, None,
     )  # fmt: skip
     for request in requests:
         with pytest.raises(DeniedError):
             desk.decide(request)
     for nowhere in (
-        {"decision": "approve", "approval": "apr_none", "reason": "r", "shown": "0"},
+        {"decision": "approve", "approval": "apr_none", "reason": "r", "shown": "0" * 64},
         {"decision": "dismiss", "escalation": "esc_none", "reason": "r"},
         {"decision": "settle", "call": "call_none", "verdict": "done", "reason": "r"},
-        {"decision": "lift", "scope": "agent", "target": "clerk", "reason": "r"},
+        {"decision": "lift", "scope": "agent", "target": "clerk", "number": "7", "reason": "r"},
     ):
         with pytest.raises(NotFoundError):
             desk.decide(nowhere)
@@ -176,6 +179,7 @@ def test_a_tab_decides_everything_that_the_console_signs_without_having_the_key(
     requests = cases(agents)
     said = {
         "approve": requests["approve"]["approval"],
+        "shown": requests["approve"]["shown"],
         "deny": requests["deny"]["approval"],
         "contract": requests["approve_contracts"]["contracts"]["bank.look"],
         "dismiss": requests["dismiss"]["escalation"],
