@@ -126,6 +126,6 @@ def test_an_edited_mutation_of_an_escalation_reverses_nothing_else(shop: Shop) -
     problems = verify(shop.runtime.log).problems
     assert any("mutation_id is not what the log says" in line for line in problems)
     shown = shop.runtime.recovery.escalations.get(found.id)
-    with pytest.raises(DeniedError, match="another call"):
+    with pytest.raises(DeniedError, match="not what the log says"):
         shop.runtime.recovery.approve(shown.id, ADA, "take it back")
     assert shop.reversed_ == []
