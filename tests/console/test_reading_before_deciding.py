@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sb.screens.approvals import ApprovalsScreen
 from sb.screens.dialogs import DecisionScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -31,9 +32,15 @@ def test_a_batch_that_does_not_fit_is_scrolled_through_before_it_is_approved(
         return {str(agents.runtime.approvals.get(one).state) for one in ids}
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", *["space"] * len(ids), "a")
+        await console.press(pilot, "2")
+        screen = console.app.screen
+        assert isinstance(screen, ApprovalsScreen)
+        await console.until(pilot, lambda: len(screen.known) == len(ids))
+        for _ in ids:
+            await console.press(pilot, "space")
+        await console.press(pilot, "a")
         count = len(ids)
-        await console.shows(pilot, "Approve these 4?")
+        assert console.app.screen.query_one("#count", Input).placeholder == "type 4 to confirm"
         await fill(console, pilot, count)
         assert isinstance(console.app.screen, DecisionScreen), "the middle was never on the screen"
         assert "not on the screen: page up, page down" in str(console.app.screen.query_one(".wrong").render())
