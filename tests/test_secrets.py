@@ -130,7 +130,7 @@ def test_a_value_beside_a_key_word_is_masked(text: str) -> None:
         "password: !vault |",
         "password: op://prod/db/password",
         "secret: projects/123/secrets/db/versions/latest",
-        "PWD=/home/ada/src",
+        "PWD=/data/ada/src",
         "credentials: include in fetch()",
         "secrets: inherit",
         "passphrase: asked on the terminal",
