@@ -20,6 +20,7 @@ import orjson
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.entity.folders import path_part, private_folder
 from sb.errors import StoreError
+from sb.memory.masking import masked_text, refuse_secret
 from sb.protocols import Binding
 from sb.sources import Clock, Ids
 from sb.types import parse_datetime
@@ -59,16 +60,19 @@ class Checkpoints:
     def save(self, binding: Binding, message: str) -> str:
         """Write a checkpoint, and remove those of this core that are older than the newest ten; returns its id.
 
+        Args:
+            message: secrets in it are masked.
+
         Raises:
-            StoreError: it cannot be written; there is no half of it then.
+            StoreError: it cannot be written; there is no half of it then. ValueError: the core's name holds a secret.
         """
-        core = path_part(binding.core_id)
+        core = path_part(refuse_secret("core_id", binding.core_id))
         now = self._after_newest(core, datetime.fromtimestamp(self._clock.now(), UTC))
         checkpoint_id = f"{core}_{now:{_AT}}_{self._ids.token(4)}"
         document: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "checkpoint_id": checkpoint_id,
-            "message": message,
+            "message": masked_text(message, {}),
             "created_at": now.isoformat(),
             "binding": asdict(binding) | {"created_at": now.isoformat()},
         }
