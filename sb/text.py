@@ -127,11 +127,9 @@ def shorten(text: str, limit: int) -> str:
 
 def shorten_middle(text: str, limit: int) -> str:
     """About `limit` characters, of which the beginning and the end stay; how many were left out is said between."""
-    if len(text) <= limit:
-        return text
     head = (limit + 1) // 2
-    tail = limit - head
-    return f"{text[:head]} …{len(text) - limit:,} more characters… {text[len(text) - tail :]}"
+    shortened = f"{text[:head]} …{len(text) - limit:,} more characters… {text[len(text) - limit + head :]}"
+    return text if len(text) <= max(limit, len(shortened)) else shortened
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -143,6 +143,8 @@ _SHELLS = frozenset(
 _POWERSHELLS = frozenset(("PowerShell", "powershell"))
 # Tools that find files by their "pattern"; others that search look into those that another argument tells.
 _FINDERS = frozenset(("Glob", "glob", "file_search"))
+# Tools that show lines of the files in a folder, hidden ones too.
+_SEARCHERS = frozenset(("Grep", "grep", "grep_search", "search_file_content"))
 _PATTERNS = ("glob", "include", "include_pattern", "includePattern")
 _WRITES = frozenset(
     [
@@ -354,6 +356,11 @@ def _searches_ours(call: NativeCall, around: Surroundings) -> str:
     )
     folders = [str(around.cwd), *(reading for text in readable for reading in readings(text, around))]
     names = ("pattern", "query", "glob_pattern") if call.tool in _FINDERS else _PATTERNS
+    if call.tool in _SEARCHERS and not any(call.args.get(name) for name in names):
+        searched = folders[1:] or folders
+        for own in map(os.path.realpath, around.protected):
+            if any(folded(own)[: len(folded(folder))] == folded(folder) for folder in searched):
+                return f"{own} is in the folder that is searched: name a narrower folder, or a glob"
     for text in (text for name in names for text in texts(call.args.get(name)) if len(text) <= LONGEST_PATH):
         patterns = [os.path.normpath(os.path.join(folder, text)) for folder in folders]
         for own in map(os.path.realpath, around.protected):

@@ -40,6 +40,7 @@ from sb.shell.rules import (
     run_by_options,
     subscripts,
 )
+from sb.shell.searching import searched
 from sb.shell.syntax import parse
 from sb.shell.words import (
     MADE,
@@ -471,8 +472,7 @@ class Judge:
 
     def _consequences(self, argv: list[str], found: Finding, stdin: Input) -> Finding:
         """What a command writes, and whether it reaches what agents leave alone."""
-        base = argv[0].rpartition("/")[2]
-        worst = QUIET
+        base, worst = argv[0].rpartition("/")[2], QUIET
         if base in WRITES:
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base))
@@ -492,7 +492,7 @@ class Judge:
                     worst = Finding(DESTROY, f"{base} {shown(folder)}: may change what decides about agents")
         if argv[:2] not in _LEAVE_SETTINGS:
             worst = highest(worst, changes(self, base, argv[1:], found.rank))
-        for word in reached(base, argv[1:], found):
+        for word in (*reached(base, argv[1:], found), *searched(base, argv[1:])):
             changed = base in WHOLE_FOLDERS and base != "rsync"
             own = self.paths.holds(word, only_ours=not changed) if word[:1] != "-" and is_sure(word) else ""
             if own:
