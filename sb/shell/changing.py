@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.arguments import WRAPPERS
@@ -48,13 +48,21 @@ _RUN_OR_READ = frozenset(
             "zip",
             "curl",
             "wget",
-            "sqlite3",
             "psql",
             "mysql",
             "sb",
             "cd",
         ),
     ]
+)
+# Options that name a file, or a folder, which is written; and programs that mean something else by them.
+_WRITING = (
+    r"(?i:--?(?:[a-z]+-)*(?:out|output|out(?:put)?-?(?:file|dir|path|directory)|log|log(?:ger)?-?file|junitxml|junit-xml|html-report))"
+    r"|--(?:dump-header|trace|trace-ascii|stderr|etag-save|hsts|alt-svc|libcurl|save-cookies|index-file|report-log|basetemp|tee)"
+    r"|-coverprofile|--generate-config-file"
+)
+_OTHERWISE = frozenset(
+    "ls ps pgrep grep egrep fgrep zgrep rg ag ack nm find test [ [[ mount set shopt ssh bash sh".split()
 )
 _GO = frozenset(("cd", "pushd", "popd", "chdir"))
 _IN_PLACE = frozenset(("perl", "ruby", "awk", "gawk"))
@@ -76,6 +84,12 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
     """
     if {"uninstall", "remove", "rm"} & {base, *arguments} and any(map(_is_ours, arguments)):
         judge.refuse(f"sb would be gone: {base} takes it away, and agents do not")
+    for option, word in written_by_options(base, arguments):
+        if any(map(judge.paths.is_protected, judge.paths.now(word))):
+            if (written := judge.write(word, base)).rank == DESTROY:
+                return written
+        elif option == "--basetemp" and (own := judge.paths.holds(word)):
+            judge.refuse(f"{shown(word)}: would be emptied, and holds {own}, which agents leave alone")
     words = [*changed_words(base, arguments, rank), *_landing(base, arguments)]
     found = highest(*(change(judge, word, whole=whole) for word, whole in words))
     if base == "ln":  # another name for a folder is another name for all that lies in it
@@ -113,6 +127,22 @@ def _landing(base: str, arguments: Sequence[str]) -> list[tuple[str, bool]]:
         return []
     named = ((target, os.path.basename(source.rstrip("/"))) for source, target in _sources(arguments)[:64])
     return [(os.path.join(target, name), False) for target, name in named if name and is_literal(name)]
+
+
+def written_by_options(base: str, arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Options that name a file which a program writes, whatever else it does, with their values: a report, a log, a result."""
+    if base in _OTHERWISE:
+        return
+    for at, word in enumerate(arguments):
+        if word[:1] != "-" or len(word) < 2:
+            continue
+        option, equals, value = word.partition("=")
+        if option in ("-o", "-O") or compiled(_WRITING).fullmatch(option):
+            value = value if equals else "".join(arguments[at + 1 : at + 2])
+        else:
+            value = word[2:] if word[:2] in ("-o", "-O") and word[2] in "/~." else ""
+        if value and is_literal(value):
+            yield option, value
 
 
 def changed_words(base: str, arguments: Sequence[str], rank: int) -> list[tuple[str, bool]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sb.shell.arguments import WRAPPERS
 from sb.shell.containers import container
 from sb.shell.git import git
-from sb.shell.interpreters import eval_, interpreter, shell, source
+from sb.shell.interpreters import eval_, handed, interpreter, shell, source
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged, operands
 from sb.shell.scripts import awk, database, redis, sed, sqlite
 from sb.shell.words import is_literal, shown
@@ -166,6 +166,27 @@ HANDLERS: dict[str, Handler] = {
             "java",
         ],
         interpreter,
+    ),
+    **dict.fromkeys(
+        [
+            *(
+                "vi",
+                "vim",
+                "nvim",
+                "ex",
+                "ed",
+                "emacs",
+                "gdb",
+                "lldb",
+                "expect",
+                "make",
+                "gmake",
+                "just",
+                "ninja",
+            ),
+            *("nix-shell", "jshell", "xdotool", "script"),
+        ],
+        handed,
     ),
     **dict.fromkeys(["awk", "gawk", "mawk", "nawk"], awk),
     **dict.fromkeys(["sed", "gsed"], sed),

@@ -258,13 +258,8 @@ class Judge:
             ]
         if not first and not rest:
             return found
-        choices = (
-            range(len(first))
-            if VARIABLE in node.words[0].text or SPLIT_VARIABLE in node.words[0].text
-            else (0,)
-        )
-        if not first:
-            choices = (0,)
+        varies = VARIABLE in node.words[0].text or SPLIT_VARIABLE in node.words[0].text
+        choices = range(len(first)) if first and varies else (0,)
         return highest(*(self.command([*first[at:], *rest], stdin) for at in choices), found)
 
     @property
@@ -364,6 +359,7 @@ class Judge:
 
     def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
         """A path that is written; of a folder not `whole` if only something is put into it."""
+        self.look(target)
         if is_literal(target):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
                 return QUIET
