@@ -70,6 +70,8 @@ _IN_PLACE = frozenset(("perl", "ruby", "awk", "gawk"))
 
 def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
     """What it means for judging that a path is changed; `whole`: with all that lies in it."""
+    if judge.links and any(_is_below(place, link) for place in judge.paths.now(word) for link in judge.links):
+        return Finding(DESTROY, f"{shown(word)}: goes through a link that the line itself makes")
     place = judge.paths.guards(word) or (judge.paths.guards_inside(word) if whole else None)
     if place and not place.asks:
         judge.refuse(refusal(shown(word)))
@@ -95,11 +97,44 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
     if base == "ln":  # another name for a folder is another name for all that lies in it
         folders = (word for word, _ in _sources(arguments) if is_literal(word) and _is_folder(judge, word))
         found = highest(found, *(change(judge, word, whole=True) for word in folders))
+        judge.links += _links(judge, arguments)
+    if base in ("rm", "unlink", "ln"):
+        _refuse_a_link_above(judge, [arguments[at] for at in operands(arguments)])
     if rank != READ and base not in _GO and (place := judge.paths.guards(".")) and not place.asks:
         found = highest(
             found, Finding(DESTROY, f"{base}: works in a folder that decides how calls are judged")
         )
     return found
+
+
+def _links(judge: Judge, arguments: Sequence[str]) -> list[str]:
+    """The links that a line makes to folders in which not everything is written unasked."""
+    paths = judge.paths
+    led = [
+        (source, target)
+        for source, target in _sources(arguments)
+        if is_literal(source + target)
+        and any(paths.contains(place) or paths.is_protected(place) for place in paths.now(source))
+    ]
+    named = (
+        os.path.join(target, os.path.basename(source.rstrip("/"))) if paths.is_folder(target) else target
+        for source, target in led
+    )
+    return [place for word in named for place in paths.now(word)]
+
+
+def _refuse_a_link_above(judge: Judge, words: Sequence[str]) -> None:
+    """Refuse to take away, or to lead elsewhere, a link by which hooks find what judges."""
+    for word in words:
+        if not (is_literal(word) and any(map(os.path.islink, judge.paths.now(word)))):
+            continue
+        inside = judge.paths.guards_inside(word)
+        if judge.paths.holds(word, only_ours=True) or (inside and not inside.asks):
+            judge.refuse(refusal(shown(word)))
+
+
+def _is_below(place: str, folder: str) -> bool:
+    return place.startswith(f"{folder.rstrip('/')}/")
 
 
 def _is_ours(word: str) -> bool:
@@ -118,7 +153,7 @@ def _sources(arguments: Sequence[str]) -> list[tuple[str, str]]:
         if compiled("-[a-zA-Z]*t|--t[a-z-]*").fullmatch(option):
             target = value if equals else "".join(arguments[at + 1 : at + 2])
             return [(source, target) for source in words if source != target]
-    return [(source, words[-1]) for source in words[:-1]]
+    return [(source, words[-1]) for source in words[:-1]] or [(word, ".") for word in words]
 
 
 def _landing(base: str, arguments: Sequence[str]) -> list[tuple[str, bool]]:

@@ -197,6 +197,9 @@ def seen(judge: Judge, code: str) -> Finding:
     if compiled(_CHANGES_FILES).search(code):
         whole = bool(compiled(_CHANGES_FOLDERS).search(code))
         for path in compiled(_QUOTED_PATH).findall(code)[:_MOST_PATHS]:
+            above = whole and path[0] in "/~" and judge.paths.holds(path, only_ours=True)
+            if above:
+                judge.refuse(f"{shown(path)}: holds {above}, which agents leave alone")
             if (found := change(judge, path, whole=whole)) is not QUIET:
                 return found
     if settings := judge.paths.settings_in(code):

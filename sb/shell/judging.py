@@ -101,6 +101,7 @@ class Judge:
         self._inside: list[str] = []  # of these functions
         self._made: set[str] = set()  # variables that hold what the line made with `mktemp`
         self.touched: set[str] = set()  # what was written so far, as far as that is known
+        self.links: list[str] = []  # which the line has made, into folders that hold what is protected
         self.settled = True  # nothing so far changed a file, or took a while
         self.several = False  # a word of the command stands for several values of a variable
         self._depth = 0

