@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.arguments import WRAPPERS
+from sb.shell.copying import copied
 from sb.shell.guarded import refusal
+from sb.shell.options import Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operands
 from sb.shell.words import compiled, is_literal, shown
 
@@ -92,12 +94,13 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
                 return written
         elif option == "--basetemp" and (own := judge.paths.holds(word)):
             judge.refuse(f"{shown(word)}: would be emptied, and holds {own}, which agents leave alone")
-    words = [*changed_words(base, arguments, rank), *_landing(base, arguments)]
+    words = changed_words(base, arguments, rank)
     found = highest(*(change(judge, word, whole=whole) for word, whole in words))
     if base == "ln":  # another name for a folder is another name for all that lies in it
-        folders = (word for word, _ in _sources(arguments) if is_literal(word) and _is_folder(judge, word))
+        made = list(copied(judge, base, arguments))
+        folders = (word for _, content in made if _is_folder(judge, word := _source(content)))
         found = highest(found, *(change(judge, word, whole=True) for word in folders))
-        judge.links += _links(judge, arguments)
+        judge.links += _links(judge, made)
     if base in ("rm", "unlink", "ln"):
         _refuse_a_link_above(judge, [arguments[at] for at in operands(arguments)])
     if rank != READ and base not in _GO and (place := judge.paths.guards(".")) and not place.asks:
@@ -107,20 +110,20 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
     return found
 
 
-def _links(judge: Judge, arguments: Sequence[str]) -> list[str]:
+def _links(judge: Judge, made: Sequence[Arrival]) -> list[str]:
     """The links that a line makes to folders in which not everything is written unasked."""
     paths = judge.paths
-    led = [
-        (source, target)
-        for source, target in _sources(arguments)
-        if is_literal(source + target)
-        and any(paths.contains(place) or paths.is_protected(place) for place in paths.now(source))
-    ]
-    named = (
-        os.path.join(target, os.path.basename(source.rstrip("/"))) if paths.is_folder(target) else target
-        for source, target in led
+    led = (
+        place
+        for place, content in made
+        if is_literal(place)
+        and any(paths.contains(other) or paths.is_protected(other) for other in paths.now(_source(content)))
     )
-    return [place for word in named for place in paths.now(word)]
+    return [place for word in led for place in paths.now(word)]
+
+
+def _source(content: Content | None) -> str:
+    return content.source if content and is_literal(content.source) else ""
 
 
 def _refuse_a_link_above(judge: Judge, words: Sequence[str]) -> None:
@@ -143,25 +146,6 @@ def _is_ours(word: str) -> bool:
 
 def _is_folder(judge: Judge, word: str) -> bool:
     return any(os.path.isdir(place) for place in judge.paths.places(word))
-
-
-def _sources(arguments: Sequence[str]) -> list[tuple[str, str]]:
-    """What is copied, moved or linked, and where to."""
-    words = [arguments[at] for at in operands(arguments)]
-    for at, word in enumerate(arguments):
-        option, equals, value = word.partition("=")
-        if compiled("-[a-zA-Z]*t|--t[a-z-]*").fullmatch(option):
-            target = value if equals else "".join(arguments[at + 1 : at + 2])
-            return [(source, target) for source in words if source != target]
-    return [(source, words[-1]) for source in words[:-1]] or [(word, ".") for word in words]
-
-
-def _landing(base: str, arguments: Sequence[str]) -> list[tuple[str, bool]]:
-    """Where files get by their own names, if they are put into a folder, there or made before."""
-    if base not in _COPY | {"mv", "ln"}:
-        return []
-    named = ((target, os.path.basename(source.rstrip("/"))) for source, target in _sources(arguments)[:64])
-    return [(os.path.join(target, name), False) for target, name in named if name and is_literal(name)]
 
 
 def written_by_options(base: str, arguments: Sequence[str]) -> Iterator[tuple[str, str]]:

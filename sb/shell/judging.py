@@ -473,6 +473,8 @@ class Judge:
         if base in WRITES:
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base))
+        if argv[:2] not in _LEAVE_SETTINGS:
+            worst = highest(worst, changes(self, base, argv[1:], found.rank))
         if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):
             from sb.shell.landing import landed  # most lines need none of it
 
@@ -487,8 +489,6 @@ class Judge:
             for word in argv[1:]:
                 if folder := self.paths.settings_below(word):
                     worst = Finding(DESTROY, f"{base} {shown(folder)}: may change what decides about agents")
-        if argv[:2] not in _LEAVE_SETTINGS:
-            worst = highest(worst, changes(self, base, argv[1:], found.rank))
         for word in reached(base, argv[1:], found):
             changed = base in WHOLE_FOLDERS and base != "rsync"
             own = self.paths.holds(word, only_ours=not changed) if word[:1] != "-" and is_sure(word) else ""
