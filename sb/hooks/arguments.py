@@ -27,7 +27,7 @@ from sb.hooks.surroundings import (
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
 from sb.shell.guarded import refusal
-from sb.shell.sensitive import folded, host_setting, sensitive, setting_below
+from sb.shell.sensitive import folded, host_setting, repository_below, sensitive, setting_below
 
 _MOST_COMMANDS = 64  # of one call
 _MOST_FOLDERS = 4
@@ -61,7 +61,8 @@ _UNPACKING = _set(
     "extract unpack unzip untar decompress download clone copy cp move mv sync mirror restore install import"
 )
 _RUNNING = _set(
-    "execute exec run shell bash sh zsh terminal command cmd process console spawn powershell cli ssh tmux pty repl start invoke session"
+    "execute exec run shell bash sh zsh terminal command cmd process console spawn powershell cli ssh tmux pty repl start invoke session "
+    "keys eval evaluate python node cell"
 )
 # Arguments, by the words of their names.
 _OF_PATHS = _set(
@@ -77,6 +78,7 @@ _DATA = _set(
 _COMMANDS = _set("command commands cmd cmds commandline cmdline shellcommand bash zsh")
 _PROGRAMS = _set("program executable binary exe")  # with its arguments beside it
 _SCRIPTS = _set("script scripts code line lines bash sh")
+_CODE = _set("expression function source javascript js python")  # in a language that is not known
 _TYPED = _set("input keys keystrokes text data stdin")
 _ARGUMENTS = ("args", "arguments", "argv", "params", "parameters", "flags", "options")
 _VERBS = ("action", "operation", "op", "mode", "method", "verb", "command", "subcommand")
@@ -232,7 +234,7 @@ def _decides(place: str, verbs: frozenset[str], around: Surroundings) -> bool:
         return True
     if host_setting(folded(place)) or sensitive(place, home) or sensitive(os.path.normcase(place), home):
         return True
-    return bool(verbs & _UNPACKING) and _above(place, [home])
+    return bool(verbs & _UNPACKING) and (_above(place, [home]) or _holds_what_decides(place))
 
 
 def _of_a_whole(place: str, verbs: frozenset[str], around: Surroundings) -> str:
@@ -255,6 +257,10 @@ def _of_a_whole(place: str, verbs: frozenset[str], around: Surroundings) -> str:
 def _holds_settings(place: str) -> bool:
     parts = folded(place)
     return bool(parts) and parts[-1].startswith(".") and bool(setting_below(parts))
+
+
+def _holds_what_decides(place: str) -> bool:
+    return _holds_settings(place) or bool(repository_below(folded(place)))
 
 
 def _above(place: str, others: list[str]) -> bool:
@@ -328,6 +334,8 @@ def _lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterato
     elif isinstance(value, str) and value.strip():
         said = words(name)
         single = len(value.split()) == 1
+        if running and said & (_CODE | _SCRIPTS):
+            yield _Line(f"python3 -c {shlex.quote(value)}", surely=False)
         if said & _COMMANDS:
             if running or not single:
                 yield _Line(value, surely=running)

@@ -27,6 +27,7 @@ _OF_A_PROJECT = (
 )
 # What pipx and uv leave in an environment that they made for one program.
 _RECEIPTS = ("pipx_metadata.json", "uv-receipt.toml")
+_LIBRARIES = tuple({"lib", sys.platlibdir})
 _RUNTIME = re.compile(r"^runtime=(.+)$", re.MULTILINE)
 
 
@@ -99,7 +100,8 @@ def interpreter_places(python: str) -> Iterator[Place]:
     for program in dict.fromkeys((python, real)):
         folder = os.path.dirname(program)
         yield Place(program)
-        for named in ("pyvenv.cfg", "pybuilddir.txt"):
+        # Whatever options it is given, these would have it take its standard library from elsewhere.
+        for named in ("pyvenv.cfg", "pybuilddir.txt", f"{os.path.basename(program)}._pth", *_LIBRARIES):
             yield Place(os.path.join(folder, named))
         yield Place(os.path.join(os.path.dirname(folder), "pyvenv.cfg"))
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -109,6 +111,8 @@ def interpreter_places(python: str) -> Iterator[Place]:
         yield Place(library, free=_OF_OTHERS)
         archive = version.replace(".", "") + ".zip"
         yield Place(os.path.join(os.path.dirname(library), archive))
+    if shared := sysconfig.get_config_var("INSTSONAME"):
+        yield Place(os.path.join(sysconfig.get_config_var("LIBDIR") or os.path.join(prefix, "lib"), shared))
 
 
 def installation_places(kind: Kind) -> Iterator[Place]:

@@ -48,7 +48,9 @@ def _changed(made: Path, known: dict[str, Any], record: dict[str, Any], again: s
         str(made): inventory(made, OWN_SKIPPED),
     }
     files = [
-        str(Path(root, line)) for root in recorded for line in differences(recorded[root], now.get(root, {}))
+        str(Path(root, line))
+        for root in {**recorded, **now}
+        for line in differences(recorded.get(root, {}), now.get(root, {}))
     ]
     upgraded = [] if record["kind"] != Kind.ISOLATED else _upgraded(known["versions"], list(known["roots"]))
     if upgraded:

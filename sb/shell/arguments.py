@@ -96,7 +96,8 @@ DESTROYING = (
 WRITES = frozenset(
     (
         "touch mkdir rm rmdir unlink tee truncate gzip gunzip dos2unix unix2dos shred chmod "
-        "chown black isort mkfifo"
+        "chown black isort mkfifo mknod fallocate script csplit prettier autopep8 yapf 2to3 biome sd rpl fastmod crudini dasel "
+        "ed ex vi vim nvim nano pico emacs micro hexedit strip patchelf chrpath upx objcopy install_name_tool codesign"
     ).split()
 )
 # Programs that put something at a place that an argument names; python's are modules of its own.
@@ -105,7 +106,7 @@ PLACES = frozenset(
         "cp mv ln link install ditto gcp gmv gln ginstall rsync scp rclone gsutil aws docker podman kubectl tar gtar bsdtar "
         "unzip 7z 7za 7zz 7zr p7zip unrar rar jar dpkg dpkg-deb cpio bsdcpio pax stow unar cabextract aunpack ouch patch git "
         "curl wget aria2c gh http https xh sort shuf tree pandoc iconv base64 xmllint diff gpg ssh-keygen split uniq xxd "
-        "sponge zip gunzip bunzip2 unxz unzstd uncompress openssl"
+        "sponge history zip gunzip bunzip2 unxz unzstd uncompress openssl"
     ).split()
 )
 # Programs after which everything is where it was, and that do not wait: what is there now is there for the next command too.

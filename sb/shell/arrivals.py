@@ -55,6 +55,7 @@ _PROGRAMS: dict[str, _Placing] = {
 _FILES: dict[str, tuple[str, str, slice]] = {
     **dict.fromkeys(("sort", "shuf", "tree", "pandoc", "iconv", "base64"), ("o", "--output", slice(0))),
     **dict.fromkeys(("xmllint", "diff"), ("", "--output", slice(0))),
+    "history": ("wa", "", slice(0)),
     "gpg": ("o", "--output", slice(0)),
     "ssh-keygen": ("f", "", slice(0)),
     "split": ("", "", slice(1, 2)),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.arguments import WRAPPERS
+from sb.shell.copying import copied
 from sb.shell.guarded import refusal
+from sb.shell.options import Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operands
 from sb.shell.words import compiled, is_literal, shown
 
@@ -48,7 +50,6 @@ _RUN_OR_READ = frozenset(
             "zip",
             "curl",
             "wget",
-            "sqlite3",
             "psql",
             "mysql",
             "sb",
@@ -56,12 +57,23 @@ _RUN_OR_READ = frozenset(
         ),
     ]
 )
+# Options that name a file, or a folder, which is written; and programs that mean something else by them.
+_WRITING = (
+    r"(?i:--?(?:[a-z]+-)*(?:out|output|out(?:put)?-?(?:file|dir|path|directory)|log|log(?:ger)?-?file|junitxml|junit-xml|html-report))"
+    r"|--(?:dump-header|trace|trace-ascii|stderr|etag-save|hsts|alt-svc|libcurl|save-cookies|index-file|report-log|basetemp|tee)"
+    r"|-coverprofile|--generate-config-file"
+)
+_OTHERWISE = frozenset(
+    "ls ps pgrep grep egrep fgrep zgrep rg ag ack nm find test [ [[ mount set shopt ssh bash sh".split()
+)
 _GO = frozenset(("cd", "pushd", "popd", "chdir"))
 _IN_PLACE = frozenset(("perl", "ruby", "awk", "gawk"))
 
 
 def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
     """What it means for judging that a path is changed; `whole`: with all that lies in it."""
+    if judge.links and any(_is_below(place, link) for place in judge.paths.now(word) for link in judge.links):
+        return Finding(DESTROY, f"{shown(word)}: goes through a link that the line itself makes")
     place = judge.paths.guards(word) or (judge.paths.guards_inside(word) if whole else None)
     if place and not place.asks:
         judge.refuse(refusal(shown(word)))
@@ -76,16 +88,56 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
     """
     if {"uninstall", "remove", "rm"} & {base, *arguments} and any(map(_is_ours, arguments)):
         judge.refuse(f"sb would be gone: {base} takes it away, and agents do not")
-    words = [*changed_words(base, arguments, rank), *_landing(base, arguments)]
+    for option, word in written_by_options(base, arguments):
+        if any(map(judge.paths.is_protected, judge.paths.now(word))):
+            if (written := judge.write(word, base)).rank == DESTROY:
+                return written
+        elif option == "--basetemp" and (own := judge.paths.holds(word)):
+            judge.refuse(f"{shown(word)}: would be emptied, and holds {own}, which agents leave alone")
+    words = changed_words(base, arguments, rank)
     found = highest(*(change(judge, word, whole=whole) for word, whole in words))
     if base == "ln":  # another name for a folder is another name for all that lies in it
-        folders = (word for word, _ in _sources(arguments) if is_literal(word) and _is_folder(judge, word))
+        made = list(copied(judge, base, arguments))
+        folders = (word for _, content in made if _is_folder(judge, word := _source(content)))
         found = highest(found, *(change(judge, word, whole=True) for word in folders))
+        judge.links += _links(judge, made)
+    if base in ("rm", "unlink", "ln"):
+        _refuse_a_link_above(judge, [arguments[at] for at in operands(arguments)])
     if rank != READ and base not in _GO and (place := judge.paths.guards(".")) and not place.asks:
         found = highest(
             found, Finding(DESTROY, f"{base}: works in a folder that decides how calls are judged")
         )
     return found
+
+
+def _links(judge: Judge, made: Sequence[Arrival]) -> list[str]:
+    """The links that a line makes to folders in which not everything is written unasked."""
+    paths = judge.paths
+    led = (
+        place
+        for place, content in made
+        if is_literal(place)
+        and any(paths.contains(other) or paths.is_protected(other) for other in paths.now(_source(content)))
+    )
+    return [place for word in led for place in paths.now(word)]
+
+
+def _source(content: Content | None) -> str:
+    return content.source if content and is_literal(content.source) else ""
+
+
+def _refuse_a_link_above(judge: Judge, words: Sequence[str]) -> None:
+    """Refuse to take away, or to lead elsewhere, a link by which hooks find what judges."""
+    for word in words:
+        if not (is_literal(word) and any(map(os.path.islink, judge.paths.now(word)))):
+            continue
+        inside = judge.paths.guards_inside(word)
+        if judge.paths.holds(word, only_ours=True) or (inside and not inside.asks):
+            judge.refuse(refusal(shown(word)))
+
+
+def _is_below(place: str, folder: str) -> bool:
+    return place.startswith(f"{folder.rstrip('/')}/")
 
 
 def _is_ours(word: str) -> bool:
@@ -96,23 +148,20 @@ def _is_folder(judge: Judge, word: str) -> bool:
     return any(os.path.isdir(place) for place in judge.paths.places(word))
 
 
-def _sources(arguments: Sequence[str]) -> list[tuple[str, str]]:
-    """What is copied, moved or linked, and where to."""
-    words = [arguments[at] for at in operands(arguments)]
+def written_by_options(base: str, arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Options that name a file which a program writes, whatever else it does, with their values: a report, a log, a result."""
+    if base in _OTHERWISE:
+        return
     for at, word in enumerate(arguments):
+        if word[:1] != "-" or len(word) < 2:
+            continue
         option, equals, value = word.partition("=")
-        if compiled("-[a-zA-Z]*t|--t[a-z-]*").fullmatch(option):
-            target = value if equals else "".join(arguments[at + 1 : at + 2])
-            return [(source, target) for source in words if source != target]
-    return [(source, words[-1]) for source in words[:-1]]
-
-
-def _landing(base: str, arguments: Sequence[str]) -> list[tuple[str, bool]]:
-    """Where files get by their own names, if they are put into a folder, there or made before."""
-    if base not in _COPY | {"mv", "ln"}:
-        return []
-    named = ((target, os.path.basename(source.rstrip("/"))) for source, target in _sources(arguments)[:64])
-    return [(os.path.join(target, name), False) for target, name in named if name and is_literal(name)]
+        if option in ("-o", "-O") or compiled(_WRITING).fullmatch(option):
+            value = value if equals else "".join(arguments[at + 1 : at + 2])
+        else:
+            value = word[2:] if word[:2] in ("-o", "-O") and word[2] in "/~." else ""
+        if value and is_literal(value):
+            yield option, value
 
 
 def changed_words(base: str, arguments: Sequence[str], rank: int) -> list[tuple[str, bool]]:

@@ -30,10 +30,12 @@ def copied(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arr
     exact = said.has("-T", "--no-target-directory")
     if program == "mv":  # what is moved away is changed too
         yield from map(Arrival, said.rest if into else said.rest[:-1])
+    alone = program == "ln" and len(said.rest) == 1 and not into
+    folders = into or (["."] if alone else said.rest[-1:] if len(said.rest) > 1 else [])
     yield from _placed(
         judge,
-        said.rest if into else said.rest[:-1],
-        into or said.rest[-1:] if into or len(said.rest) > 1 else ["."] if program == "ln" else [],
+        said.rest if into or alone else said.rest[:-1],
+        folders,
         kind="unknown" if program == "ln" else "folder" if whole else "",
         surely=bool(into),
         exact=exact,

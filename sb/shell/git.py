@@ -22,6 +22,9 @@ _RUN_SETTINGS = (
     "pager", "editor", "sshcommand", "fsmonitor", "hookspath", "external", "program", "helper", "textconv", "clean", "smudge",
     "process", "cmd", "command", "gitproxy", "driver", "difffilter", "askpass", "packobjectshook", "browser",
 )  # fmt: skip
+# Settings that have git run what lies in a folder, or whatever it is told elsewhere, at its next command.
+_RUN_UNSEEN = frozenset(("core.hookspath", "core.fsmonitor", "init.templatedir"))
+_RUN_NOTHING = ("", "true", "false", "0", "1", "/dev/null")
 
 
 def git(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -71,10 +74,12 @@ def _setting(judge: Judge, key: str, value: str) -> Finding:
         if value.startswith("!"):
             return judge.line(value[1:])
         return git(judge, "git", value.split(), judge.nothing)
+    if value not in _RUN_NOTHING and (key in _RUN_UNSEEN or key.startswith("include")):
+        return Finding(DESTROY, f"git {shown(key, 30)}: has git run programs that are not known")
     if key.rpartition(".")[2] in _RUN_SETTINGS or key.startswith("pager."):
         run = Finding(NETWORK, f"git {shown(key, 30)}: has git run a program")
         return highest(run, judge.line(value.lstrip("!"))) if value else run
-    if key.startswith(("include", "url.", "protocol.", "http.proxy", "remote.")):
+    if key.startswith(("url.", "protocol.", "http.proxy", "remote.")):
         return Finding(NETWORK, f"git {shown(key, 30)}: changes where git looks")
     return QUIET
 

@@ -54,10 +54,14 @@ class Guarded:
                 return place
         return None
 
-    def inside(self, parts: Sequence[str], match: Match = _equal) -> Place | None:
-        """A place that lies in the folder that a path names, and goes where that folder goes."""
+    def inside(self, parts: Sequence[str], match: Match = _equal, *, absent: bool = False) -> Place | None:
+        """A place that lies in the folder that a path names, and goes where that folder goes.
+
+        Args:
+            absent: take also one that does not go with it, but that something put into the folder would land on.
+        """
         for own, place in self._rows():
-            if place.whole and len(parts) < len(own) and match(parts, own[: len(parts)]):
+            if (place.whole or absent) and len(parts) < len(own) and match(parts, own[: len(parts)]):
                 return place
         return None
 

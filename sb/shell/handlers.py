@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from sb.shell.arguments import WRAPPERS
 from sb.shell.containers import container
 from sb.shell.git import git
-from sb.shell.interpreters import eval_, interpreter, shell, source
-from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged, operands
+from sb.shell.interpreters import eval_, handed, interpreter, shell, source
+from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, judged, operands
 from sb.shell.scripts import awk, database, redis, sed, sqlite
 from sb.shell.words import is_literal, shown
 from sb.shell.wrapping import alias, cd, env, exec_, find, kill, trap, wrapped, xargs
@@ -117,27 +117,6 @@ def crontab(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     return QUIET if arguments == ["-l"] else judged(name, arguments) or QUIET
 
 
-def curl(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A transfer; it may write files."""
-    found = judged(name, arguments) or QUIET
-    for at, word in enumerate(arguments[:-1]):
-        if word in (
-            "-o",
-            "--output",
-            "-O",
-            "--output-document",
-            "-D",
-            "--dump-header",
-            "-c",
-            "--cookie-jar",
-        ) and is_literal(arguments[at + 1]):
-            if name == "curl" and word == "-O":
-                continue
-            written = judge.write(arguments[at + 1], f"{name} {word}")
-            found = highest(found, written if written.rank == DESTROY else found)
-    return found
-
-
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys((key.partition(" ")[0] for key in WRAPPERS), wrapped),
     **dict.fromkeys(
@@ -168,6 +147,27 @@ HANDLERS: dict[str, Handler] = {
         ],
         interpreter,
     ),
+    **dict.fromkeys(
+        [
+            *(
+                "vi",
+                "vim",
+                "nvim",
+                "ex",
+                "ed",
+                "emacs",
+                "gdb",
+                "lldb",
+                "expect",
+                "make",
+                "gmake",
+                "just",
+                "ninja",
+            ),
+            *("nix-shell", "jshell", "xdotool", "script"),
+        ],
+        handed,
+    ),
     **dict.fromkeys(["awk", "gawk", "mawk", "nawk"], awk),
     **dict.fromkeys(["sed", "gsed"], sed),
     **dict.fromkeys(["find", "fd", "fdfind"], find),
@@ -189,7 +189,6 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(["redis-cli", "valkey-cli"], redis),
     **dict.fromkeys(["source", "."], source),
     **dict.fromkeys(["sb", "secondbrain-sb"], sb),
-    **dict.fromkeys(["curl", "wget"], curl),
     **dict.fromkeys(["cd", "pushd", "popd", "chdir"], cd),
     "eval": eval_,
     "env": env,

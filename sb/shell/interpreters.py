@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sb.shell.changing import change
-from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, Finding, highest, judged
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged
+from sb.shell.unpacking import json_files
 from sb.shell.words import OPERAND, UNKNOWN, compiled, is_literal, shown
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ _IMPORTS_OURS = r"\bfrom[ \t]+sb[ \t]+import\b|\brun_module\([ \t]*['\"]sb['\".]
 # Code that changes files, in the languages above; and paths as they are written in code.
 _CHANGES_FILES = (
     r"(?i)\bopen\w*\([^)\n]*['\"][rb]*[wax+>]|write|unlink|remove|delete|rmtree|rmdir|rename|replace|move|copy"
-    r"|link|chmod|chown|truncate|touch|rmsync|system\(|subprocess|exec"
+    r"|link|chmod|chown|truncate|touch|rmsync|system\(|subprocess|exec|>[ \t]*['\"]|\bw!? |\\o"
 )
 _CHANGES_FOLDERS = (
     r"(?i)rmtree|rmdir|removedirs|rmsync|\brm\b|rename|\.move\(|os\.replace|chmod|chown|symlink|unlink"
@@ -172,8 +173,18 @@ def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
         if found:
             return found
     if module == "json.tool":
-        return QUIET
-    return Finding(NETWORK, f"{name} -m {shown(module, 30)}: runs a module that is not looked into")
+        writes = len(json_files(arguments)) > 1
+        return Finding(WRITE, f"{name} -m json.tool: writes a file") if writes else QUIET
+    unknown = Finding(NETWORK, f"{name} -m {shown(module, 30)}: runs a module that is not looked into")
+    return highest(unknown, *(seen(judge, word) for word in arguments[1:]))
+
+
+def handed(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """A program whose arguments, and what it reads, may be commands in a language of its own."""
+    texts = [word for word in arguments if compiled(r"[\s('\"]").search(word)]
+    texts += [stdin.text] if stdin.kind == "text" else []
+    known = judged(name, arguments) or Finding(NETWORK, f"{name}: runs a program that is not known")
+    return highest(known, *(seen(judge, text) for text in texts))
 
 
 def seen(judge: Judge, code: str) -> Finding:
@@ -186,6 +197,9 @@ def seen(judge: Judge, code: str) -> Finding:
     if compiled(_CHANGES_FILES).search(code):
         whole = bool(compiled(_CHANGES_FOLDERS).search(code))
         for path in compiled(_QUOTED_PATH).findall(code)[:_MOST_PATHS]:
+            above = whole and path[0] in "/~" and judge.paths.holds(path, only_ours=True)
+            if above:
+                judge.refuse(f"{shown(path)}: holds {above}, which agents leave alone")
             if (found := change(judge, path, whole=whole)) is not QUIET:
                 return found
     if settings := judge.paths.settings_in(code):

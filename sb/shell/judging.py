@@ -102,6 +102,7 @@ class Judge:
         self._inside: list[str] = []  # of these functions
         self._made: set[str] = set()  # variables that hold what the line made with `mktemp`
         self.touched: set[str] = set()  # what was written so far, as far as that is known
+        self.links: list[str] = []  # which the line has made, into folders that hold what is protected
         self.settled = True  # nothing so far changed a file, or took a while
         self.several = False  # a word of the command stands for several values of a variable
         self._depth = 0
@@ -259,13 +260,8 @@ class Judge:
             ]
         if not first and not rest:
             return found
-        choices = (
-            range(len(first))
-            if VARIABLE in node.words[0].text or SPLIT_VARIABLE in node.words[0].text
-            else (0,)
-        )
-        if not first:
-            choices = (0,)
+        varies = VARIABLE in node.words[0].text or SPLIT_VARIABLE in node.words[0].text
+        choices = range(len(first)) if first and varies else (0,)
         return highest(*(self.command([*first[at:], *rest], stdin) for at in choices), found)
 
     @property
@@ -365,6 +361,7 @@ class Judge:
 
     def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
         """A path that is written; of a folder not `whole` if only something is put into it."""
+        self.look(target)
         if is_literal(target):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
                 return QUIET
@@ -476,6 +473,8 @@ class Judge:
         if base in WRITES:
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base))
+        if argv[:2] not in _LEAVE_SETTINGS:
+            worst = highest(worst, changes(self, base, argv[1:], found.rank))
         if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):
             from sb.shell.landing import landed  # most lines need none of it
 
@@ -490,8 +489,6 @@ class Judge:
             for word in argv[1:]:
                 if folder := self.paths.settings_below(word):
                     worst = Finding(DESTROY, f"{base} {shown(folder)}: may change what decides about agents")
-        if argv[:2] not in _LEAVE_SETTINGS:
-            worst = highest(worst, changes(self, base, argv[1:], found.rank))
         for word in (*reached(base, argv[1:], found), *searched(base, argv[1:])):
             changed = base in WHOLE_FOLDERS and base != "rsync"
             own = self.paths.holds(word, only_ours=not changed) if word[:1] != "-" and is_sure(word) else ""

@@ -143,6 +143,8 @@ class Paths:
             return Below(name, strictly=True)
         if name := setting_below(parts):
             return Below(name, strictly=False)
+        if guarded := self.guarded.inside(parts, absent=True):
+            return Below(guarded.path, strictly=False)
         if self.of_the_session(place) or any(
             os.path.lexists(os.path.join(place, own)) for own in (".git", *HOLD_SETTINGS)
         ):

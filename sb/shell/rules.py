@@ -201,7 +201,8 @@ def run_by_options(program: str, arguments: Sequence[str]) -> list[str]:
     found: list[str] = []
     for at, word in enumerate(arguments):
         for option in RUN_OPTIONS.get(program, "").split():
-            if word == option:
+            cluster = len(option) == 2 and compiled(f"-[A-Za-z]+{option[1]}").fullmatch(word)
+            if word == option or cluster:
                 found += arguments[at + 1 : at + 2]
             elif word.startswith(option) and (option[1] == "-" or len(option) > 2) and "=" in word:
                 found.append(word.rpartition("=")[2])

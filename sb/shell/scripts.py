@@ -309,6 +309,8 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
             elif word.startswith(option) and len(word) > len(option):
                 texts.append(word[len(option) :].removeprefix("="))
     for text in texts:
+        if "\\" in text or compiled(r"(?i)\bcopy\b").search(text):  # what may write a file of the client's
+            found = highest(found, seen(judge, text))
         if name.startswith("mongo"):
             hit = compiled(_MONGO_DESTROYS).search(text)
             found = highest(found, Finding(DESTROY, f"{name} {hit[1]}: destroys data") if hit else found)

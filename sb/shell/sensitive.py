@@ -185,8 +185,9 @@ def sensitive(place: str, home: str) -> str:
         return ""
     if (place + "/").startswith(_OF_THE_SYSTEM):
         return "changes a device" if place.startswith("/dev/") else "changes the system"
-    if any(f"{place}/".startswith(f"{home}/{name}/") for name in _OF_A_LOGIN):
+    whole, own = f"{place}/".casefold(), home.casefold()  # some file systems do not tell the case of names
+    if any(whole.startswith(f"{own}/{name.casefold()}/") for name in _OF_A_LOGIN):
         return "changes what a login or another program relies on"
-    if any(f"/{name}/" in place + "/" for name in _OF_A_REPOSITORY):
+    if any(f"/{name}/" in whole for name in _OF_A_REPOSITORY):
         return "changes what git runs"
     return ""

@@ -113,6 +113,8 @@ def extracted(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[
 def _by_module(arguments: Sequence[str]) -> Iterator[Arrival]:
     """`python -m zipfile -e x.zip DIR` and its like."""
     words = list(arguments)
+    if (files := json_files(words)) and files[1:]:
+        yield Arrival(files[1])
     for module in ("zipfile", "tarfile"):
         for at, word in enumerate(words):
             named = word.endswith(f"m{module}") or (word == module and at and words[at - 1].endswith("m"))
@@ -125,6 +127,12 @@ def _by_module(arguments: Sequence[str]) -> Iterator[Arrival]:
                 yield Arrival((rest[1:2] or ["."])[0], Content("archive", rest[0]))
             elif verb in ("-c", "--create"):
                 yield from map(Arrival, rest[:1])
+
+
+def json_files(arguments: Sequence[str]) -> list[str]:
+    """What `python -m json.tool` reads and, if there is a second file, writes."""
+    at = next((at for at, word in enumerate(arguments) if word.endswith("json.tool")), len(arguments))
+    return parsed(arguments[at + 1 :], "", "--indent").rest
 
 
 def unpacked(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:

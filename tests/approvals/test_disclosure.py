@@ -151,7 +151,7 @@ def test_every_character_that_can_act_is_shown(bank: Bank, sb: CommandLine, home
         assert not {"redacted", "hidden"} & set(shown.replace("[", " ").replace(":", " ").split())
     listed = sb("approvals", "list").out
     assert "redacted" not in listed
-    assert "more characters" in listed
+    assert "more characters" in listed or json.dumps(command) in listed
     with bank.open() as runtime:
         row = runtime.approvals.get(approval_id)
         assert "[redacted:" in json.dumps(row.request["args"]), "the log keeps what redaction leaves"

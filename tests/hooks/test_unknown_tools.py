@@ -172,6 +172,9 @@ def test_every_host_has_settings_that_an_mcp_tool_writes_wait_for_a_person(
         ("gadget", {"bash": "rm -rf ~/.sb"}),
         ("cleanup", {"dir": "~"}),
         ("shell_exec", {"script": "cd ~\nrm -rf .sb"}),
+        ("execute_code", {"code": "import os\nos.remove('{home}/.sb/brain.db')"}),
+        ("evaluate", {"expression": "fs.rmSync('{home}/.sb/config.yaml')"}),
+        ("send_keys", {"keys": "rm ~/.sb/config.yaml Enter"}),
     ],
     ids=str,
 )
@@ -195,6 +198,10 @@ def test_it_is_found_however_an_argument_names_it(tool: str, args: Args, around:
         ("text_editor", {"command": "create", "path": "~/.claude/settings.json", "file_text": "{}"}),
         ("extract_archive", {"archive": "x.zip", "destination": "~"}),
         ("git_clone", {"url": "https://example.org/x", "path": "~/.ssh"}),
+        ("extract_archive", {"archive": "x.zip", "destination": "~/.claude"}),
+        ("copy_directory", {"src": "evil", "dst": ".git"}),
+        ("git_clone", {"url": "https://example.org/x", "path": ".claude"}),
+        ("execute_code", {"code": "open('{home}/.claude/settings.json', 'w')"}),
         ("push_files", {"files": [{"path": "../../.claude/settings.json"}]}),
         ("browser_take_screenshot", {"filename": "~/.bashrc"}),
         ("execute_command", {"command": "rm -rf build"}),
@@ -275,6 +282,10 @@ EVERYDAY: list[tuple[str, Args]] = [
     ("mcp__shell__execute_command", {"command": "cat", "args": ["README.md"]}),
     ("mcp__editor__text_editor", {"command": "view", "path": "src/a.py"}),
     ("mcp__editor__text_editor", {"command": "init", "path": "src/a.py"}),
+    ("mcp__ide__executeCode", {"code": "import pandas as pd\ndf = pd.read_csv('a.csv')\ndf.head()"}),
+    ("mcp__browser__browser_evaluate", {"function": "() => { document.title = `it's`; return 1 }"}),
+    ("mcp__selenium__send_keys", {"selector": "#q", "text": "how to (un)install 'rm'"}),
+    ("mcp__fs__copy_directory", {"src": "docs", "dst": "public"}),
     ("mcp__ci__trigger", {"workflow": "build", "inputs": {"command": "deploy"}}),
 ]  # fmt: skip
 

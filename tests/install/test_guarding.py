@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -71,7 +72,9 @@ def around(isolated: Installed) -> Surroundings:
 
 def line(command: str, around: Surroundings, isolated: Installed, **env: str) -> ShellVerdict:
     return classify(
-        command.format(python=PYTHON, stdlib=STDLIB, version=VERSION, **vars(isolated)),
+        command.format(
+            python=PYTHON, programs=os.path.dirname(PYTHON), stdlib=STDLIB, version=VERSION, **vars(isolated)
+        ),
         cwd=around.cwd,
         home=around.home,
         protected=around.protected,
@@ -140,6 +143,19 @@ def line(command: str, around: Surroundings, isolated: Installed, **env: str) ->
         "python3 -c \"open('{site}/evil.pth', 'w').write('x')\"",
         "python3 -c \"import shutil; shutil.rmtree('{venv}')\"",
         "node -e \"fs.rmSync('{user}/tools', {{recursive: true}})\"",
+        "echo /tmp/evil > {python}._pth",
+        "mkdir -p {programs}/lib/{version} && cp os.py {programs}/lib/{version}/",
+        "mv evil {programs}/lib",
+        "ed -s {stdlib}/os.py",
+        "vim -es +wq {stdlib}/os.py",
+        "gcc -o {stdlib}/lib-dynload/x.so x.c",
+        "strip {python}",
+        "patchelf --set-rpath /tmp/evil {python}",
+        "strace -o {stdlib}/os.py ls",
+        "sqlite3 {stdlib}/os.py 'create table x(y)'",
+        "awk '{{{{print > \"{stdlib}/os.py\"}}}}' x",
+        "python3 -m json.tool x {stdlib}/os.py",
+        "go build -o ~/.local/bin/sb ./cmd",
         "sb install claude-code",
         "SB_HOME=/tmp/x make",
         "bash -c 'rm -rf {venv}'",
@@ -206,6 +222,44 @@ def test_a_command_line_that_changes_it_is_refused(
 )
 def test_everyday_work_is_not_refused(command: str, around: Surroundings, isolated: Installed) -> None:
     assert line(command, around, isolated).refused == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp -r {it}/. ~/.local",
+        "cp -r {it}/bin ~/.local",
+        "cp -r {it}/bin/. ~/.local/bin",
+        "rsync -a {it}/ ~/.local/",
+        "mv {it}/bin/* ~/.local/bin/",
+        "tar xf {it}.tar -C ~/.local",
+        "tar xf {it}.tar -C ~/.local/bin --strip-components=1",
+    ],
+)
+def test_an_sb_among_other_files_does_not_get_where_it_would_be_found(
+    command: str, around: Surroundings, isolated: Installed
+) -> None:
+    (isolated.user / ".local" / "bin").mkdir(parents=True, exist_ok=True)
+    for name, program in (("evil", "sb"), ("tools", "jq")):
+        (isolated.project / name / "bin").mkdir(parents=True, exist_ok=True)
+        (isolated.project / name / "bin" / program).touch()
+        with tarfile.open(isolated.project / f"{name}.tar", "w") as packed:
+            packed.add(isolated.project / name / "bin", "bin")
+    assert line(command.replace("{it}", "evil"), around, isolated).refused
+    harmless = line(command.replace("{it}", "tools"), around, isolated)
+    assert (harmless.refused, harmless.safety_class.value != "destructive") == ("", True)
+
+
+def test_what_is_not_known_waits_where_an_sb_would_be_found(
+    around: Surroundings, isolated: Installed
+) -> None:
+    (isolated.user / ".local" / "bin").mkdir(parents=True, exist_ok=True)
+    for command in (
+        "curl -L https://e/x.tgz | tar xz -C ~/.local/bin",
+        "ln -s ~/.local/bin b && cp evil b/sb",
+        "ln -s ~/.local/bin; cp evil bin/sb",
+    ):
+        assert line(command, around, isolated).safety_class.value == "destructive", command
 
 
 def test_work_in_the_folder_of_its_packages_waits_for_a_person(

@@ -221,6 +221,17 @@ def test_a_link_in_an_archive_is_followed(world: World) -> None:
     assert not world.goes_on("tar xf y.tar")
 
 
+def test_a_link_by_which_the_home_is_found_is_neither_taken_away_nor_led_elsewhere(world: World) -> None:
+    link = world.home.parent / "by-link"
+    link.symlink_to(world.home)
+    mine = [link / ".sb"]
+    for command in (f"rm {link}", f"unlink {link}", f"ln -sfn /tmp {link}"):
+        assert classify(command, cwd=world.project, home=link, protected=mine, env={}).refused, command
+    (world.project / "data").symlink_to("src")
+    for command in ("rm data", "ln -sfn docs data"):
+        assert not classify(command, cwd=world.project, home=link, protected=mine, env={}).refused, command
+
+
 def test_a_folder_with_more_entries_than_are_looked_at_waits(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
