@@ -150,6 +150,19 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     ),
 )  # fmt: skip
 
+_BY_HINT = tuple((hint, shape) for shape in RECOGNISERS for hint in shape.hints)
+
+
+def hinted(lowered: str) -> list[Recogniser]:
+    """The shapes of which a lower-case text has a hint, in order of priority."""
+    found: list[Recogniser] = []
+    # A plain loop: any() with a generator for each shape takes five times as long.
+    for hint, shape in _BY_HINT:
+        if hint in lowered and not (found and found[-1] is shape):
+            found.append(shape)
+    return found
+
+
 _SEPARATORS = "_-.:"
 _UNUSUAL = "zqxj3kvwbpgyc"  # what a search starts at: the rarest first, so that it hardly ever looks further
 _DIGITS = r"[0-9 \-\u00a0\u2013]{12}"  # of a payment card, after the first
