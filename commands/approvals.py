@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +16,7 @@ from sb.commands.diagnostics import note
 from sb.commands.session import approval_queue, decider
 
 from sb.duration import human_duration, parse_duration
-from sb.errors import SBError, UsageError
+from sb.errors import NotFoundError, SBError, UsageError
 from sb.text import nearest, plain, revealed
 
 if TYPE_CHECKING:
@@ -167,8 +168,12 @@ def approve(
     lasting_s = parse_duration(until or "1d")
 
     def confirm(queue: Approvals) -> None:
-        opened = _opened(queue, ids[0], shown or [], alone=True)
-        queue.disclose(queue.get(ids[0])).confirm(opened)
+        if len(ids) == 1:
+            opened = _opened(queue, ids[0], shown or [], alone=True)
+            queue.disclose(queue.get(ids[0])).confirm(opened)
+        for item in ids:
+            with suppress(NotFoundError):  # is said when its turn comes
+                note(f"approving {item}: {queue.disclose(queue.get(item)).call(output.LONGEST_NOTED)}")
 
     def decide(queue: Approvals, approval_id: str, by: Decider) -> Approval | Grant:
         opened = _opened(queue, approval_id, shown or [], alone=len(ids) == 1)
@@ -221,14 +226,14 @@ def _decide(
     """Decide each; with several, one that cannot be decided does not stop those after it.
 
     Args:
-        confirm: raises for one that alone cannot be decided so.
+        confirm: before a passphrase is asked for, says what is decided; raises for one that alone cannot be decided so.
     """
     if not reason.strip():
         raise UsageError("a decision needs a reason", "--reason TEXT")
     queue = approval_queue(ctx)
     if len(ids) == 1:
-        queue.expect(ids[0])  # before a passphrase is asked for
-        confirm(queue)
+        queue.expect(ids[0])
+    confirm(queue)
     by = decider(ctx, queue.authority, who)
     done: list[Approval | Grant] = []
     failed: SBError | None = None

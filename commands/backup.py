@@ -40,8 +40,8 @@ def backup(
     finally:
         database.close()
     home = config.home
-    also = [home.config_file, home.anchors, home.statements, home.trusted, home.digest_key, home.kept]
-    extra = also if everything else []
+    also = [home.config_file, home.anchors, home.statements, home.workflows, home.trusted, home.digest_key]
+    extra = [*also, home.kept] if everything else []
     copies = [target / config.database.name, *back_up_files(extra, target)]
     if as_json:
         output.emit_json({"folder": str(target), "bytes": size, "files": [copy.name for copy in copies]})

@@ -48,7 +48,7 @@ def kill(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Stop every agent, or one agent, tool, class or run, from the next call on; lift that; list what is stopped."""
-    from sb.kernel.incidents.kill import parse_scope
+    from sb.kernel.incidents.kill import name_of, parse_scope
 
     switch = kill_switch(ctx)
     if scope == "list":
@@ -58,8 +58,12 @@ def kill(
     if not reason.strip():
         raise UsageError("a decision needs a reason", "--reason TEXT")
     if lift:
+        shown = switch.in_force().get(name_of(known, whom))
+        if shown is not None:
+            note(f"lifting: {shown.sentence}")  # before a passphrase is asked for
         by = decider(ctx, switch.authority, who)
-        _lifted(switch.lift(known, whom, by, reason), f"{known} {whom}".rstrip(), as_json)
+        waiting = switch.lift(known, whom, by, reason, number=shown.number if shown else 0)
+        _lifted(waiting, f"{known} {whom}".rstrip(), as_json)
         return
     asks = not whom and not yes and sys.stdin.isatty() and sys.stdout.isatty()
     if asks and not typer.confirm("stop every agent?"):

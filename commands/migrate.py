@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,12 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration
 
-from sb.errors import ExitCode, StoreError
+from sb.config import Config
+from sb.errors import ExitCode, SBError, StoreError
+from sb.kernel.durable.seals import MIGRATION, Seals
+from sb.runtime import adopt_log
 from sb.sources import SYSTEM_CLOCK
+from sb.state import EventLog
 from sb.store import migrate as schema
 from sb.store.backup import back_up
 from sb.store.database import Database
@@ -42,23 +47,33 @@ def migrate(
             _print([line for line in lines if status or line.state != "applied"], as_json)
             amiss = any(line.state in ("partial", "drifted") for line in lines)
             raise typer.Exit(ExitCode.FAILED if amiss else ExitCode.OK)
-        _print(_apply(database, config.home.folder / "backups"), as_json)
+        _print(_apply(database, config), as_json)
     finally:
         database.close()
 
 
-def _apply(database: Database, backups: Path) -> list[schema.MigrationStatus]:
+def _apply(database: Database, config: Config) -> list[schema.MigrationStatus]:
+    home = config.home
     schema.refuse_newer(database.query, database.path)
     unchanged = all(line.state == "applied" for line in schema.plan(database.query))
     if unchanged and schema.version(database.query) == schema.latest():
         return []
     copy = (
-        backups / time.strftime("before-migrate-%Y-%m-%dT%H%M%SZ", time.gmtime()) / Path(database.path).name
+        home.folder
+        / "backups"
+        / time.strftime("before-migrate-%Y-%m-%dT%H%M%SZ", time.gmtime())
+        / Path(database.path).name
     )
     back_up(database, copy)
     note(f"backup: {copy}")
+    log = EventLog.of_home(database, home, make_key=True)
+    if MIGRATION not in schema.recorded(database.query):
+        with suppress(SBError):  # operators that cannot be relied on are mended with the new schema
+            adopt_log(config, log)
     with database.write(power=True) as execute:
-        return schema.upgrade(execute, now=SYSTEM_CLOCK.now())
+        done = schema.upgrade(execute, now=SYSTEM_CLOCK.now())
+        Seals(log).adopt(execute, [line.number for line in done])
+    return done
 
 
 def _print(lines: list[schema.MigrationStatus], as_json: bool) -> None:

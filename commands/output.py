@@ -19,6 +19,8 @@ from sb.text import json_text, plain
 if TYPE_CHECKING:
     from sb.kernel.findings import Finding
 
+LONGEST_NOTED = 1600  # characters of a call that is approved: all of any that need not be opened
+
 
 def emit_json(value: Any) -> None:
     """One JSON document."""

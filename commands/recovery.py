@@ -156,7 +156,10 @@ def approve(
     """Agree to a reversal that waits, and perform it."""
     _require(reason)
     with runtime(ctx) as opened:
-        opened.recovery.escalations.get(reference)  # before a passphrase is asked for
+        found = opened.recovery.escalations.get(reference)  # before a passphrase is asked for
+        if found.approval_id:
+            asked = opened.approvals.disclose(opened.approvals.get(found.approval_id))
+            note(f"approving {found.id}: {asked.call(output.LONGEST_NOTED)}")
         by = decider(ctx, opened.approvals.authority, who)
         _say(opened.recovery.approve(reference, by, reason, shown=shown), as_json)
 

@@ -55,7 +55,15 @@ def public_keys(path):
     return keys
 
 
-def verify(database, anchors, keys=None):
+def adopted(anchors):
+    """The hashes of unsigned prunes from before prunes were signed, which the home noted when it was upgraded."""
+    path = Path(anchors).with_name("statements.jsonl")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    found = [json.loads(line) for line in lines if line.strip()]
+    return {line["hash"] for line in found if line["kind"] == "audit.pruned"}
+
+
+def verify(database, anchors, keys=None, old_prunes=()):
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     identity = connection.execute("SELECT value FROM meta WHERE key = 'database_id'").fetchone()[0]
@@ -92,7 +100,7 @@ def verify(database, anchors, keys=None):
                 claimed = re.search(r'"through":(\d+)[,}]', row["payload"])
                 if claimed is None or int(claimed[1]) >= seq:
                     yield f"{stream}: row {seq} claims a pruning that cannot have been"
-                elif enrolled and unsigned(row, keys):
+                elif enrolled and row["hash"] not in old_prunes and unsigned(row, keys):
                     yield f"{stream}: row {seq} claims a pruning that {unsigned(row, keys)}"
                 else:
                     through = max(through, int(claimed[1]))
@@ -115,7 +123,9 @@ if __name__ == "__main__":
         sys.exit(2)
     lines = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines() if len(sys.argv) > 2 else []
     known = public_keys(sys.argv[3]) if len(sys.argv) == 4 and find_spec("cryptography") else None
-    problems = list(verify(sys.argv[1], [json.loads(line) for line in lines if line.strip()], known))
+    anchored = [json.loads(line) for line in lines if line.strip()]
+    old = adopted(sys.argv[2]) if len(sys.argv) > 2 else ()
+    problems = list(verify(sys.argv[1], anchored, known, old))
     if unchecked:
         print(
             "signatures of prunes were not checked: that needs operators.json and cryptography",

@@ -27,6 +27,7 @@ from sb.kernel.baselines.seen import KERNEL, REVERSAL
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
 from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.log_pruning import adopt_prunes
 from sb.kernel.policy.rules import WrittenPolicy
 from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
 from sb.kernel.telemetry import Telemetry
@@ -335,6 +336,17 @@ def open_authority(config: Config, log: EventLog) -> Authority:
 def open_kill_switch(config: Config, log: EventLog) -> KillSwitch:
     """What is stopped, for faces that only stop and lift."""
     return KillSwitch(log, open_authority(config, log), dual_control=config.kill.dual_control)
+
+
+def adopt_log(config: Config, log: EventLog) -> None:
+    """Record outside the database what counts on a log from before that was done; raises SBError.
+
+    Once only: of a database that the home knows, what is missing there was put into it by something else.
+    """
+    if log.anchor is None or log.anchor.statements.read(log.database_id, log.place).known:
+        return
+    open_kill_switch(config, log).adopt()
+    adopt_prunes(log)
 
 
 def open_baselines(

@@ -187,7 +187,7 @@ class ConsoleApp(App[None]):
     def _tick(self) -> None:
         if self.section is not None:
             self.section.show_status()
-            if self.section.is_current and not self.paused:
+            if self.section.is_current and self.section.composed and not self.paused:
                 self.section.tick()
 
     def _show_status(self) -> None:

@@ -37,7 +37,7 @@ def lines_about(lines: Sequence[str]) -> Iterator[Widget]:
     ours = lines.index("") if "" in lines else len(lines)
     for line in lines[:ours]:
         yield Horizontal(Static("-", classes="sign"), Static(safe(line), classes="text"), classes="item")
-    yield Static(safe("\n".join(lines[ours:])))
+    yield Static(safe("\n".join(lines[ours:])), classes="last")
 
 
 class HelpScreen(ModalScreen[None]):
@@ -60,7 +60,8 @@ class HelpScreen(ModalScreen[None]):
 class DecisionScreen(ModalScreen[str | None]):
     """Says what is about to be decided and gives the reason, or None.
 
-    `enter` after the reason leads to "no", so that pressing it twice never decides anything.
+    `enter` after the reason leads to "no", so that pressing it twice never decides anything. What it is about has to
+    have been on the screen, all of it, before "yes" is taken.
     """
 
     AUTO_FOCUS = ""
@@ -74,8 +75,10 @@ class DecisionScreen(ModalScreen[str | None]):
     def __init__(self, question: Question) -> None:
         super().__init__()
         self._question = question
+        self._unread: set[int] | None = None  # rows of what it is about; None before they are laid out
 
     def on_mount(self) -> None:
+        self.watch(self._scroll, "scroll_target_y", self._look, init=False)
         self.query_one("#no" if self._question.destructive else "#reason").focus()
 
     def compose(self) -> ComposeResult:
@@ -92,6 +95,23 @@ class DecisionScreen(ModalScreen[str | None]):
                 yield Button("y  Yes", id="yes", compact=True, variant="primary")
             move = "up leads to the reason" if question.destructive else "up and down move"
             yield Static(f"{move}; enter after the reason leads to No", classes="hint")
+
+    @property
+    def _scroll(self) -> VerticalScroll:
+        return self.query_one(".dialog", VerticalScroll)
+
+    def on_resize(self) -> None:
+        self._unread = None  # other lines, in other places
+        self.call_after_refresh(self._look)
+
+    def _look(self) -> None:
+        """Take what is on the screen now for read."""
+        if not self.query_one(".last").size:
+            return  # not laid out yet
+        if self._unread is None:
+            self._unread = set(range(self.query_one(".last").virtual_region.bottom))
+        top = round(self._scroll.scroll_target_y)
+        self._unread.difference_update(range(top, top + self._scroll.size.height))
 
     @on(Input.Submitted)
     def _next(self, message: Input.Submitted) -> None:
@@ -110,7 +130,12 @@ class DecisionScreen(ModalScreen[str | None]):
         reason = self.query_one("#reason", Input).value.strip()
         counts = self.query("#count").results(Input)
         wrong = ""
-        if not reason:
+        if self._unread is None or self._unread:
+            lines = len(self._unread or "")
+            wrong = (
+                f"{lines} {'line was' if lines == 1 else 'lines were'} not on the screen: page up, page down"
+            )
+        elif not reason:
             wrong = "a decision needs a reason"
         elif any(box.value.strip() != str(self._question.count) for box in counts):
             wrong = f"type {self._question.count} to confirm"

@@ -96,7 +96,8 @@ class HomeScreen(Deciding):
             self.ask(lift_question(kill), [kill], self._lift)
 
     def _lift(self, kill: Kill, by: Decider, reason: str) -> str:
-        waiting = self.records.kill_switch("write").lift(kill.scope, kill.target, by, reason)
+        switch = self.records.kill_switch("write")
+        waiting = switch.lift(kill.scope, kill.target, by, reason, number=kill.number)
         return f"{plain(kill.name, one_line=True)} {'waits for another operator' if waiting else 'may go on'}, says {by.name}"
 
     @on(RowList.Opened)

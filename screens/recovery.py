@@ -327,7 +327,11 @@ class RecoveryScreen(Deciding):
         if item is None or not item.decidable:
             self.console_app.say("nothing to approve here: only a reversal that waits can be")
             return
-        waits = request is not None and request.approval.state is ApprovalState.WAITING
+        waits = (
+            request is not None
+            and request.approval.state is ApprovalState.WAITING
+            and not request.outdated  # then the kernel asks anew
+        )
         refused = unapprovable([request], self._opened_digests) if request is not None and waits else ""
         if refused:
             self.console_app.say(refused)

@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from sb.text import plain
 
-LEAST_OF_BOTH = 12  # cells from which on a text that is cut shows its end too
+LEAST_OF_BOTH = 40  # cells from which on a text that is cut shows its end too
 LOADING_AFTER_S = 0.2  # nobody needs to read of what is over by then
 
 

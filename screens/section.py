@@ -87,6 +87,11 @@ class Section(Reading, Screen[None]):
     def records(self) -> Records:
         return self.console_app.records
 
+    @property
+    def composed(self) -> bool:
+        """Whether its lists and records are there yet."""
+        return self.is_mounted and bool(self.query("RowList, DocumentView"))
+
     def on_screen_resume(self) -> None:
         self.call_after_refresh(self.refresh_records)
 
@@ -95,7 +100,7 @@ class Section(Reading, Screen[None]):
 
     def show_status(self) -> None:
         """Write the status and trouble lines anew."""
-        if self.is_mounted and self.is_current:
+        if self.composed and self.is_current:
             app = self.console_app
             for line in self.query(StatusLine):  # none before the screen is composed
                 line.say(f"{self.heading} {self.summary()}", app.standing())

@@ -36,7 +36,8 @@ class Journal:
     """Ours."""
 
     def __init__(self, folder: Path) -> None:
-        log = EventLog(open_database(folder / "brain.db"), anchor=Anchor(folder / "anchors.jsonl"))
+        database = open_database(folder / "brain.db")
+        log = EventLog(database, anchor=Anchor(folder / "anchors.jsonl"), digest_key=b"k" * 32)
         kill_switch = KillSwitch(log)
         kill_switch.adopt()
         self._journal = WorkflowJournal(log, kill_switch=kill_switch)

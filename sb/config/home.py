@@ -89,6 +89,10 @@ class Home:
         return self.folder / "statements.jsonl"
 
     @property
+    def workflows(self) -> Path:
+        return self.folder / "workflows"
+
+    @property
     def kept(self) -> Path:
         return self.folder / "kept"
 

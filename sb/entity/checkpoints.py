@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import orjson
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.entity.folders import path_part, private_folder
 from sb.errors import StoreError
+from sb.memory.masking import masked_text, refuse_secret
 from sb.protocols import Binding
 from sb.sources import Clock, Ids
 from sb.types import parse_datetime
@@ -28,6 +29,7 @@ SCHEMA_VERSION = 1
 FOLDER = "checkpoints"
 KEPT = 10  # of each core
 _NAME = re.compile(r"(?P<core>.+)_(?P<at>\d{8}_\d{6}_\d{6})_[0-9a-f]{8}", re.DOTALL)
+_AT = "%Y%m%d_%H%M%S_%f"
 _LARGEST = 1 << 20
 logger = logging.getLogger("sb.entity")
 
@@ -58,16 +60,19 @@ class Checkpoints:
     def save(self, binding: Binding, message: str) -> str:
         """Write a checkpoint, and remove those of this core that are older than the newest ten; returns its id.
 
+        Args:
+            message: secrets in it are masked.
+
         Raises:
-            StoreError: it cannot be written; there is no half of it then.
+            StoreError: it cannot be written; there is no half of it then. ValueError: the core's name holds a secret.
         """
-        now = datetime.fromtimestamp(self._clock.now(), UTC)
-        core = path_part(binding.core_id)
-        checkpoint_id = f"{core}_{now:%Y%m%d_%H%M%S_%f}_{self._ids.token(4)}"
+        core = path_part(refuse_secret("core_id", binding.core_id))
+        now = self._after_newest(core, datetime.fromtimestamp(self._clock.now(), UTC))
+        checkpoint_id = f"{core}_{now:{_AT}}_{self._ids.token(4)}"
         document: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "checkpoint_id": checkpoint_id,
-            "message": message,
+            "message": masked_text(message, {}),
             "created_at": now.isoformat(),
             "binding": asdict(binding) | {"created_at": now.isoformat()},
         }
@@ -104,6 +109,16 @@ class Checkpoints:
             return []
         found = [_NAME.fullmatch(name.removesuffix(".json")) for name in names if name.endswith(".json")]
         return [(one["at"], one[0]) for one in found if one is not None and core in (None, one["core"])]
+
+    def _after_newest(self, core: str, now: datetime) -> datetime:
+        """This time, or a moment after the newest checkpoint of the core, which a clock that was ahead may have made."""
+        newest = max((at for at, name in self._named(None) if _core_of(name) == core), default="")
+        if newest < f"{now:{_AT}}":
+            return now
+        try:
+            return datetime.strptime(newest, _AT).replace(tzinfo=UTC) + timedelta(microseconds=1)
+        except (ValueError, OverflowError):  # digits that are no time
+            return now
 
     def _retain(self, core: str, newest: str) -> None:
         try:

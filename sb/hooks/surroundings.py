@@ -49,9 +49,9 @@ def readings(path: str, around: Surroundings) -> list[str]:
     """
     said: list[str] = []
     for spelling in spellings(path):
-        said.append(os.path.join(around.cwd, spelling))
         if spelling == "~" or spelling.startswith("~/"):
             said.append(str(around.home) + spelling[1:])
+        said.append(os.path.join(around.cwd, spelling))
     read = [os.path.realpath(form) for one in said for form in (os.path.normpath(one), one)]
     return list(dict.fromkeys(read))
 

@@ -17,7 +17,15 @@ from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.hooks.event import GovernedCall, NativeCall
 from sb.hooks.patches import changed_paths
 from sb.hooks.spellings import is_elsewhere, named_paths, spellings
-from sb.hooks.surroundings import LONGEST_PATH, Surroundings, ours, readings, reads_ours, texts
+from sb.hooks.surroundings import (
+    LONGEST_PATH,
+    Surroundings,
+    loose_spellings,
+    ours,
+    readings,
+    reads_ours,
+    texts,
+)
 from sb.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, WRITE_CONFIG
 from sb.hosted.files import MOST_FILES
 from sb.kernel.contracts import SafetyClass
@@ -234,7 +242,9 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
     tool_id, safety_class = (
         (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if decides else (WRITE, SafetyClass.LOCAL_WRITE)
     )
-    refused = ours(real, around) or (refusal(paths[0]) if place and not place.asks else "")
+    loose = (form for path in paths for form in loose_spellings(path, around) if form not in paths)
+    refused = ours(real, around) or ours((one for form in loose for one in readings(form, around)), around)
+    refused = refused or (refusal(paths[0]) if place and not place.asks else "")
     return GovernedCall(tool_id, args, safety_class, refused, tuple(real))
 
 

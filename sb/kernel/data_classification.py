@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sb.canonical import encode
-from sb.kernel.secret_shapes import EMAIL, KEY, PASS, Recogniser, hinted, may_hold_secret
+from sb.kernel.secret_shapes import EMAIL, KEY, PASS, Recogniser, hinted, is_stand_in, may_hold_secret
 from sb.text import plain, shorten
 
 MASK = "[redacted:{}]"
@@ -95,6 +95,8 @@ class Masking:
         whole = match.group()
         value = match["value"] if "value" in recogniser.pattern.groupindex else whole
         if _IS_MASK.fullmatch(value):
+            return whole
+        if recogniser.by_name and is_stand_in(value, match.string[match.end("value") :][:1]):
             return whole
         mask = self._mask(recogniser.label)
         if value is whole:

@@ -17,12 +17,12 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import ContractBaselineStore
+from sb.kernel.data_classification import one_line
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.recovery.escalations import Escalations, Standing
 from sb.kernel.recovery.settling import Verdict, settlement
 from sb.kernel.tooling.intents import Intents
 from sb.state import EventLog
-from sb.text import plain, shorten
 
 # Each decision with the texts that its request holds; contracts are texts by tool. There are no others.
 FIELDS: Mapping[str, frozenset[str]] = {
@@ -30,7 +30,7 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "deny": frozenset({"approval", "reason"}),
     "revoke": frozenset({"reference", "reason"}),
     "approve_contracts": frozenset({"surface", "contracts", "reason"}),
-    "lift": frozenset({"scope", "target", "reason"}),
+    "lift": frozenset({"scope", "target", "number", "reason"}),
     "dismiss": frozenset({"escalation", "reason"}),
     "settle": frozenset({"call", "verdict", "reason"}),
 }
@@ -85,13 +85,18 @@ class DecisionDesk:
                 case "approve_contracts":
                     self._approve_contracts(log, authority, said)
                 case "lift":
-                    switch = KillSwitch(log, authority, dual_control=self._dual_control)
-                    switch.lift(said["scope"], said["target"], self._by, said["reason"])
+                    self._lift(KillSwitch(log, authority, dual_control=self._dual_control), said)
                 case "dismiss":
                     return {"signed": self._dismissal(approvals, said)}
                 case "settle":
                     return {"signed": self._settlement(approvals, said)}
         return {}
+
+    def _lift(self, switch: KillSwitch, said: Mapping[str, Any]) -> None:
+        number = said["number"]
+        if not (number.isascii() and number.isdigit() and int(number[:20])):
+            raise DeniedError("it does not say which kill was shown", "look at it, and decide again")
+        switch.lift(said["scope"], said["target"], self._by, said["reason"], number=int(number[:20]))
 
     def _approve_contracts(self, log: EventLog, authority: Authority, said: Mapping[str, Any]) -> None:
         if said["surface"] not in SURFACES:
@@ -100,7 +105,7 @@ class DecisionDesk:
         live = {entry.tool_id: entry.live_fingerprint for entry in store.entries()}
         for tool_id, fingerprint in said["contracts"].items():
             if not fingerprint or live.get(tool_id) != fingerprint:
-                name = plain(shorten(tool_id, 80), one_line=True)
+                name = one_line(tool_id, 80)
                 raise DeniedError(f"the contract of {name} is not the one that was shown", "look at it again")
         store.approve(said["contracts"], self._by, required(said["reason"]))
 
@@ -128,7 +133,7 @@ def _read(request: Any) -> tuple[str, dict[str, Any]]:
     """What is asked for; raises DeniedError for what is none of the decisions, or holds something else."""
     kind = request.get("decision") if isinstance(request, dict) else None
     if not isinstance(kind, str) or kind not in FIELDS:
-        name = plain(shorten(str(kind), 40), one_line=True)
+        name = one_line(str(kind), 40)
         raise DeniedError(f"{name} is no decision that is made for another process", "use sb in the terminal")
     said = {name: value for name, value in request.items() if name != "decision"}
     texts = [value for name, value in said.items() if name != "contracts"]

@@ -42,6 +42,7 @@ class DecisionTables:
         self._names: dict[str, list[str]] = {}
         self._uses: Counter[str] = Counter()
         self._used_at: dict[str, int] = {}
+        self._otherwise: set[str] = set()  # approvals that were signed for something else than was asked
 
     def follow(self, row: tuple[Any, ...], payload: dict[str, Any]) -> None:
         """Take in one event of a person's decision; one that makes no sense says nothing."""
@@ -66,6 +67,7 @@ class DecisionTables:
         found: dict[str, Any] = {name: _dict(said.get("binding")).get(name) for name in names}
         found |= {"id": row[7], "run_id": row[3], "agent": row[5], "tool_id": row[6], "event_id": row[0]}
         found |= {"call_id": said.get("asked_by"), "safety_class": said.get("safety_class")}
+        found |= {"shown": said.get("shown")}
         found |= {"state": "waiting", "decided_at": None, "decided_by": "", "reason": ""}
         return found | ({"due_at": said["due_at"]} if "due_at" in said else {})
 
@@ -83,6 +85,8 @@ class DecisionTables:
         if kind == APPROVAL_APPROVED:
             names = self._names.setdefault(row[7], [])
             names.append(str(by.get("by")))
+            if "shown" in by and by["shown"] != known["shown"]:
+                self._otherwise.add(row[7])
             known["state"] = "approved" if len(names) >= (known["needed"] or 1) else "waiting"
             known |= {"decided_by": ", ".join(names), "decided_at": row[1], "reason": by.get("reason")}
         elif kind in _ENDS:
@@ -100,6 +104,8 @@ class DecisionTables:
             if not unclear:
                 uses = self._uses[grant_id]
                 known |= {"uses": uses, "last_used_at": self._used_at.get(grant_id)}
+        for reference in sorted(self._otherwise - unclear):
+            report(f"approvals {reference}: what was approved is not what was asked for")
         for table, expected in self._rows.items():
             self._compare(execute, report, table, expected, unclear)
 

@@ -10,12 +10,14 @@ from sb.errors import SBError, StoreLocked
 from sb.kernel.authority.signing import Decider, Label, signed_statement
 from sb.sources import iso
 from sb.state import SEQ_MASK, Event, EventLog
+from sb.store.statement_file import StatementLine
 
 if TYPE_CHECKING:
     from sb.kernel.authority.authority import Authority
 
 _NOBODY = Label("")
 PRUNED = "audit.pruned"
+ADOPTED = "prune"  # what lines about prunes from before are found under, outside the database
 namespace.register(PRUNED, "Payloads of old events removed")
 # What still decides: who may decide, which contracts are approved, what is granted in advance, what is stopped.
 _IN_FORCE = (
@@ -81,6 +83,31 @@ def prune(
             write.append(PRUNED, {"reason": reason}, facts=what | ({"signed": signed} if by.key_id else {}))
     _empty_write_ahead_log(log)
     return int(removed)
+
+
+def adopt_prunes(log: EventLog) -> None:
+    """Record outside the database the prunes of a log from before they were signed, so that they go on counting.
+
+    After kills and incidents: of a database that the file names, it has every statement.
+
+    Raises:
+        StoreError: log or file cannot be read or written.
+    """
+    if log.anchor is None:
+        return
+    place = (log.database_id, log.place, ADOPTED)
+    found = [event for event in log.events(kind=PRUNED) if "signed" not in (event.payload or {})]
+    log.anchor.statements.append(
+        StatementLine(*place, event.seq, event.hash, event.at, PRUNED) for event in found
+    )
+
+
+def adopted_prunes(log: EventLog) -> set[str]:
+    """The hashes of the prunes that were adopted; raises StoreError."""
+    if log.anchor is None:
+        return set()
+    recorded = log.anchor.statements.read(log.database_id, log.place)
+    return {line.hash for line in recorded.lines if line.about == ADOPTED}
 
 
 def why_not_allowed(event: Event, authority: Authority, database_id: str) -> str:

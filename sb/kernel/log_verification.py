@@ -12,10 +12,13 @@ from hashlib import sha256
 from typing import Any
 
 from sb.decisions.namespace import OPERATOR_CHANGED, TOOL_DISPATCH
+from sb.kernel.approvals.verification import check_displayed
 from sb.kernel.authority.authority import Authority
+from sb.kernel.baselines.seen import check_documents
 from sb.kernel.decision_tables import DecisionTables
+from sb.kernel.durable.seals import Seals
 from sb.kernel.incidents.statements import INCIDENTS, KILLS
-from sb.kernel.log_pruning import PRUNED, why_not_allowed
+from sb.kernel.log_pruning import PRUNED, adopted_prunes, why_not_allowed
 from sb.kernel.recovery.verification import RecoveryTables
 from sb.kernel.tooling.intents import INTENT_COLUMNS, IntentState, as_announced, intent_of, step_digest
 from sb.state import EVENT_COLUMNS, SEQ_MASK, Event, EventLog, Subject, link_hash
@@ -124,13 +127,14 @@ class _Walk:
         rows = self._connection.execute(
             f"SELECT {EVENT_COLUMNS} FROM events WHERE {of_kind}", (*bounds, PRUNED)
         ).fetchall()
-        through, removed = 0, 0
+        through, removed, adopted = 0, 0, adopted_prunes(self._log)
         for event in map(self._log.event, rows):
             last, count = (event.payload or {}).get("through"), (event.payload or {}).get("removed")
             if not isinstance(last, int) or not isinstance(count, int) or last >= event.seq:
                 self.found.report(f"row {event.seq} claims a pruning that cannot have been")
                 continue
             late = enrolled is not None and event.seq > enrolled - self._log.first_id
+            late = late and event.hash not in adopted
             why = why_not_allowed(event, self._authority, self._log.database_id) if late else ""
             if why:
                 self.found.report(f"row {event.seq} claims a pruning that nobody decided: {why}")
@@ -198,6 +202,7 @@ class _Walk:
         report, execute = self.found.report, self._connection.execute
         self._recovery.check(execute, report, self._log.first_id + self._through)
         self._decisions.check(execute, report, self._unclear)
+        check_displayed(self._log, execute, report, self._unclear)
         if self.found.pruned > self._removed:
             report(f"{self.found.pruned - self._removed} more payloads are missing than were pruned")
         intents = {str(call_id) for (call_id,) in execute("SELECT call_id FROM intents")}
@@ -229,6 +234,8 @@ class _Walk:
         for row_id in self._steps.keys() - {row[0] for row in kept}:
             report(f"the step that row {row_id - self._log.first_id} kept is gone")
         self._check_statements()
+        Seals(self._log).check(execute, report)
+        check_documents(execute, report)
         strays = execute(
             "SELECT count(*) FROM events WHERE id >> 40 NOT IN (SELECT number FROM streams) OR id & ? = 0",
             (SEQ_MASK,),
@@ -245,7 +252,9 @@ class _Walk:
             "SELECT id, hash, kind FROM events WHERE call_id IN (?, ?) AND substr(kind, 1, 7) <> 'kernel.'",
             (KILLS, INCIDENTS),
         ).fetchall()
-        on_log, outside = {row[1] for row in rows}, {line.hash for line in recorded.lines}
+        prunes = self._connection.execute("SELECT hash FROM events WHERE kind = ?", (PRUNED,)).fetchall()
+        on_log = {row[1] for row in rows} | {stored for (stored,) in prunes}
+        outside = {line.hash for line in recorded.lines}
         for line in recorded.lines:
             if line.hash not in on_log:
                 self.found.report(

@@ -30,6 +30,11 @@ class Recogniser:
     near: str = ""
     flags: int = 0
 
+    @property
+    def by_name(self) -> bool:
+        """Whether it is known by what stands beside it, so that anything may be taken for it."""
+        return self.label in ("keyed_secret", "url_password", "login")
+
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """Compiled when a text has one of the hints: all of them take 10 ms, which most processes need not pay."""
@@ -50,9 +55,12 @@ _KEY_WORDS = (
     "token",
     *(f"{word}{between}key" for word in ("api", "access", "account", "private") for between in ("", "_", "-", " ")),
 )  # fmt: skip
-_GIVEN = r"[\"']?\s{0,5}(?::=|=>|[:=])\s{0,5}"
+_QUOTE = r"\\{0,3}[\"']"  # escaped too: a JSON in a command line
+_GIVEN = r"(?:" + _QUOTE + r")?\s{0,5}(?::=|=>|[:=])\s{0,5}"
 _PLAIN = r"(?![\[<{$*%(])[^\s\"',;&)}\]]"
 _WITH_DIGIT = r"(?=[^\s\"',;&)}\]]{0,200}\d)"
+# Before "_pass": alone it is more often a step of several.
+_OWNERS = r"(?:db|database|pg|postgres|mysql|mongo|redis|rabbitmq|smtp|imap|e?mail|ftp|ssh|proxy|ldap|become|admin|root|user|app)"
 _FREE = r"(?<![A-Za-z0-9])"
 _ALONE = r"(?<![A-Za-z0-9_\-./+])"
 _END = r"(?![A-Za-z0-9])"
@@ -60,7 +68,8 @@ _END = r"(?![A-Za-z0-9])"
 # After a hint, in lower case and perhaps within JSON, where a quote and a line break are two characters.
 _RUN = r"[a-z0-9_\-.+/=]{16}"  # of a token, after a hint that ends in a separator
 _SPACE = r"(?:\s|\\[a-z0-9]{1,5})"
-_VALUE = r"(?:\\?[\"'])?" + _SPACE + r"{0,5}(?:[:=]|is(?:\s|\\)|(?<=[\"']),)"  # the comma: a flag in a list
+# The comma: a flag in a list.
+_VALUE = r"(?:\\{0,7}[\"'])?" + _SPACE + r"{0,5}(?:[:=]|is(?:\s|\\)|(?<=[\"']),)"
 
 # Order is priority, earlier wins where two overlap.
 RECOGNISERS: tuple[Recogniser, ...] = (
@@ -139,9 +148,12 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _shape("jwt", r"(?<![_\-])eyJ[A-Za-z0-9_\-]{8,500}\.eyJ[A-Za-z0-9_\-]{8,4000}\.[A-Za-z0-9_\-]{0,1000}", "eyj", near=r"[a-z0-9_\-]{8}"),
     _shape("authorization", r"\b(?:bearer|basic)\s{1,5}(?P<value>[A-Za-z0-9+/_\-.~]{16,4000}=*)", "bearer", "basic", near=_SPACE + r"{1,5}[a-z0-9+/_\-.~]{16}", flags=re.IGNORECASE),
     _shape("login", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<value>[^\s\"']{1,200})", "curl", flags=re.IGNORECASE),
-    _shape("keyed_secret", PASS + r"s?" + _GIVEN + r"[\"'](?P<value>[^\"'\n]{1,300})[\"']", *_PASS_WORDS, near=r"(?:[_\- ]?(?:access[_\- ]?)?key)?s?" + _VALUE, flags=re.IGNORECASE),
+    _shape("keyed_secret", PASS + r"s?" + _GIVEN + _QUOTE + r"(?P<value>[^\"'\n]{1,300}?)" + _QUOTE, *_PASS_WORDS, near=r"(?:[_\- ]?(?:access[_\- ]?)?key)?s?" + _VALUE, flags=re.IGNORECASE),
     _shape("keyed_secret", PASS + r"s?(?:" + _GIVEN + r"|\s{1,3}is\s{1,3}" + _WITH_DIGIT + r")(?P<value>" + _PLAIN + r"{5,300})", *_PASS_WORDS, near=r"(?:[_\- ]?(?:access[_\- ]?)?key)?s?" + _VALUE, flags=re.IGNORECASE),
-    _shape("keyed_secret", KEY + r"(?:" + _GIVEN + r"[\"']?|\s{1,3}is\s{1,3})" + _WITH_DIGIT + r"(?P<value>" + _PLAIN + r"{8,300})", *_KEY_WORDS, near=_VALUE, flags=re.IGNORECASE),
+    _shape("keyed_secret", KEY + r"(?:" + _GIVEN + r"(?:" + _QUOTE + r")?|\s{1,3}is\s{1,3})" + _WITH_DIGIT + r"(?P<value>" + _PLAIN + r"{8,300})", *_KEY_WORDS, near=_VALUE, flags=re.IGNORECASE),
+    _shape("keyed_secret", _OWNERS + r"_pass" + _GIVEN + r"(?:" + _QUOTE + r")?(?P<value>" + _PLAIN + r"{3,300})", "_pass", near=_VALUE, flags=re.IGNORECASE),
+    _shape("keyed_secret", r"(?<![\w\-])--(?:[a-z0-9]{1,30}[_\-]){0,4}(?:" + PASS + "|" + KEY + r")\s{1,5}(?:" + _QUOTE + r")?" + _WITH_DIGIT + r"(?P<value>" + _PLAIN + r"{6,300})", *_PASS_WORDS, *_KEY_WORDS, near=r"(?:[_\-](?:access[_\-])?key)?" + _SPACE + r"{1,5}[^\s]{0,200}\d", flags=re.IGNORECASE),
+    _shape("authorization", r"\bauthorization" + _GIVEN + r"(?:" + _QUOTE + r")?(?:token|apikey)\s{1,5}(?P<value>[A-Za-z0-9+/_\-.~]{16,4000}=*)", "token", "apikey", near=_SPACE + r"{1,5}[a-z0-9+/_\-.~]{16}", flags=re.IGNORECASE),
     _shape(
         EMAIL,
         r"(?<![\w.+\-])(?!git@[^\s:]{1,100}:)[A-Za-z0-9._%+\-]{1,64}@(?:[A-Za-z0-9\-]{1,63}\.){1,8}"
@@ -161,6 +173,33 @@ def hinted(lowered: str) -> list[Recogniser]:
         if hint in lowered and not (found and found[-1] is shape):
             found.append(shape)
     return found
+
+
+# What is written where a secret would be, and is none. A match ends before a bracket that closes.
+_STAND_IN = re.compile(
+    r"\$[A-Z_][A-Z0-9_]{2,80}|\$\{[^{}\s]{1,80}\}?|\{\{[^{}]{1,80}(?:\}\})?|<[^<>]{1,60}>?"  # a variable, a placeholder
+    r"|(?:[A-Za-z_]{1,40}\.){1,5}[A-Za-z_]{0,40}(?:[Pp]ass|PASS|[Ss]ecret|SECRET|[Tt]oken|TOKEN|[Kk]ey|KEY)[A-Za-z_]{0,40}"
+    r"|(?:op://|arn:aws:|vault:[a-z]{1,20}/|projects/[a-z0-9\-]{1,40}/secrets/)[\w\-/:.#@]{1,200}"
+    r"|!(?:vault|secret|ENV|env|Ref|Sub|GetAtt|reference)"  # tags of YAML
+    r"|~?(?:/[A-Za-z]?[a-z._\-]{1,40}){2,10}/?"  # a file or a folder
+    r"|[Ss]tring|[Rr]equired|[Oo]ptional|[Aa]sked|[Pp]rompted|[Ff]alse|inherit|include|same-origin|password|PASSWORD|\*{3,40}"
+)
+_NAMES = r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40})"
+_CODE = {  # by the character behind the match: a call, an item
+    ")": re.compile(_NAMES + r"{0,5}\(|" + _NAMES + r"{1,5}\(\d{0,4}"),
+    '"': re.compile(_NAMES + r"{0,5}\["),
+    "'": re.compile(_NAMES + r"{0,5}\["),
+}
+
+
+def is_stand_in(value: str, behind: str) -> bool:
+    """Whether a value beside a key word only stands for a secret: a variable, code that gets one, a place where one lies.
+
+    Args:
+        behind: the character after it.
+    """
+    code = _CODE.get(behind)
+    return bool(_STAND_IN.fullmatch(value) or (code is not None and code.fullmatch(value)))
 
 
 _SEPARATORS = "_-.:"

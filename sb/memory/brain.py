@@ -74,8 +74,7 @@ class Brain:
         checked_name("stack", stack)
         self.config = config if config is not None else current_config()
         self._owned = database is None
-        opened = path if path is not None else self.config.database
-        self.database = database or open_database(opened, clock=clock, ids=ids)
+        self.database = database or open_database(path or self.config.database, clock=clock, ids=ids)
         self.agent_id = agent_id
         self.stack = stack
         self.space = Space(self.database, self.config.memory, clock=clock, ids=ids)
@@ -456,8 +455,7 @@ class Brain:
         """The row of a record that this agent sees: by its id, or the entity of that name."""
         places = self.writer.places()
         row = self.space.records.find(record)
-        # An id of our own form is no name; of one that came in a bundle, an entity's name is meant.
-        own = row is not None and record.startswith(ID_PREFIX)
+        own = row is not None and record.startswith(ID_PREFIX)  # others may be an entity's name
         rows = [*([] if own else self._entities(record, places)), *([row] if row else [])]
         seen = [one for one in rows if one["place"] in places]
         for one in seen:
@@ -465,8 +463,8 @@ class Brain:
                 return one
         if seen:
             raise NotFoundError(f"memory {seen[0]['uid']} is {seen[0]['state']}")
-        name = one_line(record, 80)
-        raise NotFoundError(f"no memory {name!r} to be seen here", "sb memory search finds ids")
+        problem = f"no memory {one_line(record, 80)!r}, or not visible to you"
+        raise NotFoundError(problem, "sb memory search finds ids")
 
     def _entities(self, name: str, places: Sequence[int]) -> list[Row]:
         """The entities of a name, the one of the nearest scope first."""
@@ -499,7 +497,4 @@ class Brain:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            self.close()
-        else:
-            self._close()
+        self.close() if error is None else self._close()

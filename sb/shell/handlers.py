@@ -35,8 +35,9 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "uninstall": frozenset(),
     "hook": frozenset(),
     "console": frozenset(),
+    "backup": frozenset(),  # a copy of every memory, outside the home, that anybody may read
 }
-_WRITING = frozenset(("kill", "incident", "init", "backup", "migrate", "demo"))
+_WRITING = frozenset(("kill", "incident", "init", "migrate", "demo"))
 _RUNNING = frozenset(("run", "policy", "invalidate", "watch", "export"))
 # What agents do under a name: with the first verbs they look, with the second they write what is theirs; None is any other.
 _OWN: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {

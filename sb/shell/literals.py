@@ -30,7 +30,7 @@ _SIMPLE_WORD = re.compile(r"[A-Za-z0-9_./:=@,+?&%-]*")
 _SECRET = r"(?:pass(?:word|wd)|token|secret|api[_-]?key|access[_-]?key)"
 _VARIABLE = re.compile(rf"(?:[A-Z0-9]+_)*{_SECRET}|PGPASSWORD|MYSQL_PWD", re.IGNORECASE)
 _OPTION = rf"--(?:[a-z0-9]+-)*{_SECRET}"
-_LOGIN_OPTIONS = ("-u", "--user")
+_LOGIN_OPTIONS = ("-u", "--user")  # of curl; of git push, the next word is a branch
 _HEADER_OPTIONS = ("-H", "--header")
 _HEADER = r"(?:Authorization: ?(?:Bearer|Basic|token) |(?:X-Api-Key|Private-Token|X-Auth-Token): ?)"
 _SCHEME = r"(?:https?|ftps?|postgres(?:ql)?)"
@@ -86,13 +86,17 @@ def _is_data(secret: str, command: str, commands: list[Simple]) -> bool:
             words = [word.text for word in simple.words]
             texts = [("", word.text) for _, word in simple.assigned]
             texts += itertools.pairwise(words)
-            if any(_is_place(secret, before, text) for before, text in texts if is_literal(text)):
+            places = ((before, text) for before, text in texts if is_literal(text))
+            if any(_is_place(secret, words[0], before, text) for before, text in places):
                 return True
     return False
 
 
-def _is_place(secret: str, before: str, text: str) -> bool:
+def _is_place(secret: str, program: str, before: str, text: str) -> bool:
     """Whether a word holds a secret where it is data.
+
+    The word after an option is none where only the program knows whether the option takes one: after psql's --password
+    stands the name of a database.
 
     Args:
         before: the word before it, "" for what is assigned to a variable.
@@ -104,9 +108,9 @@ def _is_place(secret: str, before: str, text: str) -> bool:
         return re.fullmatch(f"{_HEADER}{value}", text, re.IGNORECASE) is not None
     if not _INERT.fullmatch(secret):
         return False
-    if not before or re.fullmatch(_OPTION, before):
+    if not before:
         return text == secret
-    if before in _LOGIN_OPTIONS and re.fullmatch(rf"[\w.-]+:{value}", text):
+    if program == "curl" and before in _LOGIN_OPTIONS and re.fullmatch(rf"[\w.-]+:{value}", text):
         return True
     return bool(
         re.fullmatch(rf"{_OPTION}={value}", text)

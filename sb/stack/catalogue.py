@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sb.errors import NotFoundError, UsageError
+from sb.memory.masking import refuse_secret
 from sb.memory.views import View
 from sb.stack.views import VIEWS
 from sb.store.database import Database
@@ -121,6 +122,10 @@ def make_stack(database: Database, stack_id: str) -> None:
             f"{plain(stack_id, one_line=True)[:LONGEST_NAME]!r} cannot be the name of a stack",
             f"one line of at most {LONGEST_NAME} characters",
         )
+    try:
+        refuse_secret("the name", stack_id)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     with database.write() as execute:
         if stack_id in stack_names(database):
             raise UsageError(f"there is a stack {stack_id!r} already")

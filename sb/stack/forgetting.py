@@ -35,6 +35,7 @@ _AT_ONCE = 10  # memories that such a sweep forgets
 _IDENTITY_GOALS = frozenset({"aspiration", "commitment"})
 
 Conditions = tuple[str, tuple[Any, ...]]
+Places = tuple[int, ...]  # by their numbers
 
 
 class Swept(NamedTuple):
@@ -53,7 +54,7 @@ class Swept(NamedTuple):
 
 
 class Forgetting:
-    """Lets the memories of one stack fade, whoever they belong to."""
+    """Lets the memories of one stack fade, whoever they belong to; a core is told of those in its view."""
 
     def __init__(self, container: Container, strengths: Strengths) -> None:
         self._container = container
@@ -69,26 +70,41 @@ class Forgetting:
     def fade(self, half_lives: Mapping[str, float]) -> Swept:
         """Take off every memory what the time since the last sweep takes; the first one only begins.
 
+        What it did is counted of the memories in view: how many others there are, no core is told.
+
         Args:
             half_lives: kind of memory to days, where they are not the descriptor's.
         """
         now = self._space.clock.now()
+        seen, beyond = self._places()
         with self._space.database.write() as execute:
             since = self._container.fresh(execute, SWEPT_AT)
             self._container.set_in(execute, SWEPT_AT, now if since is None else max(since, now))
-            here = self._here(FADING_KINDS)
+            here = self._here(FADING_KINDS, seen)
             protected = self._number(execute, here, "protected = 1 AND strength > 0")
             swept = self._number(execute, here, "protected = 0 AND strength > 0")
-            passed = since is not None and now > since
-            decayed = self._weaken(execute, since, now, half_lives) if passed else 0
+            decayed = 0
+            if since is not None and now > since:
+                decayed = self._weaken(execute, seen, since, now, half_lives)
+                self._weaken(execute, beyond, since, now, half_lives)
         dormant = self._let_sleep(here)
+        self._let_sleep(self._here(FADING_KINDS, beyond))
         with self._space.database.write() as execute:
-            return Swept(swept, decayed, dormant, self._let_go(execute, here, now), protected)
+            self._let_go(execute, self._here(FADING_KINDS, beyond), now)
+            gone = self._let_go(execute, here, now)
+        return Swept(swept, decayed, dormant, gone, protected)
 
-    def _weaken(self, execute: Execute, since: float, now: float, half_lives: Mapping[str, float]) -> int:
+    def _weaken(
+        self,
+        execute: Execute,
+        places: Places,
+        since: float,
+        now: float,
+        half_lives: Mapping[str, float],
+    ) -> int:
         decayed = 0
         for kind in FADING_KINDS:
-            where, values = self._here((kind,))
+            where, values = self._here((kind,), places)
             where += " AND protected = 0 AND strength > 0"
             for own, category in execute(
                 f"SELECT DISTINCT kind, category FROM records WHERE {where}", values
@@ -141,7 +157,7 @@ class Forgetting:
         return int(execute(f"UPDATE records SET strength = 0 WHERE {gone}", (*values, GONE)).rowcount)
 
     def apply(self, *, protect_identity: bool) -> dict[str, Any]:
-        """Forget a few memories that are weak and hardly matter, those that matter least first.
+        """Forget a few memories in view that are weak and hardly matter, those that matter least first.
 
         Args:
             protect_identity: whether aspirations, commitments and beliefs about oneself stay.
@@ -150,7 +166,7 @@ class Forgetting:
             MaintenanceModeError, StoreReadOnly: nothing may be written now.
         """
         check_writable(self._container)
-        where, values = self._here(FADING_KINDS)
+        where, values = self._here(FADING_KINDS, self._places()[0])
         weak = list(
             self._space.records.select(
                 f"{where} AND strength > 0 AND strength < ?", (*values, _LEAST_STRENGTH)
@@ -190,9 +206,14 @@ class Forgetting:
             return row["category"] in _IDENTITY_GOALS
         return getattr(self._space.record(row), "belief_scope", "") == "self"
 
-    def _here(self, kinds: Sequence[str]) -> Conditions:
-        """The memories of these kinds that are present or dormant, in all places of the stack."""
-        places = tuple(self._space.places.of_stack(self._container.stack_id))
+    def _places(self) -> tuple[Places, Places]:
+        """The places of the stack: those in view of its cores, all if there are none, and the others."""
+        every = tuple(self._space.places.of_stack(self._container.stack_id))
+        seen = self._container.places() if self._container.cores else every
+        return seen, tuple(place for place in every if place not in seen)
+
+    def _here(self, kinds: Sequence[str], places: Places) -> Conditions:
+        """The memories of these kinds in these places that are present or dormant."""
         shown = tuple(own for kind in kinds for own in kinds_shown_as(kind))
         marks = (", ".join("?" * len(some)) or "NULL" for some in (places, shown))
         where = "place IN ({}) AND kind IN ({}) AND state IN ('active', 'forgotten')".format(*marks)

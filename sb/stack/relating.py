@@ -50,19 +50,20 @@ class Relater:
         self._space = container.space
 
     def relate(self) -> dict[str, int]:
-        """Relate what was written since the last time; returns how many relations of which sort were looked at."""
+        """Relate what was written since the last time; returns how many relations in view of which sort were looked at."""
         newest, change = self._space.records.head()
         after = self._container.settings.get(_DONE) or [0, 0]
         if [newest, change] == after:
             return {TOPIC: 0, MENTIONS: 0}
         changed = self._changed(*after)
         edges = {TOPIC: list(self._topics(changed)), MENTIONS: list(self._mentions(changed))}
-        every = [one for some in edges.values() for one in some]
-        for start in range(0, len(every), _AT_ONCE):
-            with self._space.database.write() as execute:
-                self._add(execute, every[start : start + _AT_ONCE])
+        in_view = dict.fromkeys(edges, 0)
+        for name, some in edges.items():
+            for start in range(0, len(some), _AT_ONCE):
+                with self._space.database.write() as execute:
+                    in_view[name] += self._add(execute, some[start : start + _AT_ONCE])
         self._container.set(_DONE, [newest, change])
-        return {name: len(some) for name, some in edges.items()}
+        return in_view
 
     def domains(self) -> list[Domain]:
         """The topics of beliefs, episodes and notes in view, those with most memories first."""
@@ -137,17 +138,25 @@ class Relater:
                 if number != entity and new and f" {said} " in f" {' '.join(words(text))} ":
                     yield Edge(number, MENTIONS, entity, _MENTIONED)
 
-    def _add(self, execute: Execute, edges: Sequence[Edge]) -> None:
-        """Where both ends can be seen the relation can be; one that is somebody's own since then is left out."""
-        now, places = self._space.clock.now(), set(self._places())
+    def _add(self, execute: Execute, edges: Sequence[Edge]) -> int:
+        """Where both ends can be seen the relation can be; one that is somebody's own since then is left out.
+
+        Returns:
+            How many of them are in view.
+        """
+        now, places, in_view = self._space.clock.now(), set(self._places()), set(self._container.places())
         ends = {end for edge in edges for end in (edge.source, edge.target)}
         rows = self._space.database.query(
             f"SELECT id, place FROM records WHERE id IN ({_marks(ends)})", tuple(ends)
         )
         place: dict[int, int] = dict(rows)
+        seen = 0
         for edge in edges:
-            if {place.get(edge.source), place.get(edge.target)} <= places:
+            ends_at = {place.get(edge.source), place.get(edge.target)}
+            seen += ends_at <= in_view
+            if ends_at <= places:
                 self._space.edges.add(execute, edge, place=place[edge.source], agent=_ACTOR, at=now)
+        return seen
 
 
 _HERE = "r.state = 'active' AND r.place IN ({}) AND r.kind IN ({})"

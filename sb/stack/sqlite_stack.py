@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
+from sb.memory.masking import refuse_secret
 from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol, SyncResult
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
@@ -77,7 +78,7 @@ class SQLiteStack(Writes, Reads):
         clock: Clock = SYSTEM_CLOCK,
         ids: Ids = SYSTEM_IDS,
     ) -> None:
-        checked_name("stack_id", stack_id)
+        refuse_secret("stack_id", checked_name("stack_id", stack_id))
         config = config if config is not None else current_config()
         self._owned = database is None
         path = db_path if db_path is not None else config.database

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from sb.errors import StoreCorrupt, StoreError
@@ -101,7 +102,12 @@ class StatementFile:
 
     def _stat(self) -> os.stat_result | None:
         try:
-            return os.stat(self._name)
+            found = os.stat(self._name)
+            if not S_ISREG(found.st_mode):  # to open a pipe would wait for good
+                raise StoreError(
+                    f"cannot read {self.path}: it is no file", "put a copy of it back; docs/incidents.md"
+                )
+            return found
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -129,7 +135,7 @@ class StatementFile:
         found = []
         for number, line in enumerate(whole.split(b"\n") if whole else (), 1):
             try:
-                parsed = StatementLine(**json.loads(line))
+                parsed = _parsed_line(line)
             except (ValueError, TypeError, RecursionError):
                 hint = "put a copy of it back; docs/incidents.md"
                 raise StoreCorrupt(f"line {number} of {self.path} makes no sense", hint) from None
@@ -154,6 +160,15 @@ class StatementFile:
                 _sync_folder(self.path.parent)
         except OSError as error:
             raise StoreError(f"cannot write {self.path}: {error.strerror}") from None
+
+
+def _parsed_line(line: bytes) -> StatementLine:
+    """The statement of a line; raises ValueError, TypeError or RecursionError."""
+    parsed = StatementLine(**json.loads(line))
+    for name, expected in StatementLine.__annotations__.items():
+        if expected != "Any" and type(getattr(parsed, name)).__name__ != expected:
+            raise ValueError(f"{name} is no {expected}")
+    return parsed
 
 
 def _drop_torn_line(fd: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sb.screens.state.approvals import approval_row
+from sb.screens.state.approvals import approval_row, call_text
 from sb.screens.state.contracts import contract_row, ordered
 from sb.screens.state.events import event_row
 from sb.screens.state.listing import LONGEST_CELL, Column, Row
@@ -194,8 +194,10 @@ def _requests(queue: ApprovalQueue, reversals: set[str]) -> Iterator[HomeLine]:
     found = queue.numbered(numbers[: MOST_OF_A_KIND + len(reversals)])
     others = [found[number] for number in numbers if number in found and found[number].id not in reversals]
     for approval in others[:MOST_OF_A_KIND]:
-        row = approval_row(queue.disclose(approval), now)
-        text = f"{row.cells[2]} wants {row.cells[5]}"
+        disclosed = queue.disclose(approval)
+        row = approval_row(disclosed, now)
+        blocked = "; it cannot be approved" if disclosed.problem else ""
+        text = f"{row.cells[2]} wants {call_text(disclosed)}{blocked}"
         target = Target("approvals", approval.id)
         yield HomeLine(Row((row.cells[0], f"{row.cells[1]} left", text), row.tone), target)
     more = len(numbers) - len(reversals) - MOST_OF_A_KIND

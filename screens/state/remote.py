@@ -71,7 +71,9 @@ class RemoteBaselines(ContractBaselineStore):
 class RemoteKillSwitch(KillSwitch):
     """What is stopped; another process lets it go on. Stopping needs nobody."""
 
-    def lift(self, scope: KillScope | str, target: str, by: Decider, reason: str) -> Kill | None:
+    def lift(
+        self, scope: KillScope | str, target: str, by: Decider, reason: str, *, number: int = 0
+    ) -> Kill | None:
         known, target = parse_scope(str(scope), target)
-        desk().decide("lift", scope=str(known), target=target, reason=reason)
+        desk().decide("lift", scope=str(known), target=target, number=str(number), reason=reason)
         return self.in_force().get(name_of(known, target))

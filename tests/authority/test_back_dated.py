@@ -46,6 +46,7 @@ def back_dated(office: Office, former: Decider, approval_id: str) -> dict[str, o
         "binding": binding_digest(approval.binding(office.log.database_id)),
         "reason": "as ever",
         "at": LONG_AGO,
+        "shown": approval.request["shown"],
     }
     return {"reason": "as ever", "by": "ada", "signed": signed_statement(former, statement)}
 
@@ -85,6 +86,7 @@ def test_moving_the_approval_before_the_rotation_makes_it_no_older(office: Offic
     ((newest,),) = attacker.rows("SELECT max(id) FROM events")
     (rotation,) = attacker.rows("SELECT max(id) FROM events WHERE kind = 'operator.changed'")[0]
     attacker.move(rotation, after=newest)
+    attacker.run("UPDATE approvals SET event_id = event_id - 1, decided_by = 'ada', reason = 'as ever'")
     assert "rotated key" in office.call().error_message
 
 

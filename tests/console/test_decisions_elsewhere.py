@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,13 @@ said = json.loads(sys.stdin.readline())
 records = Records(current_config())
 by = Signer(records).decider(lambda prompt: "")
 approvals = records.approvals()
-approvals.approve(said["approve"], by, "it is right")
+approvals.approve(said["approve"], by, "it is right", shown=said["shown"])
 approvals.deny(said["deny"], by, "it is wrong")
 approvals.revoke(said["approve"], by, "or is it")
 records.baselines("write", "kernel").approve({"bank.look": said["contract"]}, by, "read it")
 records.kill_switch("write").throw("agent", "clerk", Signer(records).anybody(), "stop")
-records.kill_switch("write").lift("agent", "clerk", by, "go on")
+switch = records.kill_switch("write")
+switch.lift("agent", "clerk", by, "go on", number=switch.in_force()["agent:clerk"].number)
 recovery = records.runtime().recovery
 recovery.dismiss(said["dismiss"], by, "leave it")
 Settling(recovery).settle(said["settle"], Verdict.DONE, by, "the bank says so")
@@ -67,7 +69,8 @@ def bank() -> None:
 
 @pytest.fixture
 def desk(agents: Agents) -> DecisionDesk:
-    """The desk of ada, the operator."""
+    """The desk of ada, the operator, in a process with the system's clock."""
+    agents.clock.time = time.time()
     config = current_config()
     authority = Authority(config.operators.file, agents.runtime.log)
     ada = Enrolment(authority, KeyFolder(config.home.keys)).init("ada", "correct horse battery")
@@ -78,12 +81,15 @@ def desk(agents: Agents) -> DecisionDesk:
 
 def cases(agents: Agents) -> dict[str, dict[str, Any]]:
     """A request of each kind, that can be decided; of what `revoke` takes back the first one is the approval."""
+    agents.clock.time = time.time()  # the desk has a clock of its own
     agents.change_contract()
     live = {one.tool_id: one.live_fingerprint for one in agents.runtime.baselines.entries()}
-    agents.runtime.kill.throw("agent", "mallory", Label("watchman"), "stop")
+    kill = agents.runtime.kill.throw("agent", "mallory", Label("watchman"), "stop").kill
     first = agents.pay("bob")
+    approvals = agents.runtime.approvals
+    shown = approvals.disclose(approvals.get(first)).digest
     return {
-        "approve": {"approval": first, "reason": "right", "shown": ""},
+        "approve": {"approval": first, "reason": "right", "shown": shown},
         "revoke": {"reference": first, "reason": "or not"},
         "deny": {"approval": agents.pay("eve"), "reason": "wrong"},
         "approve_contracts": {
@@ -91,7 +97,7 @@ def cases(agents: Agents) -> dict[str, dict[str, Any]]:
             "contracts": {"bank.look": live["bank.look"]},
             "reason": "read",
         },
-        "lift": {"scope": "agent", "target": "mallory", "reason": "go on"},
+        "lift": {"scope": "agent", "target": "mallory", "number": str(kill.number), "reason": "go on"},
         "dismiss": {"escalation": escalate(agents, done(agents)), "reason": "leave it"},
         "settle": {"call": in_doubt(agents, shop.bank), "verdict": "done", "reason": "the bank says so"},
     }
@@ -143,20 +149,23 @@ def test_nothing_is_signed_that_the_desk_did_not_build(agents: Agents, desk: Dec
         {"decision": "approve", "approval": approval, "reason": "r"},
         {"decision": "approve", "approval": approval, "reason": "r", "shown": "", "binding": "0" * 64},
         {"decision": "approve", "approval": {"id": approval}, "reason": "r", "shown": ""},
+        {"decision": "approve", "approval": approval, "reason": "r", "shown": ""},
+        {"decision": "approve", "approval": approval, "reason": "r", "shown": "0" * 64},
         {"decision": "approve_contracts", "surface": "kernel", "contracts": {"bank.pay": ""}, "reason": "r"},
         {"decision": "approve_contracts", "surface": "kernel", "contracts": {"bank.pay": "0" * 64}, "reason": "r"},
         {"decision": "approve_contracts", "surface": "made up", "contracts": {}, "reason": "r"},
         {"decision": "approve_contracts", "surface": "kernel", "contracts": ["bank.pay"], "reason": "r"},
+        *({"decision": "lift", "scope": "agent", "target": "clerk", "number": number, "reason": "r"} for number in ("", "0", "-1", "x")),
         [], "approve", 7, None,
     )  # fmt: skip
     for request in requests:
         with pytest.raises(DeniedError):
             desk.decide(request)
     for nowhere in (
-        {"decision": "approve", "approval": "apr_none", "reason": "r", "shown": ""},
+        {"decision": "approve", "approval": "apr_none", "reason": "r", "shown": "0" * 64},
         {"decision": "dismiss", "escalation": "esc_none", "reason": "r"},
         {"decision": "settle", "call": "call_none", "verdict": "done", "reason": "r"},
-        {"decision": "lift", "scope": "agent", "target": "clerk", "reason": "r"},
+        {"decision": "lift", "scope": "agent", "target": "clerk", "number": "7", "reason": "r"},
     ):
         with pytest.raises(NotFoundError):
             desk.decide(nowhere)
@@ -170,6 +179,7 @@ def test_a_tab_decides_everything_that_the_console_signs_without_having_the_key(
     requests = cases(agents)
     said = {
         "approve": requests["approve"]["approval"],
+        "shown": requests["approve"]["shown"],
         "deny": requests["deny"]["approval"],
         "contract": requests["approve_contracts"]["contracts"]["bank.look"],
         "dismiss": requests["dismiss"]["escalation"],

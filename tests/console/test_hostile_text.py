@@ -200,7 +200,7 @@ def test_two_requests_that_differ_in_what_nobody_sees_look_different_in_a_list(
     for to in ("eve", "e\u200bve", "\u202eeve"):
         agents.pay(to)
     listed = sb("approvals", "list").out
-    assert listed.count('{"to": "eve"}') == 1
+    assert listed.count('to="eve"') == 1
     assert "e\\u200bve" in listed
     assert "\\u202eeve" in listed
 

@@ -153,6 +153,25 @@ def test_what_is_killed_is_on_home_and_let_go_on_there_with_a_reason(
     assert agents.call("notes.append", {"text": "x"}).success
 
 
+def test_a_kill_that_is_thrown_while_it_is_asked_about_another_is_not_lifted(
+    agents: Agents, console: Console
+) -> None:
+    kill = agents.runtime.kill
+    kill.throw("agent", "clerk", ADA, "a false alarm")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "a false alarm")
+        await console.press(pilot, "g", "L")
+        kill.lift("agent", "clerk", ADA, "no alarm")
+        kill.throw("agent", "clerk", ADA, "it stole", wait_s=0)
+        await give(console, pilot, "no alarm")
+        await console.press(pilot, "y")
+        await console.says(pilot, "not the kill that was shown")
+        assert killed(agents) == ["agent:clerk"]
+
+    console(script)
+
+
 def test_stopping_asks_for_no_passphrase_and_lifting_does(agents: Agents, console: Console) -> None:
     enrol(agents)
 

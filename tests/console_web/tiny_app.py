@@ -31,7 +31,8 @@ class TinyApp(App[None]):
             decider = Signer(records).decider(str)
             approvals = records.approvals()
             (waiting,) = approvals.page()
-            approvals.approve(waiting.id, decider, "the bill is right")
+            shown = approvals.disclose(waiting).digest
+            approvals.approve(waiting.id, decider, "the bill is right", shown=shown)
         finally:
             records.close()
         return decider.name

@@ -16,7 +16,7 @@ import pytest
 
 from sb.entity import Checkpoints, Entity, read_checkpoint
 from sb.inference import LLMModel
-from sb.protocols import ProvenanceError, StorageError
+from sb.protocols import Binding, ProvenanceError, StorageError
 from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 from sb.stack.components import ForgettingComponent
@@ -456,6 +456,16 @@ def test_the_newest_is_kept_even_if_the_clock_went_back(home: Path) -> None:
     newest = core.checkpoint()
     ids = Checkpoints(home, clock, CountingIds()).ids("me")
     assert (newest in ids, len(ids)) == (True, 10)
+
+
+def test_what_is_kept_last_is_the_newest_whatever_the_clock_said_before(tmp_path: Path) -> None:
+    clock = SteeredClock()
+    store = Checkpoints(tmp_path, clock, CountingIds())
+    clock.time += 10 * 365 * 86_400
+    store.save(Binding("clerk", {}, {}), "an agent, with a clock that was ahead")
+    clock.time -= 10 * 365 * 86_400
+    last = store.save(Binding("clerk", {}, {}), "what the operator restored")
+    assert store.ids("clerk")[0] == last
 
 
 @pytest.mark.parametrize(

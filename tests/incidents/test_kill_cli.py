@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from sb.kernel import RunContext, SafetyClass, ToolResult
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
+from sb.kernel.authority.signing import Decider, Label
+from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.runtime import open_log, open_runtime
 from tests.authority.test_operator_cli import in_terminal
 from tests.conftest import CommandLine, approve_tools
@@ -136,6 +139,26 @@ def test_with_a_locked_key_anybody_stops_and_nobody_lifts_without_a_terminal(
     )
     assert (lifted.returncode, "there is no terminal to ask" in lifted.stderr) == (4, True)
     assert [item["scope"] for item in sb("kill", "list", "--json").json["items"]] == ["global"]
+
+
+def test_a_kill_that_is_thrown_while_a_passphrase_is_asked_for_is_not_lifted(
+    sb: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sb("init")
+    sb("kill", "agent", "clerk", "--reason", "a false alarm")
+
+    def meanwhile(*asked: object) -> Decider:
+        with closing(open_log(current_config())) as log:
+            switch = KillSwitch(log)
+            switch.lift("agent", "clerk", Label("grace"), "no alarm")
+            switch.throw("agent", "clerk", Label("grace"), "it stole", wait_s=0)
+        return Label("ada")
+
+    monkeypatch.setattr("sb.commands.kill.decider", meanwhile)
+    lifted = sb("kill", "--lift", "agent:clerk", "--reason", "no alarm")
+    assert (lifted.code, "was killed by grace: it stole" in lifted.err) == (4, True)
+    assert "a false alarm" in lifted.err.splitlines()[0]
+    assert [item["reason"] for item in sb("kill", "list", "--json").json["items"]] == ["it stole"]
 
 
 def test_the_setting_asks_for_a_second_operator(sb: CommandLine, home: Path) -> None:

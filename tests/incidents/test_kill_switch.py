@@ -284,6 +284,16 @@ def test_operators_that_cannot_be_relied_on_lift_nothing(plant: Plant) -> None:
     assert fresh.kill.throw("agent", "courier", ADA, "stopping does not wait for that").running == ()
 
 
+def test_a_lift_is_of_the_kill_that_was_shown_and_of_no_later_one() -> None:
+    switch = KillSwitch(EventLog())
+    shown = switch.throw("agent", "clerk", ADA, "a false alarm", wait_s=0).kill
+    switch.lift("agent", "clerk", Label("grace"), "no alarm", number=shown.number)
+    switch.throw("agent", "clerk", Label("grace"), "it stole", wait_s=0)
+    with pytest.raises(DeniedError, match="it stole"):
+        switch.lift("agent", "clerk", ADA, "no alarm", number=shown.number)
+    assert [kill.reason for kill in switch.active()] == ["it stole"]
+
+
 def test_under_dual_control_two_different_operators_lift(plant: Plant) -> None:
     switch = KillSwitch(plant.log, plant.authority, dual_control=True)
     switch.throw("agent", "alone", ADA, "nobody is enrolled")

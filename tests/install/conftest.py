@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -26,10 +28,15 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What hooks run from, made once: it takes seconds and a hundred megabytes."""
-    home = Home(tmp_path_factory.mktemp("made") / "sb")
-    home.create()
-    return Runtimes(home).make()[0]
+    """What hooks run from, made once for all test processes: it takes seconds and a hundred megabytes."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    home = Home(folder / "made")
+    with open(folder / "made.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        home.create()
+        return Runtimes(home).make()[0]
 
 
 def seed(home: Home, made: Path) -> None:

@@ -106,4 +106,4 @@ def test_an_unknown_id_is_one_clear_line(sb: CommandLine, home: Path, verb: str)
     sb("init")
     done = sb("memory", verb, "mem_none")
     assert (done.code, done.out) == (1, "")
-    assert done.err.splitlines()[0] == "sb: error: no memory 'mem_none' to be seen here"
+    assert done.err.splitlines()[0] == "sb: error: no memory 'mem_none', or not visible to you"

@@ -167,6 +167,17 @@ def test_the_commands_say_what_was_masked(sb: CommandLine, home: Path) -> None:
     assert TOKEN[4:24].encode() not in everything_in(home)
 
 
+def test_checkpoints_keep_no_secrets(sb: CommandLine, home: Path) -> None:
+    assert sb("checkpoint", "save", "--agent", "scribe", "--message", SAID).code == 0
+    assert MASKED in sb("checkpoint", "list", "--json").out
+    for named in (("checkpoint", "save", "--agent", TOKEN), ("stack", "create", TOKEN)):
+        refused = sb(*named)
+        assert (refused.code != 0, "holds a secret" in refused.err) == (True, True), named
+        assert TOKEN[4:24] not in refused.out + refused.err
+    assert TOKEN[4:24].encode() not in everything_in(home)
+    assert not [path for path in home.rglob("*") if TOKEN[4:24] in path.name]
+
+
 def test_texts_without_secrets_are_kept_found_and_ranked_as_before() -> None:
     texts = [
         "the api key is rotated each month by the platform team",

@@ -184,6 +184,43 @@ def test_counts_are_of_what_is_in_view(sb: CommandLine, brain: Brain) -> None:
         assert stack.load()["_meta"]["excluded_count"] < 20
 
 
+def test_a_sweep_tells_a_core_of_what_it_sees_and_forgets_nothing_else_for_it(brain: Brain) -> None:
+    with brain.database.write() as execute:  # weak enough to be forgotten, in places of every kind
+        execute(
+            "UPDATE records SET strength = 0.2, protected = 0, confidence = 0.001, happened_at = 0 WHERE kind <> 'event'"
+        )
+    with SQLiteStack("default", database=brain.database) as stack:
+        every = stack.maintenance()["forgetting"]
+        stack.look_as("eve", "global")
+        told = stack.maintenance()["forgetting"]
+        asked = stack.apply_forgetting(protect_identity=False)
+    assert every["swept"] == 4 * told["swept"]
+    assert told["swept"] == asked["candidates"]
+    left = brain.database.query(
+        "SELECT count(*) FROM records WHERE uid LIKE ? AND strength = 0", (f"{CANARY}%",)
+    )
+    assert left == [(0,)]
+
+
+def test_a_core_is_told_of_relations_between_what_it_sees(home: Path) -> None:
+    def related(scopes: tuple[str, ...]) -> dict[str, Any]:
+        with Brain("ada", stack="-".join(scopes)) as hidden:
+            for scope in scopes:
+                for number in range(4):
+                    hidden.remember(
+                        f"{number} of zanzibar is calm in {scope}", tags=["zanzibar"], scope=scope
+                    )
+                hidden.entity("zanzibar", "location", scope=scope)
+            with SQLiteStack(hidden.stack, database=hidden.database) as stack:
+                stack.look_as("eve", "global")
+                done = stack.maintenance()["knowledge"]
+                return {name: done[name] for name in ("topics_related", "mentions_related")}
+
+    alone = related(("global",))
+    assert all(alone.values())
+    assert related(("global", "project:secret")) == alone
+
+
 def test_a_packet_between_two_is_not_found_by_its_words_by_a_third(brain: Brain) -> None:
     def found(agent: str) -> list[str]:
         with Brain(agent, database=brain.database) as reader:

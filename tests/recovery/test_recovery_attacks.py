@@ -198,6 +198,23 @@ def test_one_persons_agreement_is_not_enough_once_two_have_to_agree(shop: Shop) 
     assert (undone, recovery.escalations.get(ref.mutation_id).people) == ([], 2)
 
 
+def test_a_reversal_that_an_older_version_asked_about_is_asked_for_anew(shop: Shop) -> None:
+    """Its request does not say what is displayed, so nobody can approve it, and no agent asks again."""
+    undone = by_order(shop, RecoveryApprovalMode.HUMAN, "a.pay")
+    ref, recovery = shop.done("a.pay", order=1), shop.runtime.recovery
+    recovery.escalate(ref, AssumptionInvalidated("x"), "x turned false")
+    old = recovery.escalations.get(ref.mutation_id).approval_id
+    forge(
+        shop,
+        "UPDATE events SET payload = json_remove(payload, '$.shown') WHERE call_id = ? AND kind = 'approval.requested'",
+        old,
+    )
+    approvals = shop.runtime.approvals
+    assert "older version" in approvals.disclose(approvals.get(old)).problem
+    assert recovery.approve(ref.mutation_id, ADA, "right").state == "reversed"
+    assert undone == [1]
+
+
 def test_approving_a_reversal_approves_no_call_of_an_agent(shop: Shop) -> None:
     ref, recovery = shop.done(), shop.runtime.recovery
     recovery.escalate(ref, AssumptionInvalidated("x"), "x turned false")

@@ -144,6 +144,7 @@ def test_what_a_look_finds_is_listed_shown_and_approved(sb: CommandLine, files: 
     assert "paid_once turned false" in shown
     done = sb("recovery", "approve", escalation, "--reason", "it was paid twice", "--json")
     assert (done.code, done.json["state"]) == (0, "reversed")
+    assert done.err.startswith(f"approving {escalation}: bank.back("), "before a passphrase is asked for"
     assert sb("recovery", "list", "--json").json["items"] == []
     assert sb("recovery", "list", "--all", "--json").json["items"][0]["standing"] == "reversed"
     assert sb("audit", "verify").code == 0

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import random
 from typing import Any
 
 import pytest
 
 from sb.errors import DeniedError
 from sb.kernel import RunContext, SafetyClass
-from sb.kernel.decision_tables import UNCHECKED
+from sb.kernel.decision_tables import CLOSE_US, UNCHECKED
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.log_verification import verify
 from sb.store import driver
 from tests.recovery.conftest import ADA, Shop, approve
 from tests.sql_attacker import SqlAttacker
 
-TABLES = ("approvals", "grants", "escalations", "intents", "steps", "mutations", "assumptions")
+TABLES = (
+    "approvals",
+    "grants",
+    "escalations",
+    "intents",
+    "steps",
+    "mutations",
+    "assumptions",
+    "workflows",
+    "workflow_steps",
+)
+BESIDE = UNCHECKED | {"workflows": {"owner", "lease_until"}}  # who runs it just now
 FAR = 120_000_001  # further than the time between a row and its event
 
 
@@ -62,6 +75,14 @@ def mixed_run(shop: Shop) -> None:
     assert execute(ctx, "pay.human", {"order": 1, "amount": 1}, step="done").success
     shop.refund_trouble = ConnectionResetError("reset")
     assert not execute(ctx, "pay.human", {"order": 2, "amount": 1}, step="lost").success
+    run = runtime.workflows.run
+    run("count", "count-1", lambda workflow: [workflow.step("one", int, 1), workflow.step("two", int, 2)])
+    with pytest.raises(ConnectionResetError):
+        run("send", "send-1", lambda workflow: [workflow.step("one", int, 1), workflow.step("two", lose)])
+
+
+def lose() -> None:
+    raise ConnectionResetError("before or after?")
 
 
 def another(value: Any) -> Any:
@@ -96,7 +117,7 @@ def test_every_edit_of_a_column_is_named(shop: Shop, table: str) -> None:
                 edited = ["x" if one == 7 else one for one in edited]
                 attacker.run(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(row))})", *edited)
             attacker.run("COMMIT")
-            if not verify(log).problems and name not in UNCHECKED.get(table, ()):
+            if not verify(log).problems and name not in BESIDE.get(table, ()):
                 unnoticed.append((name, value))
             attacker.run("BEGIN")
             now = [edited[columns.index(one)] for one in key]
@@ -105,6 +126,47 @@ def test_every_edit_of_a_column_is_named(shop: Shop, table: str) -> None:
             attacker.run("COMMIT")
     assert unnoticed == []
     assert verify(log).problems == []
+
+
+def test_any_random_edit_of_any_row_is_named(shop: Shop) -> None:
+    mixed_run(shop)
+    log, chance = shop.runtime.log, random.Random(8)
+    attacker = SqlAttacker(shop.home / "brain.db")
+    unnoticed = []
+    for _ in range(80):
+        table = chance.choice(TABLES)
+        columns = [row[1] for row in attacker.rows(f"PRAGMA table_info({table})")]
+        name = chance.choice([one for one in columns if one not in BESIDE.get(table, ())])
+        kept = attacker.rows(f"SELECT * FROM {table}")
+        row, other = chance.choice(kept), chance.choice(kept)
+        where = " AND ".join(f"{one} IS ?" for one in columns)
+        value = row[columns.index(name)]
+        new = chance.choice([other[columns.index(name)], another(value), None, "", 0, "{}", f"x{value}"])
+        if new == value:
+            continue
+        attacker.run("BEGIN")
+        try:
+            attacker.run(f"UPDATE {table} SET {name} = ? WHERE {where}", new, *row)
+        except driver.Error:  # a value that this column cannot hold
+            attacker.run("ROLLBACK")
+            continue
+        attacker.run("COMMIT")
+        changed = attacker.rows(f"SELECT * FROM {table}")
+        if changed != kept and not _is_close(name, value, new) and not verify(log).problems:
+            unnoticed.append((table, name, value, new))
+        attacker.run("BEGIN")
+        attacker.run(f"DELETE FROM {table}")
+        for one in kept:
+            attacker.run(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", *one)
+        attacker.run("COMMIT")
+    assert unnoticed == []
+    assert verify(log).problems == []
+
+
+def _is_close(name: str, value: Any, new: Any) -> bool:
+    """Whether it is a time that is compared to the minute only."""
+    times = isinstance(value, int) and isinstance(new, int) and name.endswith("_at")
+    return times and abs(value - new) <= CLOSE_US
 
 
 def test_rows_that_are_gone_are_named(shop: Shop) -> None:
@@ -126,6 +188,34 @@ def test_an_edited_mutation_of_an_escalation_reverses_nothing_else(shop: Shop) -
     problems = verify(shop.runtime.log).problems
     assert any("mutation_id is not what the log says" in line for line in problems)
     shown = shop.runtime.recovery.escalations.get(found.id)
-    with pytest.raises(DeniedError, match="another call"):
+    with pytest.raises(DeniedError, match="not what the log says"):
         shop.runtime.recovery.approve(shown.id, ADA, "take it back")
     assert shop.reversed_ == []
+
+
+def test_an_escalation_that_names_no_event_is_named(shop: Shop) -> None:
+    mixed_run(shop)
+    assert SqlAttacker(shop.home / "brain.db").run("UPDATE escalations SET event_id = 0, agent = 'eve'")
+    assert any("agent is not what the log says" in line for line in verify(shop.runtime.log).problems)
+
+
+def test_a_contract_that_was_edited_is_named(shop: Shop) -> None:
+    attacker = SqlAttacker(shop.home / "brain.db")
+    attacker.run("UPDATE contracts_seen SET document = '{}' WHERE tool_id = 'pay.human'")
+    problems = verify(shop.runtime.log).problems
+    assert any("the contract of 'pay.human' is not what its fingerprint says" in line for line in problems)
+
+
+@pytest.mark.parametrize("field", ["intent", "reasons", "shown"])
+def test_what_is_displayed_of_a_request_cannot_be_edited_with_its_event(shop: Shop, field: str) -> None:
+    mixed_run(shop)
+    (shop.home / "anchors.jsonl").unlink()  # before it was anchored
+    attacker = SqlAttacker(shop.home / "brain.db")
+    sql = "SELECT e.id, e.payload FROM events AS e JOIN approvals AS a ON a.event_id = e.id WHERE a.state = 'used'"
+    row_id, body = attacker.rows(sql)[0]
+    payload = json.loads(body)
+    payload[field] = "electricity co"
+    attacker.run("UPDATE events SET payload = ? WHERE id = ?", json.dumps(payload), row_id)
+    attacker.relink()
+    problems = verify(shop.runtime.log).problems
+    assert any("not what was asked for" in line for line in problems)

@@ -19,7 +19,7 @@ PLAIN = [
     f"curl -H 'Private-Token: {TOKEN}' -d '{{\"a\": 1}}' https://h/x",
     f"curl -u bob:{TOKEN} https://h/x",
     f"wget --password={TOKEN} https://h/x",
-    f"gh api user --token {TOKEN}",
+    f"glab api user --token={TOKEN}",
     f"GITHUB_TOKEN={TOKEN} gh api user",
     f"git push https://bob:{TOKEN}@github.com/a/b main",
     f"PGPASSWORD={TOKEN} psql -h db",
@@ -70,6 +70,13 @@ ACTING = [
     f"curl -u bob:{{{TOKEN},x}} https://h",
     f"curl -u bob:{TOKEN} https://h/{TOKEN}",
     f"curl -u bob:gh\u200bp_{TOKEN} https://h",
+    # A word after an option that takes none, or another option's: a branch, a database, a file.
+    f"git push -u origin HEAD:{TOKEN}",
+    f"git push origin -u HEAD:{TOKEN}",
+    f"psql -f drop.sql --password {TOKEN}",
+    f"mysqldump --password {TOKEN}",
+    f"gh repo delete --with-token {TOKEN}",
+    f"wget -O --password {TOKEN}",
 ]
 
 

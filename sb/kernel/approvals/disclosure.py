@@ -13,7 +13,7 @@ from typing import Any
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.errors import DeniedError
-from sb.kernel.approvals.approval import OPEN, Approval
+from sb.kernel.approvals.approval import OPEN, Approval, ApprovalState
 from sb.kernel.approvals.description import Section, description
 from sb.state import EventLog
 from sb.text import quoted_name, revealed_line, shorten_middle
@@ -98,6 +98,11 @@ class Disclosure:
         return f"{self.size:,} characters in {count} argument{'' if count == 1 else 's'}"
 
     @property
+    def outdated(self) -> bool:
+        """Whether an older version asked, which did not sign what is displayed."""
+        return SHOWN not in self.approval.request
+
+    @property
     def hides(self) -> bool:
         """Whether something stays hidden until it is revealed."""
         return any(segment.hidden for argument in self.arguments for segment in argument.segments)
@@ -136,7 +141,10 @@ class Disclosure:
         lines = [shorten_middle(line, limit or len(line)) for line in self.lines(reveal=reveal)]
         sections = description(self.approval, now, lines)
         if self.problem and self.approval.state in OPEN:
-            sections.insert(2, ("cannot be approved", [self.problem, *filter(None, [self.hint])]))
+            heading = (
+                "cannot be approved" if self.approval.state is ApprovalState.WAITING else "does not count"
+            )
+            sections.insert(2, (heading, [self.problem, self.hint]))
         if self.long:
             sections.insert(2, ("length", [f"{self._length}: read all of it"]))
         return sections
@@ -167,7 +175,7 @@ class Disclosure:
             raise DeniedError(f"{name}: {self.problem}", self.hint)
         opens = f"sb approvals show --full {name}, then sb approvals approve {name} --shown DIGEST"
         if shown and shown not in (self.digest, self.code):
-            raise MustBeOpened(f"{name} is not what was shown under {revealed_line(shown)[:16]!r}", opens)
+            raise MustBeOpened(f"{name} has another digest than {revealed_line(shown)[:16]!r}", opens)
         if self.long and not shown:
             raise MustBeOpened(f"{name} has {self._length}: open it first", opens)
 
@@ -246,15 +254,18 @@ def arguments_of(tool_id: str, args: Mapping[str, Any], sensitive: Collection[st
 
 def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tuple[str, str]:
     recorded = approval.request.get(SHOWN)
+    ends = "revoke" if approval.state is ApprovalState.APPROVED else "deny"
     if recorded is None:
         return (
-            "it was asked for before what is shown was signed",
-            "deny it, or have the agent ask again, which makes a new request",
+            "it is from an older version of SecondBrain, which did not sign what is displayed",
+            "sb recovery approve asks anew"
+            if approval.reverses
+            else f"{ends} it, or have the agent repeat the call, which makes a new request",
         )
     if args is None:
-        return "its arguments cannot be shown in full", "deny it, or have the agent ask again"
+        return "its arguments cannot be shown in full", f"{ends} it, or have the agent repeat the call"
     if digest != recorded:
-        return "it is not what was asked for: it was changed in the database", "deny it; sb audit verify"
+        return "it is not what was asked for: it was changed in the database", f"{ends} it; sb audit verify"
     return "", ""
 
 

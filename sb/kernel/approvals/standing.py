@@ -74,7 +74,8 @@ def _compare(signed: Any, shown: str) -> None:
     """Raise DeniedError unless what a statement was made about is what is shown, or would run."""
     if not signed:
         raise DeniedError(
-            "it was approved before what a person is shown was signed", "repeat the call to ask again"
+            "it was approved with an older version of SecondBrain, which did not sign what is displayed",
+            "repeat the call to ask again",
         )
     if signed != shown:
         raise DeniedError("what was approved is not what would run", "sb audit verify")

@@ -161,3 +161,10 @@ class SeenContracts:
     @staticmethod
     def _seen(row: tuple[Any, ...]) -> SeenContract:
         return SeenContract(row[0], row[1], row[2], _document(row[3], row[2]), *row[4:])
+
+
+def check_documents(execute: Callable[..., driver.Cursor], report: Callable[[str], object]) -> None:
+    """Name every contract whose stored text is not what its fingerprint says."""
+    for row in execute(f"SELECT {_COLUMNS} FROM contracts_seen").fetchall():
+        if "damaged" in _document(row[3], row[2]):
+            report(f"contracts_seen: the contract of {row[1]!r} is not what its fingerprint says")

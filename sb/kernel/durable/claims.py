@@ -88,11 +88,11 @@ class Claim:
         with self._log.database.write() as execute:
             execute(sql, (self.number, self.owner))
 
-    def finish(self, result: str) -> None:
+    def finish(self, result: str, tag: str) -> None:
         """Record what the workflow gave, and that it is over; raises LeaseLost."""
-        sql = "UPDATE workflows SET owner = '', lease_until = 0, result = ? WHERE number = ? AND owner = ?"
+        sql = "UPDATE workflows SET owner = '', lease_until = 0, result = ?, tag = ? WHERE number = ? AND owner = ?"
         with self._log.database.write() as execute:
-            self._require_changed(execute(sql, (result, self.number, self.owner)))
+            self._require_changed(execute(sql, (result, tag, self.number, self.owner)))
         _held.discard(self.owner)
 
     @staticmethod

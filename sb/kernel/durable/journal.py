@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from sb.canonical import canonical_bytes
@@ -12,8 +13,9 @@ from sb.decisions.namespace import WORKFLOW_SETTLED
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.kernel.durable.claims import Claim, Execute, is_claimed, refuse_claimed
 from sb.kernel.durable.errors import WorkflowConflict
+from sb.kernel.durable.seals import POSITION_BITS, Seals
 from sb.kernel.durable.values import kept, require_function, require_name
-from sb.kernel.durable.workflow import CALL, POSITION_BITS, STEP, Limits, Workflow, call_step
+from sb.kernel.durable.workflow import CALL, LAST_POSITION, STEP, Limits, Workflow, call_step
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.tooling.intents import Intents, step_name
 from sb.state import EventLog, Subject
@@ -70,7 +72,8 @@ class WorkflowJournal:
             raise UsageError(f"a lease is {lease_s!r} seconds, must be more than 0")
         self._log = log
         self._lease_s = lease_s
-        self._limits = Limits(max_bytes, power, kill_switch or KillSwitch(log))
+        self._seals = Seals(log)
+        self._limits = Limits(max_bytes, power, kill_switch or KillSwitch(log), self._seals)
 
     def run(
         self,
@@ -97,6 +100,7 @@ class WorkflowJournal:
             WorkflowConflict: the id has another name, or other arguments.
             WorkflowClaimed: somebody else is running it.
             ReplayMismatch, StepInDoubt, CallFailed, LeaseLost: see `Workflow`.
+            StoreCorrupt: what is on record of it was changed or removed by something else.
             UsageError: something cannot be recorded.
             Exception: whatever `fn` raises; the workflow can be run again.
         """
@@ -118,6 +122,8 @@ class WorkflowJournal:
             except (SBError, driver.Error) as failed:
                 error.add_note(f"The claim could not be released: {failed}")
             raise
+        finally:
+            begun.close()
 
     def unfinished(self) -> list[UnfinishedWorkflow]:
         """What can be resumed, oldest first: `run` it again unless it is claimed or in doubt."""
@@ -155,6 +161,7 @@ class WorkflowJournal:
         Raises:
             NotFoundError: there is no such workflow, or this step of it is not in doubt.
             WorkflowClaimed: somebody is running it.
+            StoreCorrupt: what is on record of the step was changed by something else.
             UsageError: the result cannot be kept, or it is a tool call, which is settled where calls are.
         """
         if not done and result is not None:
@@ -168,22 +175,36 @@ class WorkflowJournal:
                     f"step {step!r} of workflow {workflow_id!r} is not in doubt",
                     "WorkflowJournal.unfinished() names those that are",
                 )
+            sql = "SELECT name, kind, args_digest, result, tag FROM workflow_steps WHERE id = ?"
+            *row, result_before, tag = write.execute(sql, (place,)).fetchone()
+            sealed = self._seals.step(run_id, place, *row, result_before)
+            self._seals.require(f"step {step!r} of workflow {workflow_id!r}", tag, sealed)
             if done:
-                write.execute("UPDATE workflow_steps SET result = ? WHERE id = ?", (text, place))
+                tag = self._seals.step(run_id, place, *row, text)
+                write.execute(
+                    "UPDATE workflow_steps SET result = ?, tag = ? WHERE id = ?", (text, tag, place)
+                )
             else:
+                self._seals.count(workflow_id).withdrawn(place & LAST_POSITION)
                 write.execute("DELETE FROM workflow_steps WHERE id = ?", (place,))
             said = {"workflow": workflow_id, "step": step}
             write.append(WORKFLOW_SETTLED, said, Subject(call_id=run_id), {"done": done})
 
     def forget(self, workflow_id: str) -> None:
-        """Remove a workflow, its arguments and results; run again, it would begin anew.
+        """Remove a workflow, its arguments and results, or what is left of it; run again, it would begin anew.
 
         Raises:
             NotFoundError: there is none of that id.
             WorkflowClaimed: somebody is running it.
         """
         with self._log.database.write() as execute:
-            number, _ = self._free(execute, workflow_id)
+            try:
+                number, _ = self._free(execute, workflow_id)
+            except NotFoundError:
+                if self._seals.count(workflow_id).remove():
+                    return
+                raise
+            self._seals.count(workflow_id).remove()
             bounds = (number << POSITION_BITS, (number + 1) << POSITION_BITS)
             execute("DELETE FROM workflow_steps WHERE id >= ? AND id < ?", bounds)
             execute("DELETE FROM workflows WHERE number = ?", (number,))
@@ -192,27 +213,34 @@ class WorkflowJournal:
         """The workflow, now this claim's; or the result of one that is finished."""
         with self._log.database.write() as execute:
             row = execute(
-                "SELECT number, name, run_id, args, owner, lease_until, result FROM workflows WHERE id = ?",
+                "SELECT number, name, run_id, started_at, args, owner, lease_until, result, tag"
+                " FROM workflows WHERE id = ?",
                 (workflow_id,),
             ).fetchone()
             recorded = 0
+            count = self._seals.count(workflow_id)
             if row is None:
+                self._seals.require_complete(workflow_id, 0, count)
                 run_id = f"run_{self._log.ids.token(8)}"
                 now = int(self._log.clock.now() * 1e6)
-                values = (workflow_id, name, run_id, now, claim.owner, claim.lease_until(), args)
+                seal = partial(self._seals.workflow, workflow_id, name, run_id, now, args)
+                values = (workflow_id, name, run_id, now, claim.owner, claim.lease_until(), args, seal(None))
                 number = int(execute(_BEGIN, values).lastrowid or 0)
             else:
-                number, known, run_id, known_args, owner, lease_until, result = row
+                number, known, run_id, started_at, known_args, owner, lease_until, result, tag = row
                 _refuse_conflict(workflow_id, name, args, known, known_args)
+                seal = partial(self._seals.workflow, workflow_id, name, run_id, started_at, known_args)
+                self._seals.require(f"workflow {workflow_id!r}", tag, seal(result))
                 if result is not None:
                     return str(result)
                 refuse_claimed(workflow_id, owner, lease_until, self._log.clock.now())
                 claim.take(execute, number)
                 bounds = (number << POSITION_BITS, (number + 1) << POSITION_BITS)
-                count = "SELECT count(*) FROM workflow_steps WHERE id >= ? AND id < ?"
-                recorded = execute(count, bounds).fetchone()[0]
+                sql = "SELECT count(*) FROM workflow_steps WHERE id >= ? AND id < ?"
+                recorded = execute(sql, bounds).fetchone()[0]
+                self._seals.require_complete(workflow_id, recorded, count)
             claim.hold(number)
-        return Workflow(self._log, claim, limits, workflow_id, run_id, recorded)
+        return Workflow(self._log, claim, limits, workflow_id, run_id, recorded, seal)
 
     def _free(self, execute: Execute, workflow_id: str) -> tuple[int, str]:
         """Number and run of a workflow that nobody runs."""
@@ -242,7 +270,10 @@ class WorkflowJournal:
         return int(row[0])
 
 
-_BEGIN = "INSERT INTO workflows (id, name, run_id, started_at, owner, lease_until, args) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_BEGIN = (
+    "INSERT INTO workflows (id, name, run_id, started_at, owner, lease_until, args, tag)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 def _refuse_conflict(workflow_id: str, name: str, args: str, known: str, known_args: str) -> None:

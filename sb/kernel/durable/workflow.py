@@ -13,6 +13,7 @@ from sb.errors import DeniedError, SBError, UsageError
 from sb.kernel.contracts import Assumption, ToolErrorCode, ToolResult
 from sb.kernel.durable.claims import OWNED, Claim
 from sb.kernel.durable.errors import CallFailed, ReplayMismatch, StepInDoubt
+from sb.kernel.durable.seals import POSITION_BITS, Seals
 from sb.kernel.durable.values import frozen, kept, require_function, require_name
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.run_context import RunContext
@@ -22,12 +23,11 @@ from sb.kernel.tooling.intents import KnownStep, step_of
 from sb.state import EventLog, Subject
 from sb.store import driver
 
-POSITION_BITS = 20
 LAST_POSITION = (1 << POSITION_BITS) - 1
 
 STEP, IDEMPOTENT, CALL = "step", "idempotent", "call"
-_ANNOUNCE = f"INSERT INTO workflow_steps SELECT ?, ?, ?, ?, NULL WHERE {OWNED}"
-_CHECKPOINT = f"UPDATE workflow_steps SET result = ? WHERE id = ? AND {OWNED}"
+_ANNOUNCE = f"INSERT INTO workflow_steps SELECT ?, ?, ?, ?, NULL, ? WHERE {OWNED}"
+_CHECKPOINT = f"UPDATE workflow_steps SET result = ?, tag = ? WHERE id = ? AND {OWNED}"
 _EFFECT_UNKNOWN = (ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
 
 
@@ -39,17 +39,29 @@ class Limits:
         max_bytes: of the arguments of a workflow, and of each result, as JSON.
         power: whether what is announced survives power loss.
         kill: what is stopped. agent: who runs it, "" if nobody said.
+        seals: of the journal's rows.
     """
 
     max_bytes: int
     power: bool
     kill: KillSwitch
+    seals: Seals
     agent: str = ""
 
 
 def call_step(position: int, name: str) -> str:
     """The executor's name for the call at a position of a workflow."""
     return f"{position} {name}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a step is kept, and what stands there before its result."""
+
+    id: int
+    name: str
+    kind: str
+    args_digest: str
 
 
 class Workflow:
@@ -59,13 +71,23 @@ class Workflow:
         workflow_id: the caller's name for it.
         run_id: the run under which its tool calls are made, the same in every attempt.
         recorded: how many steps are on record.
+        seal: the tag of the workflow's row with this result.
     """
 
     def __init__(
-        self, log: EventLog, claim: Claim, limits: Limits, workflow_id: str, run_id: str, recorded: int
+        self,
+        log: EventLog,
+        claim: Claim,
+        limits: Limits,
+        workflow_id: str,
+        run_id: str,
+        recorded: int,
+        seal: Callable[[str | None], str],
     ) -> None:
         self.workflow_id = workflow_id
         self.run_id = run_id
+        self._seal = seal
+        self._count = limits.seals.count(workflow_id)
         self._log = log
         self._claim = claim
         self._limits = limits
@@ -189,8 +211,13 @@ class Workflow:
                 _CODE_CHANGED,
             )
         value, text = kept(value, f"the result of workflow {self.workflow_id!r}", self._limits.max_bytes)
-        self._claim.finish(text)
+        self._claim.finish(text, self._seal(text))
+        self._count.end()
         return value
+
+    def close(self) -> None:
+        """Let go of what is open for this attempt."""
+        self._count.close()
 
     @contextmanager
     def _turn(self, name: str) -> Iterator[None]:
@@ -217,38 +244,53 @@ class Workflow:
                 "let its exception end the attempt, or catch it inside the step and return what it means",
             )
 
-    def _announce(self, name: str, kind: str, canonical: bytes) -> tuple[int, str | None]:
+    def _announce(self, name: str, kind: str, canonical: bytes) -> tuple[Place, str | None]:
         """Where the step is kept, and its result if it is done; otherwise it is on record and may run."""
         position = self._position
         if position > LAST_POSITION:
             raise UsageError(f"a workflow has at most {LAST_POSITION + 1} steps")
-        place = self._claim.number << POSITION_BITS | position
-        digest = self._log.digest(canonical)
+        at = self._claim.number << POSITION_BITS | position
+        place = Place(at, name, kind, self._log.digest(canonical))
         self._position += 1
         if position < self._recorded:
-            done = self._recall(place, name, digest)
+            place, done = self._recall(place)
             if done is None:
                 self._claim.renew()
             return place, done
-        self._claim.change(_ANNOUNCE, (place, name, kind, digest), power=self._limits.power)
+        tag = self._tag(place, None)
+        self._claim.change(_ANNOUNCE, (at, name, kind, place.args_digest, tag), power=self._limits.power)
         self._recorded += 1
+        if kind == STEP:  # another one may be repeated, or the executor knows it
+            try:
+                self._count.announced(position)
+            except SBError as error:
+                self._withdraw(place, error)
+                raise
         return place, None
 
-    def _recall(self, place: int, name: str, digest: str) -> str | None:
-        """The recorded result; None if the step was announced and may run again."""
-        sql = "SELECT name, kind, args_digest, result FROM workflow_steps WHERE id = ?"
-        rows = self._log.database.query(sql, (place,))
+    def _tag(self, place: Place, result: str | None) -> str:
+        return self._limits.seals.step(
+            self.run_id, place.id, place.name, place.kind, place.args_digest, result
+        )
+
+    def _recall(self, asked: Place) -> tuple[Place, str | None]:
+        """The step as it is on record, with its result; None for that if it was announced and may run again."""
+        name = asked.name
+        sql = "SELECT name, kind, args_digest, result, tag FROM workflow_steps WHERE id = ?"
+        rows = self._log.database.query(sql, (asked.id,))
         if not rows:
             raise ReplayMismatch(f"step {name!r} of workflow {self.workflow_id!r} is gone from the record")
-        known, kind, known_digest, result = rows[0]
+        known, kind, known_digest, result, tag = rows[0]
+        place = Place(asked.id, known, kind, known_digest)
         here = f"step {self._position} of workflow {self.workflow_id!r}"
         if known != name:
             raise ReplayMismatch(f"{here} is {known!r} on record, not {name!r}", _CODE_CHANGED)
-        if known_digest != digest:
+        if known_digest != asked.args_digest:
             raise ReplayMismatch(f"{here}, {name!r}, had other arguments", _CODE_CHANGED)
+        self._limits.seals.require(f"{here}, {name!r},", tag, self._tag(place, result))
         if result is None and kind == STEP:
             raise self._in_doubt(name, "was announced and its outcome is unknown: not repeated")
-        return None if result is None else str(result)
+        return place, None if result is None else str(result)
 
     def _in_doubt(self, name: str, what: str) -> StepInDoubt:
         settle = f"journal.settle({self.workflow_id!r}, {name!r}"
@@ -257,7 +299,7 @@ class Workflow:
             f"find out whether it happened, then {settle}, result) or {settle}, done=False)",
         )
 
-    def _refuse_killed(self, place: int, name: str) -> None:
+    def _refuse_killed(self, place: Place, name: str) -> None:
         """Raise DeniedError if a kill stops this attempt, or if that cannot be told."""
         agents = {self._limits.agent, *(ctx.agent_name for ctx in self._contexts.values())}
         within = current_run()
@@ -273,22 +315,23 @@ class Workflow:
             self._withdraw(place, denied)
             raise denied
 
-    def _withdraw(self, place: int, error: BaseException) -> None:
+    def _withdraw(self, place: Place, error: BaseException) -> None:
         """Take the announcement back: the step failed, so the next attempt may run it."""
         try:
-            self._claim.change(f"DELETE FROM workflow_steps WHERE id = ? AND {OWNED}", (place,))
+            self._count.withdrawn(place.id & LAST_POSITION)
+            self._claim.change(f"DELETE FROM workflow_steps WHERE id = ? AND {OWNED}", (place.id,))
         except (SBError, driver.Error) as failed:
             error.add_note(f"The step stays in doubt: {failed}")
 
-    def _checkpoint(self, place: int, name: str, value: Any) -> Any:
+    def _checkpoint(self, place: Place, name: str, value: Any) -> Any:
         what = f"step {name!r} of workflow {self.workflow_id!r} ran, and its result"
         hint = f"journal.settle({self.workflow_id!r}, {name!r}, result) records another; it is not repeated"
         value, text = kept(value, what, self._limits.max_bytes, hint)
-        self._claim.change(_CHECKPOINT, (text, place))
+        self._claim.change(_CHECKPOINT, (text, self._tag(place, text), place.id))
         return value
 
     def _require_usable(
-        self, executor: ToolExecutor, result: ToolResult, place: int, name: str, step_name: str
+        self, executor: ToolExecutor, result: ToolResult, place: Place, name: str, step_name: str
     ) -> None:
         """Raise unless the call succeeded with data that is really None; what the executor keeps of it decides."""
         known = self._known(executor, result.tool_id, step_name)

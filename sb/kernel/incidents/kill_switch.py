@@ -157,15 +157,20 @@ class KillSwitch:
         kill = Kill(number - self.log.first_id, known, target, by.name, bool(by.key_id), why, at, people)
         return Thrown(kill, tuple(self._wait(kill, wait_s)))
 
-    def lift(self, scope: KillScope | str, target: str, by: Decider, reason: str) -> Kill | None:
+    def lift(
+        self, scope: KillScope | str, target: str, by: Decider, reason: str, *, number: int = 0
+    ) -> Kill | None:
         """Let calls run again.
+
+        Args:
+            number: of the kill that the person was shown; 0 for whichever is in force.
 
         Returns:
             The kill if another operator has to lift it too, None once it is lifted.
 
         Raises:
             NotFoundError: there is no such kill.
-            DeniedError: this person may not lift it, or has done so already.
+            DeniedError: this person may not lift it, or has done so already, or another kill is in force than was shown.
             UsageError: scope, target or reason cannot be used.
         """
         known, target = parse_scope(str(scope), target)
@@ -175,6 +180,8 @@ class KillSwitch:
             kill = self._replayed().get(name)
             if kill is None:
                 raise NotFoundError(f"no kill of {name} is in force", "sb kill list")
+            if number and kill.number != number:
+                raise DeniedError(f"not the kill that was shown: by now {kill.sentence}", "sb kill list")
             if by.name in kill.lifted_by:
                 raise DeniedError(f"{by.name} has lifted {kill.name} already; another operator has to")
             self._statements.add(write, KILL_LIFTED, facts, by)

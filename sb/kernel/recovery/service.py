@@ -13,7 +13,7 @@ from typing import Any
 from sb.decisions.namespace import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
 from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.approval import MICROSECONDS, Approval, ApprovalState
-from sb.kernel.approvals.disclosure import Argument, arguments_of
+from sb.kernel.approvals.disclosure import SHOWN, Argument, arguments_of
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.compensation import NoReversalToken, begins_itself, guard
@@ -372,10 +372,10 @@ class Recovery:
         return self.escalations.get(found.id)
 
     def _fits(self, approval: Approval, ref: MutationRef) -> bool:
-        """Whether a request is for the reversal as it is declared now: else agreeing to it would be in vain."""
+        """Whether a request is for the reversal as it is declared now, and can be approved: else it is asked for anew."""
         tool = self.executor.registry.tool(ref.reversal_tool)
         same = tool is not None and tool.current_fingerprint() == approval.fingerprint
-        return same and approval.needed >= self._people(ref)
+        return same and SHOWN in approval.request and approval.needed >= self._people(ref)
 
     def _request_of(self, found: Escalation) -> Approval:
         """The request that an escalation is tied to, if it is for the reversal of that mutation; raises DeniedError."""

@@ -117,12 +117,16 @@ class RecoveryTables:
             found = dict(zip(columns, values, strict=True))
             key = (found["call_id"], found["cause"])
             said = self._escalated.pop(key, None)
-            if found["event_id"] <= pruned_through:
-                continue
             if said is None:
-                report(f"what a person has to look at of call {key[0]} is not what the log says")
+                if not self._log.first_id < found["event_id"] <= pruned_through:
+                    report(f"what a person has to look at of call {key[0]} is not what the log says")
                 continue
-            wanted = said if pruned_through > self._log.first_id else said | {"number": numbers[key]}
+            if (
+                pruned_through > self._log.first_id
+            ):  # an earlier event of it, which gave the id, may be pruned
+                wanted = {name: value for name, value in said.items() if name != "id"}
+            else:
+                wanted = said | {"number": numbers[key]}
             for name in wanted:
                 if found[name] != wanted[name]:
                     report(f"escalations {found['id']}: {name} is not what the log says")
