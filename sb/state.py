@@ -36,7 +36,7 @@ _PAGE = 500  # rows read at once: short reads hold nobody up, and a reader may t
 EVENT_COLUMNS = (
     "id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev, hash, salt, payload"
 )
-MOST_LOOKED_AT = 20_000  # rows: a few milliseconds
+MOST_LOOKED_AT = 20_000  # rows: 40 ms where their pages are not in memory
 OF_PEOPLE = "substr(kind, 1, 7) <> 'kernel.'"  # names the index of their events
 _INSERT = f"INSERT INTO events ({EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 

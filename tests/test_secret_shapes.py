@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sb.kernel import secret_shapes
 from sb.kernel.data_classification import may_be_sensitive, redact_json, redact_text
 from sb.kernel.secret_shapes import EMAIL, RECOGNISERS, Recogniser, may_hold_secret
 
@@ -220,6 +221,14 @@ def test_the_quick_look_misses_nothing_that_a_shape_matches(shape: Recogniser) -
         assert may_be_sensitive(json.dumps({"a": text}, ensure_ascii=False)), text
         if shape.label != EMAIL:
             assert may_hold_secret(text), text
+            assert secret_shapes._one_by_one(text.lower()), text
+            assert secret_shapes._one_by_one(json.dumps({"a": text}, ensure_ascii=False).lower()), text
+
+
+def test_the_first_looks_of_a_process_see_cards_too() -> None:
+    for card in ("4111111111111111", "4111 1111 1111 1111", "4111\u20131111\u20131111\u20131111"):
+        assert secret_shapes._one_by_one(f"paid with {card}, thanks")
+    assert not secret_shapes._one_by_one("in 2026, 12 of 31 days, at 10:00 and 14:30, for 99.50 each")
 
 
 @pytest.mark.parametrize(
@@ -247,4 +256,5 @@ def test_no_text_takes_long_to_look_through(text: str) -> None:
 
     started = time.process_time()
     redact_text(text)
+    secret_shapes._one_by_one(text.lower())
     assert time.process_time() - started < 5  # a quadratic pattern takes minutes

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sb.canonical import encode
-from sb.kernel.secret_shapes import EMAIL, KEY, PASS, RECOGNISERS, Recogniser, is_stand_in, may_hold_secret
+from sb.kernel.secret_shapes import EMAIL, KEY, PASS, Recogniser, hinted, is_stand_in, may_hold_secret
 from sb.text import plain, shorten
 
 MASK = "[redacted:{}]"
@@ -66,11 +66,8 @@ class Masking:
         """The text with every recognised value masked."""
         if not (may_hold_secret(text) or (self._personal and "@" in text)):
             return text
-        lowered = text.lower()
-        for recogniser in RECOGNISERS:
-            if (self._personal or recogniser.label != EMAIL) and any(
-                hint in lowered for hint in recogniser.hints
-            ):
+        for recogniser in hinted(text.lower()):
+            if self._personal or recogniser.label != EMAIL:
                 text = recogniser.pattern.sub(lambda match, r=recogniser: self._match(r, match), text)  # type: ignore[misc]
         return _CARD.sub(self._card, text)
 
@@ -139,9 +136,9 @@ def redact_text(text: str) -> str:
 
 def secret_spans(text: str) -> list[tuple[int, int]]:
     """Where a text holds recognised secrets, in order and without overlap; addresses and card numbers are none."""
-    lowered, found = text.lower(), list[tuple[int, int]]()
-    for recogniser in RECOGNISERS:
-        if recogniser.label != "email" and any(hint in lowered for hint in recogniser.hints):
+    found = list[tuple[int, int]]()
+    for recogniser in hinted(text.lower()):
+        if recogniser.label != EMAIL:
             part = "value" if "value" in recogniser.pattern.groupindex else 0
             for match in recogniser.pattern.finditer(text):
                 start, end = match.span(part)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sb.memory.entities import ONE, added
 from sb.memory.fading import recovered
-from sb.memory.masking import Labels, masked_row, masked_text
+from sb.memory.masking import Labels, masked_row, masked_rows, masked_text
 from sb.memory.ranking.encoding import NOTHING, encoded
 from sb.memory.space import Space
 from sb.store.records.descriptors import DESCRIPTORS
@@ -26,15 +26,19 @@ class Keeper:
         self.agent = agent
         self.masked: Labels = {}  # what it met of secrets
 
-    def row(self, record: Any) -> Row:
-        """The row of a new record, but for its place and session.
+    def pairs(self, records: Sequence[Any]) -> list[Pair]:
+        """New records with their rows, but for place and session.
 
         Raises:
             ValueError: a field has a value that it cannot have.
         """
+        rows = zip(masked_rows(records, self.masked), records, strict=True)
+        return [(self.completed(row, record), record) for row, record in rows]
+
+    def completed(self, row: Row, record: Any) -> Row:
+        """The row of a new record with what the record itself does not say."""
         # As fine as a datetime, so that what is said again changes nothing.
         now = round(self.space.clock.now(), 6)
-        row = masked_row(record, self.masked)
         row["uid"] = row["uid"] or self.space.new_id(now)
         row["agent"] = self.agent
         for name in ("created_at", "updated_at", "happened_at"):

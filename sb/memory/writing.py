@@ -106,7 +106,7 @@ class Writer:
             ValueError: a field has a value that it cannot have. MaintenanceModeError: the stack is being maintained.
                 Nothing was written then.
         """
-        pairs = [(self.keeper.row(record), record) for record in records]
+        pairs = self.keeper.pairs(records)
         with self.space.database.write() as execute:
             self.space.check_open(execute, self.stack)
             number = self.space.places.make(execute, place)

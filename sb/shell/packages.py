@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -154,6 +153,8 @@ def _programs(judge: Judge, program: str) -> Iterator[str]:
     if "/" in program:
         yield program
         return
+    import shutil  # it brings five modules of compression, and most lines name no package manager
+
     for path in judge.values.get("PATH", ()):
         if is_literal(path) and (found := shutil.which(program, path=path)):
             yield found

@@ -93,11 +93,15 @@ class Saver:
     ) -> list[tuple[Row, Any]]:
         """Records with the rows that they are now, written in one transaction."""
         space = self._container.space
-        pairs = [(keeper.row(record), record) for record in records]
+        pairs = keeper.pairs(records)
         with space.database.write() as execute:
             space.check_open(execute, self._container.stack_id)
+            places = dict[Place, int]()  # most of a batch stand in the same one
             for row, record in pairs:
-                row["place"] = space.places.make(execute, self._place(record, beside))
+                place = self._place(record, beside)
+                if place not in places:
+                    places[place] = space.places.make(execute, place)
+                row["place"] = places[place]
             keeper.keep(execute, pairs)
             if also is not None:
                 also(execute, [row["uid"] for row, _ in pairs])
@@ -262,8 +266,8 @@ class _StackKeeper(Keeper):
         self._there.update(self.space.records.known([row["uid"] for row, _ in pairs]))
         super().keep(execute, pairs)
 
-    def row(self, record: Any) -> Row:
-        row = super().row(record)
+    def completed(self, row: Row, record: Any) -> Row:
+        row = super().completed(row, record)
         row["agent"] = _writer(record)
         row["state"] = _state(record, row)
         return row

@@ -259,13 +259,13 @@ def a_signature_says_nothing_of_the_recipient(patch: pytest.MonkeyPatch) -> None
 
 @breaks("HA-14")
 def an_agent_writes_as_whom_it_likes(patch: pytest.MonkeyPatch) -> None:
-    real = Keeper.row
+    real = Keeper.completed
 
-    def row(writer: Keeper, record: Any) -> Any:
+    def completed(writer: Keeper, row: Any, record: Any) -> Any:
         said = getattr(record, "agent_id", "")  # a record of a stack has none
-        return real(writer, record) | ({"agent": said} if said else {})
+        return real(writer, row, record) | ({"agent": said} if said else {})
 
-    patch.setattr(Keeper, "row", row)
+    patch.setattr(Keeper, "completed", completed)
 
 
 @breaks("HA-14")
@@ -347,13 +347,16 @@ def a_dependency_calls_home_when_it_is_imported(patch: pytest.MonkeyPatch) -> No
 
 @breaks("HA-20")
 def what_a_memory_rests_on_is_not_kept(patch: pytest.MonkeyPatch) -> None:
-    real = Keeper.row
+    real = Keeper.pairs
 
-    def row(writer: Keeper, record: Any) -> Any:
-        rests = hasattr(record, "derived_from")  # what was captured as it came does not
-        return real(writer, replace(record, derived_from=None) if rests else record)
+    def pairs(writer: Keeper, records: Sequence[Any]) -> Any:
+        rest = [
+            replace(record, derived_from=None) if hasattr(record, "derived_from") else record
+            for record in records
+        ]  # what was captured as it came does not rest on anything
+        return [(row, record) for (row, _), record in zip(real(writer, rest), records, strict=True)]
 
-    patch.setattr(Keeper, "row", row)
+    patch.setattr(Keeper, "pairs", pairs)
 
 
 @breaks("HA-20")

@@ -53,6 +53,18 @@ DOORS: dict[str, Callable[[Brain], object]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("at", [0, 15, 16, 39])
+def test_a_secret_is_masked_wherever_it_stands_in_a_batch(at: int, home: Path) -> None:
+    texts = ["the harbour opens at nine", "a card of 3 wishes", "tokens: many"] * 14
+    texts[at] = SAID
+    with Brain("scribe") as brain:
+        uids = brain.writer.keep_all([Event(text) for text in texts[:40]], Place(brain.stack))
+        kept = brain.space.records.known(uids)
+        assert [kept[uid]["text"] for uid in uids] == [*texts[:at], MASKED, *texts[at + 1 : 40]]
+        assert list(brain.masked) == ["github_token"]
+    assert TOKEN.encode() not in everything_in(home)
+
+
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 def test_no_door_into_memory_lets_a_secret_in(door: Callable[[Brain], object], home: Path) -> None:
     with Brain("scribe") as brain:

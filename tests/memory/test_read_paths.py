@@ -72,7 +72,7 @@ def brain(home: Path) -> Iterator[Brain]:
             pairs = []
             for kind in DESCRIPTORS:
                 record = planted(kind, place, f"{word}_{kind}_{number}", word)
-                pairs.append((keeper.row(record), record))
+                pairs += keeper.pairs([record])
             with opened.database.write() as execute:
                 at = opened.space.places.make(execute, place)
                 for row, _ in pairs:

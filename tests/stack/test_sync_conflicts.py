@@ -123,7 +123,7 @@ def test_what_only_a_brain_has_is_listed_too_and_resolved(pair: tuple[Copy, Copy
     one, other = pair
     trigger = Trigger(precondition="a release fails", action="ask Ann")
     keeper = Keeper(one.space, "coder")
-    row = keeper.row(trigger)
+    [(row, _)] = keeper.pairs([trigger])
     with one.database.write() as execute:
         row["place"] = one.space.places.make(execute, Place("mine"))
         keeper.keep(execute, [(row, trigger)])

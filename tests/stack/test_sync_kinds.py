@@ -61,7 +61,7 @@ def test_a_record_of_any_kind_goes_over_whole(
     if isinstance(record, Handoff):
         record.recipient = ""  # one for somebody goes over only with that one's core
     keeper = Keeper(one.space, "tester")
-    row = keeper.row(record)
+    [(row, _)] = keeper.pairs([record])
     with one.database.write() as execute:
         row["place"] = one.space.places.make(execute, Place("mine", f"project:{number}"))  # for its name
         keeper.keep(execute, [(row, record)])
