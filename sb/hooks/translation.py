@@ -144,7 +144,7 @@ _POWERSHELLS = frozenset(("PowerShell", "powershell"))
 # Tools that find files by their "pattern"; others that search look into those that another argument tells.
 _FINDERS = frozenset(("Glob", "glob", "file_search"))
 # Tools that show lines of the files in a folder, hidden ones too.
-_SEARCHERS = frozenset(("Grep", "grep", "grep_search", "search_file_content"))
+_SEARCHERS = frozenset(("Grep", "grep", "grep_search"))
 _PATTERNS = ("glob", "include", "include_pattern", "includePattern")
 _WRITES = frozenset(
     [

@@ -85,7 +85,19 @@ def test_ordinary_work_is_left_alone(around: Surroundings) -> None:
     for args in ({"file_path": "a.txt"}, {"file_path": str(around.home / "shop" / "b.txt")}):
         write = govern(NativeCall("Write", args), around)
         assert (write.tool_id, write.refused, len(write.paths)) == ("host.write", "", 1)
-    assert govern(NativeCall("Grep", {"pattern": "x", "path": ".."}), around).refused == ""
+    for args in ({}, {"path": "src"}, {"path": "..", "glob": "*.py"}):
+        assert govern(NativeCall("Grep", {"pattern": "x", **args}), around).refused == ""
+
+
+@pytest.mark.parametrize("tool", ["Grep", "grep", "grep_search"])
+def test_all_files_of_a_folder_above_secondbrains_own_are_not_searched(
+    around: Surroundings, tool: str
+) -> None:
+    for path in ("..", "~", str(around.home.parent)):
+        assert (
+            "name a narrower folder"
+            in govern(NativeCall(tool, {"pattern": "x", "path": path}), around).refused
+        )
 
 
 @pytest.mark.parametrize(
