@@ -468,22 +468,22 @@ class EventLog:
             people: look only at the rows of people's requests and decisions, of which there are few; else also at the
                 newest MOST_LOOKED_AT of all.
         """
-        first = self.database.query(
-            f"SELECT min(id) FROM events WHERE call_id = ? AND {OF_PEOPLE}", (reference,)
+        last = self.first_id + SEQ_MASK
+        bounds = (
+            f"SELECT (SELECT min(id) FROM events WHERE call_id = ? AND {OF_PEOPLE}),"
+            " (SELECT max(id) FROM events WHERE id <= ?)"
         )
-        after, last = first[0][0], self.first_id + SEQ_MASK
+        after, newest = self.database.query(bounds, (reference, last))[0]
         if after is None:
             return False
-        sql = "SELECT 1 FROM events INDEXED BY events_of_people WHERE {} AND id > ? AND id <= ? AND at >= ? LIMIT 1"
-        if self.database.query(sql.format(OF_PEOPLE), (after, last, at)):
-            return True
+        if people or newest - after > MOST_LOOKED_AT:  # else the newest rows are all that there are
+            sql = "SELECT 1 FROM events INDEXED BY events_of_people WHERE {} AND id > ? AND id <= ? AND at >= ? LIMIT 1"
+            if self.database.query(sql.format(OF_PEOPLE), (after, last, at)):
+                return True
         if people:
             return False
-        sql = (
-            "SELECT 1 FROM events WHERE id > max(?, (SELECT max(id) FROM events WHERE id <= ?) - ?) AND id <= ?"
-            " AND at >= ? LIMIT 1"
-        )
-        return bool(self.database.query(sql, (after, last, MOST_LOOKED_AT, last, at)))
+        sql = "SELECT 1 FROM events WHERE id > ? AND id <= ? AND at >= ? LIMIT 1"
+        return bool(self.database.query(sql, (max(after, newest - MOST_LOOKED_AT), last, at)))
 
     def about(self, reference: str) -> Iterator[Event]:
         """The events of a run or call by its id, or the one event with that number."""

@@ -431,3 +431,13 @@ def test_without_the_file_or_the_key_nothing_is_approved() -> None:
     log = open_log(config)
     with pytest.raises(DeniedError, match="cannot be shown in full"):
         open_approvals(config, log).approve(approval_id, ADA, "fine")
+
+
+def test_no_argument_hides_a_call_from_what_happened_before(bank: Bank) -> None:
+    with bank.open() as runtime:
+        runtime.registry.register_fn("any.note", "Note", lambda about: 1, SafetyClass.READ_ONLY)
+        runtime.executor.execute(bank.ctx, "any.note", {"about": {"phase": "intent"}})
+    approval_id = bank.ask()
+    with bank.open() as runtime:
+        (before,) = runtime.approvals.get(approval_id).request["history"]
+    assert "any.note(about=" in before

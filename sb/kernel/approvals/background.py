@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
 from sb.decisions.namespace import BUDGET_EXCEEDED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.tooling.call import ToolCall
+from sb.state import EVENT_COLUMNS
 
 LAST_CALLS = 5
 _LATEST = 100  # requests that are looked at
 _CALLS = (TOOL_DISPATCH, TOOL_POLICY_BLOCKED, BUDGET_EXCEEDED)
-_HISTORY_ROWS = 12  # of the run, newest first, among which the last calls are looked for
+_LAST_OF_RUN = (
+    f"SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND kind IN ({', '.join('?' * len(_CALLS))})"
+    # The text may stand in an argument too: only where it does is the payload parsed.
+    """ AND (instr(coalesce(payload, ''), '"phase":"intent"') = 0"""
+    " OR iif(json_valid(payload), json_extract(payload, '$.phase'), '') IS NOT 'intent') ORDER BY id DESC LIMIT ?"
+)
 
 
 def background(queue: ApprovalQueue, call: ToolCall) -> dict[str, Any]:
@@ -35,13 +40,10 @@ def background(queue: ApprovalQueue, call: ToolCall) -> dict[str, Any]:
 
 def _history(queue: ApprovalQueue, run_id: str) -> list[str]:
     """The last calls of this run, oldest first, one line each."""
-    events = queue.log.events(run_id=run_id, newest_first=True, limit=_HISTORY_ROWS)
-    calls = (
-        event for event in events if event.kind in _CALLS and (event.payload or {}).get("phase") != "intent"
-    )
     from sb.kernel.narrative import describe  # only a call that waits for a person tells what came before it
 
-    return [describe(event) for event in islice(calls, LAST_CALLS)][::-1]
+    rows = queue.log.database.query(_LAST_OF_RUN, (run_id, *_CALLS, LAST_CALLS))
+    return [describe(queue.log.event(row)) for row in reversed(rows)]
 
 
 def _earlier(queue: ApprovalQueue, agent: str, tool_id: str) -> dict[str, int]:
