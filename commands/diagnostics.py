@@ -1,4 +1,4 @@
-"""What does a person read on stderr: notes, errors and their hints?"""
+"""Print notes, errors and their hints on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sb entity search|load|status`: what does an agent's core know, and what is it composed of?"""
+"""`sb entity search|load|status`: show what an agent's core remembers and is composed of."""
 
 from __future__ import annotations
 

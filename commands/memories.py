@@ -1,4 +1,4 @@
-"""How do the commands of `sb memory` open a memory, read what people type, and show what is in it?"""
+"""Helpers of `sb memory`: open a memory, parse options, print records."""
 
 from __future__ import annotations
 

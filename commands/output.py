@@ -1,4 +1,4 @@
-"""How are results written: to stdout as JSON for programs, as tables and lines for people, or to a file?"""
+"""Write results: JSON on stdout for programs, tables and lines for people, or a file."""
 
 from __future__ import annotations
 

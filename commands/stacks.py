@@ -1,4 +1,4 @@
-"""How do the commands about stacks open one, and show what is in it?"""
+"""Helpers of the stack commands: open a stack or a core, print its records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in use, what is enforced, and is anything wrong?"""
+"""Check the installation: what is in use, what is enforced, what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are all parts put together? The composition root: every face, and the harness audit, opens this.
+"""The composition root: every face, and the harness audit, opens this.
 
 It turns everything on: durable log with its anchor, contract enforcement, the agents' capabilities and permissions,
 the shipped tools and those of others.

@@ -1,4 +1,4 @@
-"""What happened? The append-only, hash-chained, redacted log: in memory, or durable over the store.
+"""The event log: append-only, hash-chained, redacted; in memory, or durable over the store.
 
 Each event is one link: its hash covers its position, who and what it is about, the digest of its payload and the
 hash before it. Payloads are separate rows that pruning may remove. Algorithm and file formats: docs/audit-log.md.

@@ -1,4 +1,4 @@
-"""How is stored text made safe and short enough to show to a person?"""
+"""Make stored text safe and short enough to show to a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can a person do on which screen, and with which key?
+"""The console's actions: one declaration each for footer, help, palette, key table and bindings.
 
 One declaration an action: footer, help, palette, key table and bindings all read it here. A screen or widget has the
 handler `action_<id>`.

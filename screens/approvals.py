@@ -1,4 +1,4 @@
-"""Which calls wait for a person, and what does one decide about them?"""
+"""The Approvals screen: the queue, and the request under the cursor in full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tools have approved contracts, and what changed in the others?"""
+"""The Contracts screen: approved contracts, and what changed in the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked or explained over a screen?"""
+"""Dialogs over a screen: help, decisions, passphrases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is one record shown in full, however long its values are?"""
+"""A widget that shows one record in full, however long its values are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs me now, and what holds?"""
+"""The Home screen: what needs you, and what is enforced."""
 
 from __future__ import annotations
 

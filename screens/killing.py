@@ -1,4 +1,4 @@
-"""How are calls stopped from the console? With one key that asks twice."""
+"""Stop calls from the console, with one key that asks twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to be recovered, what would undoing it do, and what does a person decide about it?"""
+"""The Recovery screen: reversals and calls with unknown outcomes, their dry runs and decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a list of any length painted? Only the lines on screen, from the rows that are known of them."""
+"""A list of any length that paints only the lines on screen."""
 
 from __future__ import annotations
 

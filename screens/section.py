@@ -1,4 +1,4 @@
-"""What do all screens have in common?"""
+"""The base of all screens."""
 
 from __future__ import annotations
 

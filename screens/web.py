@@ -1,4 +1,4 @@
-"""How is the console shown in a browser of this machine?"""
+"""Show the console in a browser of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is served to the browser, and which processes are behind it?"""
+"""The browser's server: its pages, and the processes behind them."""
 
 from __future__ import annotations
 

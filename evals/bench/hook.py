@@ -1,4 +1,4 @@
-"""How long does a host wait for `sb hook`, from an installed wheel, compared with importing typer?"""
+"""CPU time of one `sb hook` process, compared with importing typer."""
 
 from __future__ import annotations
 

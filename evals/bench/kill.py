@@ -1,4 +1,4 @@
-"""What does it cost to ask, before every call, whether it was stopped?"""
+"""Cost of the kill check before each call."""
 
 from __future__ import annotations
 

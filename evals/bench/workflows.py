@@ -1,4 +1,4 @@
-"""What does it cost that a workflow survives its process, and what does it cost elsewhere?
+"""Cost of a durable workflow and its steps, compared with bare commits and with DBOS.
 
 A step is two commits and a workflow of no steps another two: both are compared with one bare commit of a row of the
 same size. DBOS is compared with where it is installed (extra `bench`), on SQLite in WAL mode like ours.

@@ -1,4 +1,4 @@
-"""How does the configured database stand, beside what the harness can do?
+"""Checks of the configured database, beside those of the harness.
 
 Kept out of the score: it is another answer each day.
 """

@@ -1,4 +1,4 @@
-"""How is the harness audit run, so that whatever a probe does there is an answer?"""
+"""Runs the harness audit; a probe that fails still gets an answer."""
 
 from __future__ import annotations
 

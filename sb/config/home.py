@@ -1,4 +1,4 @@
-"""Where does SecondBrain keep its things?"""
+"""The home folder and the paths in it."""
 
 from __future__ import annotations
 

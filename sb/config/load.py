@@ -1,4 +1,4 @@
-"""What is set, and where did each value come from?
+"""Load the settings, each with its origin.
 
 A flag counts before the environment, the environment before a trusted project file, that before the file in
 SB_HOME, and that before the default. An untrusted project file may only narrow what the file in SB_HOME and the

@@ -1,4 +1,4 @@
-"""Which settings are there, and what do they mean?
+"""The settings and what they mean.
 
 The fields below are the one table of settings. To add one, add a field.
 """

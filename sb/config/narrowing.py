@@ -1,4 +1,4 @@
-"""How may a file that nobody has trusted make a setting tighter, and what of it is left out?
+"""Narrow settings by an untrusted project file; what would widen one is left out.
 
 A narrowing takes the value in force and the one the project file asks for. It gives the value that now counts,
 never wider than the one in force, and names what was asked for in vain.

@@ -1,4 +1,4 @@
-"""What was a core composed of, and when? Files that say so, the ten newest of each core.
+"""Checkpoints: files that say what a core was composed of, the ten newest of each core.
 
 Source: the core protocol, "Checkpoint save and restore".
 """

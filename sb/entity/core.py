@@ -1,4 +1,4 @@
-"""What holds an entity together? A core: it has an id that outlives its parts, and routes what is asked of them.
+"""The core of an entity: an id that outlives its parts, and the routing of calls to them.
 
 Source: the core protocol.
 """

@@ -1,4 +1,4 @@
-"""What is a core composed of at present, what would another checkpoint change of that, and how does one go back?
+"""The present composition of a core: read, compare with a checkpoint, restore.
 
 A core is what the newest of its checkpoints says that nobody edited; one without any has the stack `default`.
 """

@@ -1,4 +1,4 @@
-"""What does Codex tell its hooks, and which answers does it understand?
+"""Adapter for Codex: reads its hook events and writes its answers.
 
 Source: its hooks documentation and the schemas in the program. Its parser knows no field but its own, and whatever it
 cannot parse lets the call run: so of a call nothing is printed but a deny with a reason. It cannot ask its person.

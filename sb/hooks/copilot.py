@@ -1,4 +1,4 @@
-"""What do Copilot CLI and its cloud agent tell their hooks, and which answers do they understand?
+"""Adapter for Copilot CLI and its cloud agent: reads their hook events and writes their answers.
 
 Source: the hooks reference. Entries under camelCase names get camelCase fields and no name of their event; entries
 under PascalCase names get snake_case fields. Calls have no id. Its `ask` is not asked everywhere, so it is not used.

@@ -1,4 +1,4 @@
-"""What does Cursor tell its hooks, and which answers does it understand?
+"""Adapter for Cursor: reads its hook events and writes its answers.
 
 Source: its hooks documentation. Shell commands, calls of MCP servers and reads have events of their own, so preToolUse
 is judged for all other tools; else one call would be judged twice. What is asked before it is let through has to be

@@ -1,4 +1,4 @@
-"""What does a host say, and what is it answered, whichever host it is?"""
+"""Events and verdicts in one form for all hosts."""
 
 from __future__ import annotations
 

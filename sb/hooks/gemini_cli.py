@@ -1,4 +1,4 @@
-"""What does Gemini CLI tell its hooks, and which answers does it understand?
+"""Adapter for Gemini CLI: reads its hook events and writes its answers.
 
 Source: its hooks documentation and the program. It gives calls no id. Its `ask` replaces even a deny of the person's
 own policy by a prompt, so it is never used. Any text with an exit code above 1 denies.

@@ -1,4 +1,4 @@
-"""What does the kernel say of a host's event, and what does it put on record?"""
+"""Judge a host's event with the kernel and put it on record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files does a patch in the form of `apply_patch` change?
+"""The files that a patch in the form of `apply_patch` changes.
 
 Its parsers differ in how they trim a line, so a path is given in each way that one of them may read it: a file too many
 is kept for nothing, one too few could not be put back.

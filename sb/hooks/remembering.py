@@ -1,4 +1,4 @@
-"""What is a host's session told of earlier ones when it starts, and what does it leave behind when it ends?
+"""Tell a host's session about earlier ones when it starts; keep what it leaves when it ends.
 
 The agent is the host, the session has the host's own id, and the project is the repository's folder name. Only these two
 events load the memory.

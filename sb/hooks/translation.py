@@ -1,4 +1,4 @@
-"""Which of our contracts does a host's call come under, and with which arguments?
+"""Translate a host's call into one of our contracts and its arguments.
 
 What nothing is known of comes under the strictest one.
 """

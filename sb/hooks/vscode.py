@@ -1,4 +1,4 @@
-"""What does VS Code's own agent (the Local harness) tell its hooks, and which answers does it understand?
+"""Adapter for VS Code's own agent (the Local harness): reads its hook events and writes its answers.
 
 Source: its documentation (a preview). Its fields are in both cases at once, its answers are Claude Code's, and it runs
 the entries of Claude Code's and Copilot's files too, whatever their matchers say.

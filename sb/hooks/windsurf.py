@@ -1,4 +1,4 @@
-"""What does Windsurf's Cascade tell its hooks, and which answers does it understand?
+"""Adapter for Windsurf's Cascade: reads its hook events and writes its answers.
 
 Source: its documentation. It looks at exit codes alone: 2 from a hook that is asked before a call blocks it, and what
 is on stderr says why. Calls have no id; the folder is told of commands only.

@@ -1,4 +1,4 @@
-"""What were the files that a host is about to change, what are they now, and how are they put back?"""
+"""Snapshots of the files that a host is about to change, and their restoration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a model of any provider asked? Through the `llm` package and its plugins."""
+"""A model of any provider, through the `llm` package and its plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would joining or leaving a host change, and how is it done so that it can be taken back?
+"""Plan and carry out joining or leaving a host, so that it can be taken back.
 
 Order of an install: the wrapper, the backup, the record, the file. Killed in between, the file is as it was or as it
 was to be, and the record lets `sb uninstall` take back either.

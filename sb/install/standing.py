@@ -1,4 +1,4 @@
-"""Is what was installed still there, and does it work?"""
+"""Check that what was installed is still there and works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do hosts run, and what does it answer when the interpreter or `sb` is gone?
+"""The script that hosts run, and its answers when the interpreter or `sb` is gone.
 
 A host's configuration outlives the environment that `sb` was installed into, and a command that is missing blocks every
 tool call on some hosts. So hosts run this script, whose path never changes and which needs nothing but a shell.

@@ -1,4 +1,4 @@
-"""A call failed: what is done about it?
+"""Decide what is done about a failed call.
 
 What failed (ErrorKind) is kept apart from what to do (CompensationAction); PLAYBOOK maps one to the other. The
 dispatcher decides, and does nothing that its caller did not hand it a callable for. Source: the survival layer, section 2.

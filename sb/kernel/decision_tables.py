@@ -1,4 +1,4 @@
-"""Is what the tables of approvals and grants show what the log's events add up to?"""
+"""Compare the tables of approvals and grants with the log's events."""
 
 from __future__ import annotations
 

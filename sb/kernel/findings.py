@@ -1,4 +1,4 @@
-"""What is enforced, what is not, and does the record still hold?
+"""Findings of `sb doctor` about the kernel: what is enforced, and whether the log holds.
 
 One answer for `sb doctor` and for the console.
 """

@@ -1,4 +1,4 @@
-"""How is what old events said removed, while that they happened stays?"""
+"""Remove payloads of old events; that they happened stays on the log."""
 
 from __future__ import annotations
 

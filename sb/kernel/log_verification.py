@@ -1,4 +1,4 @@
-"""Is the log whole: no row edited, missing, out of place or cut off, since it was written?
+"""Verify the log: no row edited, missing, out of place or cut off.
 
 The algorithm is written out in docs/audit-log.md, and once more, independently, in docs/verify_log.py.
 """

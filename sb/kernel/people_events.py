@@ -1,4 +1,4 @@
-"""What is on record about one thing that people decided, and is it still what was written?
+"""The events about one thing that people decided, checked against what was written.
 
 A row of another table can be edited and put right again; an event cannot without breaking its own hash, and the
 chain over it. So what counts is read from here.

@@ -1,4 +1,4 @@
-"""What did a call change, how could that be undone, and where is that kept?
+"""Undo records: what a call changed, and how that can be undone.
 
 Bound in the transaction of the outcome, so that nothing has to be worked out from the log later. Nothing here undoes
 anything. Source: the survival layer, section 1.

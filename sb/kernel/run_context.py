@@ -1,4 +1,4 @@
-"""What does one run carry with it: ids, locale, safety mode, and the budgets of effort and of consequence?
+"""The context of one run: ids, locale, safety mode, and budgets of effort and consequence.
 
 Source: the kernel reference, "RunContext", "SafetyMode values" and "RunBudget"; the survival layer, section 1.
 """

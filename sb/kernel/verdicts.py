@@ -1,4 +1,4 @@
-"""What is the verdict on a failure: what failed, and what should be done about it?
+"""Verdicts on failures: what failed, and what should be done about it.
 
 Failed results and exceptions get the same verdicts. Source: the survival layer, section 2.
 """

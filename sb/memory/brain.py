@@ -1,4 +1,4 @@
-"""How does an agent remember? Through a Brain: its own view of the memory in one database.
+"""Brain: one agent's view of the memory in one database.
 
 Source: the memory whitepaper, "the Brain interface" and "retrieval in the session lifecycle".
 """

@@ -1,4 +1,4 @@
-"""How does memory leave a home? As a bundle: one file that says what it holds, and by whose key it was sealed.
+"""Bundles: memory in one file that says what it holds and whose key sealed it.
 
 The format is in docs/memory-operations.md. Lines of JSON: a heading, places, sessions, records, relations, and last the
 seal, a statement with the digest of every byte before it, signed like an operator's decision.

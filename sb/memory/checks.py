@@ -1,4 +1,4 @@
-"""Is the memory sound? Its index, relations, vectors and records are looked at; nothing is repaired.
+"""Check the memory's index, relations, vectors and records; nothing is repaired.
 
 Up to `MOST_CHECKED` records everything is compared, of more a sample that is spread over all of them.
 """

@@ -1,4 +1,4 @@
-"""How is a memory erased, so that nobody finds it again, not even in the files?
+"""Erase a memory, from the files too.
 
 What stays is a tombstone: that there was a record, of which kind and agent, and who erased it when and why.
 """

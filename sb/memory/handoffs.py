@@ -1,4 +1,4 @@
-"""What does one session hand to the next, and has nobody altered it since?
+"""Handoffs from one session to the next, signed so that altered ones are noticed.
 
 Source: the memory whitepaper, "handoff packets" and "theory of mind". A packet is a record of kind `handoff`, signed by
 HMAC-SHA256 over the RFC 8785 form of all that it says, with a key that this home's secret gives its sender. That proves

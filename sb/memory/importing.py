@@ -1,4 +1,4 @@
-"""How does memory come into a home? From a bundle that was verified first; what is here already stays as it is."""
+"""Import a bundle after verifying it; what is here already stays as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a record become a row that can be found? With its words counted, its key looked up, its origins related."""
+"""Turn a record into a row that can be found: words counted, key looked up, origins related."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a person read a memory from end to end? As a Markdown document: by scope, kind and time."""
+"""Write the memory as a Markdown document, by scope, kind and time."""
 
 from __future__ import annotations
 

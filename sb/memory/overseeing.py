@@ -1,4 +1,4 @@
-"""What do operators see of memory, and mend in it? Everything that any agent keeps, unless they name a scope.
+"""The operator's view of memory: everything that any agent keeps, unless a scope is named.
 
 What an operator looks at reaches no agent's context, so it does not count as read.
 """

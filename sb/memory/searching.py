@@ -1,4 +1,4 @@
-"""How is a question answered? Words and meaning name candidates, and one weighted sum orders them.
+"""Answer a question: words and meaning name candidates, one weighted sum orders them.
 
 Source: docs/retrieval.md; the memory whitepaper, "hybrid search" and "ad-hoc search".
 """

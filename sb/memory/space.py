@@ -1,4 +1,4 @@
-"""What is a memory made of? The stores of one database, put together once and used by every part."""
+"""The stores of one database, put together once for every part of memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does what an agent says become records? In its session, at its place, indexed in the same transaction."""
+"""Write what an agent says as records, in its session, indexed in the same transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a shell command line do, judged by parsing it?
+"""Judge a shell command line by parsing it.
 
 The command line is read as bash reads it. Its class is the highest of its parts; what is not understood is destructive.
 """

@@ -1,4 +1,4 @@
-"""Which arguments of a program are values, files, or commands of their own?"""
+"""Tables of programs' arguments: values, files, commands of their own."""
 
 from __future__ import annotations
 

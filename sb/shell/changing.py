@@ -1,4 +1,4 @@
-"""Which words of a command name what it changes, and does that decide how calls are judged?"""
+"""Changes of guarded places by the words of a command."""
 
 from __future__ import annotations
 

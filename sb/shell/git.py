@@ -1,4 +1,4 @@
-"""What does a git command do, beyond what the table says of it?"""
+"""Judge git commands beyond what the table says."""
 
 from __future__ import annotations
 

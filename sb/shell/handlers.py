@@ -1,4 +1,4 @@
-"""Which programs need more than a row of the table?"""
+"""Handlers of programs that need more than a row of the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do interpreters run: a text of the line, a file, or what another program prints?"""
+"""Judge what interpreters run: a text of the line, a file, or another program's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a command line do: the worst of its parts, and what it names that agents leave alone?"""
+"""Judge a command line: the worst of its parts, and what it names that agents leave alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a command line consist of?"""
+"""Nodes of a parsed command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a command in `$(…)` print, as far as that is known without running it?"""
+"""The output of a command in `$(…)`, as far as it is known without running it."""
 
 from __future__ import annotations
 

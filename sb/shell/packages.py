@@ -1,4 +1,4 @@
-"""Which environment does a package manager change: one of `sb`, or one that `sb` shares?"""
+"""Changes of `sb`'s environment by package managers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which paths does a command line name, and which of them are nobody's but SecondBrain's or a host's?"""
+"""The paths that a command line names, and which of them are SecondBrain's or a host's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the programs that are known do?
+"""The table of known programs.
 
 A rule is one text: a class and a reason, then rows that raise it, `| class what: reason`. R only reads, W changes files
 of this machine, N talks to the network or runs what the line does not show, D destroys, publishes or takes rights. A row

@@ -1,4 +1,4 @@
-"""Which rule of the table fits a program with its arguments?"""
+"""Find the rule of the table that fits a program with its arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the small languages do that a command line may hold: sed, awk, SQL?"""
+"""Judge small languages within a command line: sed, awk, SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files decide about more than themselves: about a host's agents, a login, what git runs, the system?"""
+"""Files that decide about more than themselves: hosts' settings, logins, what git runs, the system."""
 
 from __future__ import annotations
 

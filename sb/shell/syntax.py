@@ -1,4 +1,4 @@
-"""What is a command line made of?
+"""Parse a command line.
 
 It reads what bash, and sh, read. What it does not understand it refuses with `Unparsed`, so that nobody takes it for harmless.
 """

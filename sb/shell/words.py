@@ -1,4 +1,4 @@
-"""Which texts can a word of a command line become?
+"""Expand a word of a command line into the texts that it can become.
 
 A parsed word is one string in which the characters that the shell acts on are replaced by control characters (no
 command line that is parsed holds any); what was quoted stays as it was written.

@@ -1,4 +1,4 @@
-"""What do programs do that run another one: `sudo`, `env`, `xargs`, `find -exec`, `docker run`?"""
+"""Judge programs that run another one: `sudo`, `env`, `xargs`, `find -exec`, `docker run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stacks are in a database, and what is in each? Also makes a new one."""
+"""The stacks of a database: list, count, make."""
 
 from __future__ import annotations
 

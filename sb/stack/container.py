@@ -1,4 +1,4 @@
-"""What do all parts of one stack share? Its database, its place in it, its state, and who is attached."""
+"""What the parts of one stack share: database, place, state, and attached cores."""
 
 from __future__ import annotations
 

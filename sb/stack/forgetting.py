@@ -1,4 +1,4 @@
-"""What does a stack forget? What nobody used fades by half-lives; what faded away, or hardly ever mattered, is forgotten.
+"""Forget memories of a stack: unused ones fade by half-lives, faded ones are forgotten.
 
 Source: the stack protocol, "Strength-tier filtering" and "Features"; how fast, and from where on a memory is forgotten, is
 ours. A sweep takes off what the time since the last one takes, so that many sweeps come to the same as one.

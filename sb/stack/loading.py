@@ -1,4 +1,4 @@
-"""What does an entity keep in mind? The memories of its stack that matter most, as many as a budget of tokens holds.
+"""Load working memory: what matters most, within a budget of tokens.
 
 Source: the stack protocol, "Working memory assembly". How much a kind matters is in its descriptor; what fades counts half, and
 what belongs to the context comes earlier. Candidates are read in that order, and no further than the budget reaches.

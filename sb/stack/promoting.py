@@ -1,4 +1,4 @@
-"""What did several episodes teach? A lesson that recurs, in whatever words, becomes a belief that names them.
+"""Promote a lesson that recurs, in whatever words, to a belief that names its episodes.
 
 Source: the stack protocol, "Features". A belief is made once: not again where it was changed, forgotten or replaced since.
 """

@@ -1,4 +1,4 @@
-"""What does a stack give back when it is asked for a kind of memory? Records of its view, as far as they are present.
+"""Read records of a stack by kind, as far as they are present.
 
 Source: the stack protocol, "Read operations" and "Strength-tier filtering". Everything is a condition in SQL, so that a limit
 counts what is returned.

@@ -1,4 +1,4 @@
-"""Which memories have to do with each other? Those of one topic, and those that name the same, so that recall follows them.
+"""Relate memories of one topic, and those that name the same, so that recall follows them.
 
 A topic relates each memory to the few before it that have it, not all to all: what is related grows with the number of
 memories, and the rarer the topic the closer they are. What only one agent may read is related to nothing.

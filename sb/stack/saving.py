@@ -1,4 +1,4 @@
-"""How does a stack keep a record? Checked, written in one transaction, then shown to its components.
+"""Save records to a stack: checked, written in one transaction, then shown to its components.
 
 Source: the stack protocol, "Write operations" and "Component hooks".
 """

@@ -1,4 +1,4 @@
-"""What is a stack? A container of memories in one SQLite file, which lives on whatever is attached to it.
+"""SQLiteStack: a container of memories in one SQLite file, independent of what is attached to it.
 
 Source: the stack protocol. It is a second view over the records that a `Brain` keeps: `sb.stack.views` says which are shown
 as what.

@@ -1,6 +1,4 @@
-"""What of a stack may its components use? A narrow port: reading, keeping, and what a stack can do with all of its
-memories at once; never the database itself.
-"""
+"""The port through which components use a stack; never the database itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a memory that was only suggested? A person or an agent accepts it, which makes the memory, or dismisses it.
+"""Accept or dismiss suggested memories.
 
 Source: the stack protocol, "Suggestion lifecycle". The memory and what became of the suggestion are one transaction.
 """

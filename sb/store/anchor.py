@@ -1,4 +1,4 @@
-"""What was the log's head, as far as a file outside the database knows?
+"""Anchors: the log's head as noted in a file outside the database.
 
 One JSON line per head, appended in a single write, so that many processes may share the file. A database whose
 chain is shorter than its newest anchor, or differs at an anchored place, was cut, restored or rewritten.

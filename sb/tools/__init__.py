@@ -1,4 +1,4 @@
-"""Which tools ship with SecondBrain, and how are those of others found?
+"""The shipped tools, and the discovery of others.
 
 `register_builtin` adds the shipped ones, `sb.tools.discovery` finds the others. What costs time to import
 (http.client, ssl, subprocess, importlib.metadata) is imported by the call that needs it.

@@ -1,4 +1,4 @@
-"""Which tools did others install or configure, and which of them could not be loaded?"""
+"""Discover installed and configured tools; name those that could not be loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a shipped tool say in one line why it failed?"""
+"""One-line failures of shipped tools."""
 
 from __future__ import annotations
 

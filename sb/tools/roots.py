@@ -1,4 +1,4 @@
-"""Which file or folder does a path from an agent name, and is it one that tools may touch?"""
+"""Resolve an agent's path within the folders that tools may touch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do requests and grants read in a list and in full, and what is asked before one is decided?"""
+"""Requests and grants as rows, documents and questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is one record laid out, when a value may be a megabyte long?"""
+"""Lay out one record whose values may be a megabyte long."""
 
 from __future__ import annotations
 

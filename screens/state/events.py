@@ -1,4 +1,4 @@
-"""How do events of the log read in a list, and one of them in full?"""
+"""Events of the log as rows and documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is the audit run beside the console, and ended when nobody waits for it any more?
+"""Run the audit beside the console, and end it when nobody waits any more.
 
 In a process of its own: it takes seconds of CPU, and its socket guard holds for the whole process.
 """

@@ -1,4 +1,4 @@
-"""What needs a person now, what holds, and what happened last?"""
+"""The lines of Home: what needs a person, what is enforced, what happened last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What could be stopped from here, and what is asked before it is stopped or let go on?"""
+"""Choices and questions about stopping calls and letting them run again."""
 
 from __future__ import annotations
 

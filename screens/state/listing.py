@@ -1,4 +1,4 @@
-"""Which row is the cursor on, and which rows have to be fetched?
+"""State of a list: cursor, marks, and the rows that have to be fetched.
 
 A list knows the keys of everything that fits and keeps the rows around what is on screen, so that a hundred thousand
 rows cost eight bytes each. The cursor belongs to a key: rows that slide in above it do not move it to another record.

@@ -1,4 +1,4 @@
-"""How does a screen read as plain lines, for a screen reader, a pipe or a terminal that is none?"""
+"""Screens as plain lines, for a screen reader, a pipe or a dumb terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the console read from, and is it still there?
+"""The console's database connections, reopened when the file was replaced.
 
 Each use has a connection of its own, so that a long search does not hold up the rows on screen. Everything here may
 block and is called from worker threads only.

@@ -1,4 +1,4 @@
-"""How do reversals, calls in doubt and what could be undone read in a list?"""
+"""Reversals, calls with unknown outcomes and undo records as rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does something to recover read in full, and what is asked before a person decides about it?"""
+"""A recovery item as a document, and the questions before a decision about it."""
 
 from __future__ import annotations
 

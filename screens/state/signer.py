@@ -1,4 +1,4 @@
-"""Who decides in this console?"""
+"""The decider of this console: an unlocked key, a label, or the browser's server."""
 
 from __future__ import annotations
 

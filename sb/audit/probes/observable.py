@@ -1,4 +1,4 @@
-"""Do the controls of "observable" hold?"""
+"""Probes of the controls under "observable"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a person need to see to decide about a call?"""
+"""What an approval request records: reasons, arguments, requester, and what happened before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a person decide about a waiting call, and take a decision back?
+"""Approve, deny, revoke and expire approval requests and grants.
 
 Each decision is one transaction: the signed event and the row's new state. Whoever comes second is told who was first.
 """

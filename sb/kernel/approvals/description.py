@@ -1,4 +1,4 @@
-"""How does a request read to the person who has to decide about it?"""
+"""An approval request as headings and lines for the person who decides."""
 
 from __future__ import annotations
 

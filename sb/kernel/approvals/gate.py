@@ -1,4 +1,4 @@
-"""May this call pass, given that a person has to agree: is there a grant, a decision, or a request to make?
+"""Let a call pass that needs a person: find a grant or a decision, or open a request.
 
 Asked twice: before the budget is spent, to find what may be used or to queue the request; and inside the transaction
 of the intent, where an approval is used up once and for all.

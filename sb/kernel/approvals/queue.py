@@ -1,4 +1,4 @@
-"""Which calls wait for a person, which were decided, and which grants are there?"""
+"""Read the queue of approval requests and the grants."""
 
 from __future__ import annotations
 

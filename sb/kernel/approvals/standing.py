@@ -1,4 +1,4 @@
-"""Does the log say that people approved exactly this call, and that nobody took it back?
+"""Verify on the log that people approved exactly this call, and that nobody took it back.
 
 The rows of the queue are for finding. What is read here are the events under an approval's or grant's id: each has
 to be what was written, to be about the same binding, and to carry the signature of somebody who may decide.

@@ -1,4 +1,4 @@
-"""Who may decide, and did one of them make this decision?"""
+"""Verify who may decide, and that one of them made a decision."""
 
 from __future__ import annotations
 

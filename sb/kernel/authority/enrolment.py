@@ -1,4 +1,4 @@
-"""How does a person become an operator, get another key, and stop being one?
+"""Enroll, rotate and revoke operators.
 
 The root file is written first, the event after it: a file with more signed entries than the log knows is accepted,
 one with fewer is not, so a crash between the two never brings back a revoked key.

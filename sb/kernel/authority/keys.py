@@ -1,4 +1,4 @@
-"""How is an operator's private key kept?
+"""Operators' private keys: made, sealed, opened.
 
 One file per person, encrypted with a passphrase unless that was declined: scrypt (RFC 7914) makes the key for
 ChaCha20-Poly1305 (RFC 8439), which also binds name and public key.

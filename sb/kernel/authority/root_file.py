@@ -1,4 +1,4 @@
-"""Which public keys may decide, and who let each of them in?
+"""The operators file: public keys that may decide, each signed by an earlier one.
 
 A file outside the database: a list of entries, each signed by an operator who could at that point, and naming the
 digest of the entry before. The first one is signed by its own key: whoever writes it first owns this home's decisions.

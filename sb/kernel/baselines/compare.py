@@ -1,4 +1,4 @@
-"""In which fields do two contract documents differ?"""
+"""Compare two contract documents field by field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which contracts did any process meet?"""
+"""Contracts that any process has met."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which contracts has an operator approved, and does a tool still have its own?
+"""Approved contracts, and their comparison with what a tool declares now.
 
 Said by the log alone: each approval is one signed event over tool ids and fingerprints. What they add up to is kept
 in memory and read again when the log has a newer one, or when who may decide has changed.

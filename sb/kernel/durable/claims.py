@@ -1,4 +1,4 @@
-"""Who is running a workflow, and may somebody else take it over?
+"""Claims on workflows: who runs one, and who may take it over.
 
 An owner is `host:pid:start/token`. One on this host is looked at: while its process lives the claim holds, however
 long a step takes, so no thread has to renew it; when the process is gone it may be taken over at once. `start` tells

@@ -1,4 +1,4 @@
-"""Which workflows were begun, and what became of them?"""
+"""The workflow journal: begin, resume, finish and list workflows."""
 
 from __future__ import annotations
 

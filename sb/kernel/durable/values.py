@@ -1,4 +1,4 @@
-"""What may a workflow be given, and what may be kept of what it gave?"""
+"""Inputs and results that a workflow may have."""
 
 from __future__ import annotations
 

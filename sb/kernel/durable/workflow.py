@@ -1,4 +1,4 @@
-"""How does one attempt at a workflow run a step once, or give back what it gave before?"""
+"""One attempt at a workflow: runs each step once, or returns its recorded result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed between an earlier report of the harness audit and this one?"""
+"""Compare two reports of the harness audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which incidents are there, and who is done with them?"""
+"""Incidents: open, list and close."""
 
 from __future__ import annotations
 

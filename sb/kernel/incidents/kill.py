@@ -1,4 +1,4 @@
-"""What is a kill: which calls does it stop, and what is said of it?"""
+"""A kill: its scope and target, and the calls that it stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a call stopped, and how is it stopped and let go on?
+"""Stop calls and let them run again.
 
 Read from the store on every check, so that a kill thrown by another process bites on the next call. What cannot be
 read stops everything.

@@ -1,4 +1,4 @@
-"""What is done about an incident, step by step?"""
+"""Runbooks: what to do about an incident, step by step."""
 
 from __future__ import annotations
 

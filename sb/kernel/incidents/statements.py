@@ -1,4 +1,4 @@
-"""What did people state about one thing, in which order, and does each statement count?
+"""Statements of people about kills and incidents, in order, each with whether it counts.
 
 Each statement is an event on the log, bound to the database and to the one before it, so that none can be put on the
 log again, and signed where whoever made it has a key. A home also holds each in a file outside the database, written

@@ -1,4 +1,4 @@
-"""What is special about the calls that recovery makes, in each transaction of theirs?
+"""The parts of a recovery's call that differ from other calls, transaction by transaction.
 
 A reversal claims its mutation in the transaction of its intent and settles it in that of its outcome, so that of two
 recoverers one reverses, and one that died in between leaves a mutation that says so.

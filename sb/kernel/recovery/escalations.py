@@ -1,4 +1,4 @@
-"""What does a person have to look at, and what became of it?
+"""Escalations: what a person has to look at, and what became of it.
 
 Where a reversal waits for agreement, the approval and the mutation say how it stands; the row only ties them together.
 """

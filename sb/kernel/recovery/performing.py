@@ -1,4 +1,4 @@
-"""How is a reversal that a caller's own function performs put on record, so that it happens once?
+"""Record a reversal that a caller's own function performs, so that it happens once.
 
 The calls of the executor do that themselves. Anything else takes the mutation before it runs, as an intent that is in
 doubt if nobody says how it ended, and leaves it as its outcome says.

@@ -1,4 +1,4 @@
-"""How is what a call did taken back: at once, by a person's decision, or by itself where that was approved?
+"""Undo calls: at once, by a person's decision, or automatically where that was approved.
 
 Every reversal is a call of the executor under a run of recovery's own, so a killed or exhausted agent can still be
 undone; agreement to it is an approval of its exact arguments.

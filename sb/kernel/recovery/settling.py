@@ -1,4 +1,4 @@
-"""Did a call in doubt happen? Said by a person, or by the tool's probe, once and on the log."""
+"""Settle a call with unknown outcome, once, by a person or by the tool's probe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is what stands beside the log about undo and recovery what the log says, no more and no less?"""
+"""Compare the tables of undo and recovery with the log."""
 
 from __future__ import annotations
 

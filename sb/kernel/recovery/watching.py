@@ -1,4 +1,4 @@
-"""Which assumptions that justified calls do not hold any more, as far as SecondBrain can tell itself?
+"""Watch the assumptions that justified calls, as far as SecondBrain can check them itself.
 
 A deadline is looked at on the clock, a file's digest and anything else by a read-only tool. What somebody said to be
 false while a call was running or in doubt is on the log.

@@ -1,4 +1,4 @@
-"""Do the arguments of a call fit the declared schema, and what of them may be shown?"""
+"""Check arguments against the declared schema, and mask what may not be shown."""
 
 from __future__ import annotations
 

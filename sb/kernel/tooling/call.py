@@ -1,4 +1,4 @@
-"""What is known of one call on its way through the kernel?"""
+"""The state of one call on its way through the kernel."""
 
 from __future__ import annotations
 

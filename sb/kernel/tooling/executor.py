@@ -1,4 +1,4 @@
-"""How does a tool call happen? The one path for every call: admitted, announced, run, recorded, measured.
+"""The one path for every tool call: admitted, announced, run, recorded, measured.
 
 Source: the kernel reference, "Execution pipeline", with the refinements of docs/architecture.md.
 """

@@ -1,4 +1,4 @@
-"""How does a call take the one path when another program performs it: judged before, reported afterwards?
+"""The one path for calls that another program performs: judged before, reported afterwards.
 
 A coding agent's host makes its own tool calls; it asks before and tells afterwards, from processes of their own. What
 is announced here is an intent like any other, but no process's death puts it in doubt: its owner is the host. That a

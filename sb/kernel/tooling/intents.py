@@ -1,4 +1,4 @@
-"""Which calls with side effects were announced and have not ended, and which named steps are done?
+"""Announced calls with side effects that have not ended, and named steps that are done.
 
 An intent is committed before the tool runs and removed with its outcome. One that stays is in doubt: its effect may
 have happened. So is one whose process died before the outcome.

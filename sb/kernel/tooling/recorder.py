@@ -1,4 +1,4 @@
-"""What of a call is written down, when, and together with what?"""
+"""Record a call: intent, outcome, refusal, and what belongs into the same transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What did several episodes teach? Lessons that recur become beliefs; a bound model finds those that say it otherwise."""
+"""Turn recurring lessons of episodes into beliefs; a bound model finds those worded otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What in the raw entries may be worth remembering? It is suggested; nothing becomes a memory before it is accepted.
+"""Suggest memories from raw entries; nothing becomes one before it is accepted.
 
 Each entry is looked through once. Its words decide; what they say nothing of, a bound model is asked about.
 """

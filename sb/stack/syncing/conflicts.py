@@ -1,4 +1,4 @@
-"""What was changed here and elsewhere at once, and which of the two shall hold? Somebody says so; until then both are kept."""
+"""Conflicts between two databases: both versions are kept until somebody chooses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do two databases come to hold the same? First what is new there is taken here, then what is new here is given there.
+"""Exchange changes of two databases: first taken here, then given there.
 
 Only the side that synchronises merges, and only in its own database: there the other side gets nothing but plain successors
 of what it has. Every transaction is in one database; what it wrote and how far it came commit together, so that whoever is

@@ -1,4 +1,4 @@
-"""How much has the other database yet to be told? Counted without writing anything, also while it cannot be reached."""
+"""Count changes that the other database has not been told, without writing anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a change that comes from another database? It is taken, merged, or kept beside what is here.
+"""Receive a change of another database: take it, merge it, or keep it beside what is here.
 
 Nothing that was changed here since is overwritten: that is either merged or a conflict. Only an erasure always counts.
 """

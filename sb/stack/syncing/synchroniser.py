@@ -1,4 +1,4 @@
-"""How is a stack kept in two databases? The other one is opened, both tell each other what is new, and it is closed again."""
+"""Synchronize a stack with another database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may see a record? Everybody with its place in view; a place is a stack, a scope and perhaps an owner.
+"""Places: a stack, a scope and perhaps an owner; they decide who may see a record.
 
 A place is one integer, so that visibility is a predicate of every query: `place IN (…)` in SQL, a token in the
 full-text index, a column of the vector table.
