@@ -81,10 +81,10 @@ def archive(path: str, strip: int) -> list[str] | None:
             return None
         with data, tarfile.open(fileobj=data, mode="r:") as members:
             return _stripped(_members(members), strip)
-    except (OSError, EOFError, ValueError, RuntimeError, NotImplementedError):
-        return None
-    except (tarfile.TarError, zipfile.BadZipFile, LZMAError, ZlibError):
-        return None
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, LZMAError, ZlibError):
+        return None  # gone, cut off or damaged: its entries are not known, so a person decides
+    except (ValueError, RuntimeError):
+        return None  # zipfile: a name that it cannot read, an encrypted archive, or a compression it does not have
 
 
 def _unpacked(path: str, size: int) -> io.BufferedIOBase | None:
