@@ -144,42 +144,44 @@ def test_words_of_every_day_are_no_reason_to_look_closer() -> None:
         "the key question",
         "a basic idea",
         "tokens of passion",
-        "Asia and curls of asian pass holders",
+        "Asia and asian pass holders",
     ):
-        assert "curl" in text or not may_be_sensitive(text)
+        assert not may_be_sensitive(text)
 
 
-def an_example(shape: Recogniser) -> str:
-    """A text that the shape's expression matches, with as little as it takes: each alternative and each word in turn."""
+def an_example(shape: Recogniser, chance: random.Random) -> str:
+    """A random text that the shape's expression matches, with at most three more repeats than it needs."""
     tree = import_module("re._parser").parse(shape.expression, shape.flags)
     for _ in range(200):
-        text = generated(tree)
+        text = generated(tree, chance)
         for before in ("", " ", '"'):
             if shape.pattern.search(before + text):
                 return before + text
     raise AssertionError(f"nothing matches {shape.expression}")
 
 
-def generated(tree: Any) -> str:
-    return "".join(_one(str(op), found) for op, found in tree)
+def generated(tree: Any, chance: random.Random) -> str:
+    return "".join(_one(str(op), found, chance) for op, found in tree)
 
 
-def _one(op: str, found: Any) -> str:
+def _one(op: str, found: Any, chance: random.Random) -> str:
     match op:
         case "LITERAL":
             return chr(found)
         case "IN" | "CATEGORY" | "NOT_LITERAL" | "ANY":
             wanted = re.compile(_class(op, found))
-            return chosen.choice(
+            return chance.choice(
                 [char for char in map(chr, range(32, 127)) if wanted.fullmatch(char)] or ["\n"]
             )
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             least, most, inner = found
-            return "".join(generated(inner) for _ in range(chosen.choice((least, min(least + 3, most)))))
+            return "".join(
+                generated(inner, chance) for _ in range(chance.choice((least, min(least + 3, most))))
+            )
         case "SUBPATTERN":
-            return generated(found[3])
+            return generated(found[3], chance)
         case "BRANCH":
-            return generated(chosen.choice(found[1]))
+            return generated(chance.choice(found[1]), chance)
     return ""  # what looks around: tried, and tried again
 
 
@@ -212,8 +214,9 @@ def _class(op: str, found: Any) -> str:
 
 @pytest.mark.parametrize("shape", RECOGNISERS, ids=lambda shape: shape.label)
 def test_the_quick_look_misses_nothing_that_a_shape_matches(shape: Recogniser) -> None:
-    for _ in range(12):
-        text = an_example(shape)
+    chance = random.Random(shape.expression)  # its own: whichever tests ran before, the texts are the same
+    for _ in range(60):
+        text = an_example(shape, chance)
         match = shape.pattern.search(text)
         assert match is not None
         assert any(hint in match.group().lower() for hint in shape.hints), text

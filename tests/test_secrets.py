@@ -81,6 +81,8 @@ def test_each_known_shape_is_masked_and_the_text_around_it_kept(label: str) -> N
         "smtp_pass: 'zq81hf92hs'",
         "mysql --password zq81hf92hs shop",
         "deploy --api-key zq81hf92hs --dry-run",
+        "deploy --secretkey zq81hf92hs --dry-run",
+        "deploy --secretaccesskey zq81hf92hs",
         "gh --auth-token 'zq81hf92hs' api",
         r'curl -d "{\"password\":\"zq81hf92hs\"}" https://example.org',
         r"{\"api_key\": \"zq81hf92hs\"}",

@@ -48,7 +48,8 @@ def _shape(label: str, expression: str, *hints: str, near: str = "", flags: int 
 EMAIL = "email"
 
 # Words whose value is a secret whatever it looks like, and words that also have harmless ones (a token count).
-PASS = r"(?:pass(?:word|wd|phrase)|pwd|secret(?:[_\- ]?(?:access[_\- ]?)?key)?|credential)"
+_SECRET_KEY = r"(?:[_\- ]?(?:access[_\- ]?)?key)?"  # after "secret"
+PASS = r"(?:pass(?:word|wd|phrase)|pwd|secret" + _SECRET_KEY + r"|credential)"
 KEY = r"(?:token(?!s)|(?:api|access|account|private)[_\- ]?key)"
 _PASS_WORDS = ("password", "passwd", "passphrase", "pwd", "secret", "credential")
 _KEY_WORDS = (
@@ -148,11 +149,11 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _shape("jwt", r"(?<![_\-])eyJ[A-Za-z0-9_\-]{8,500}\.eyJ[A-Za-z0-9_\-]{8,4000}\.[A-Za-z0-9_\-]{0,1000}", "eyj", near=r"[a-z0-9_\-]{8}"),
     _shape("authorization", r"\b(?:bearer|basic)\s{1,5}(?P<value>[A-Za-z0-9+/_\-.~]{16,4000}=*)", "bearer", "basic", near=_SPACE + r"{1,5}[a-z0-9+/_\-.~]{16}", flags=re.IGNORECASE),
     _shape("login", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<value>[^\s\"']{1,200})", "curl", flags=re.IGNORECASE),
-    _shape("keyed_secret", PASS + r"s?" + _GIVEN + _QUOTE + r"(?P<value>[^\"'\n]{1,300}?)" + _QUOTE, *_PASS_WORDS, near=r"(?:[_\- ]?(?:access[_\- ]?)?key)?s?" + _VALUE, flags=re.IGNORECASE),
-    _shape("keyed_secret", PASS + r"s?(?:" + _GIVEN + r"|\s{1,3}is\s{1,3}" + _WITH_DIGIT + r")(?P<value>" + _PLAIN + r"{5,300})", *_PASS_WORDS, near=r"(?:[_\- ]?(?:access[_\- ]?)?key)?s?" + _VALUE, flags=re.IGNORECASE),
+    _shape("keyed_secret", PASS + r"s?" + _GIVEN + _QUOTE + r"(?P<value>[^\"'\n]{1,300}?)" + _QUOTE, *_PASS_WORDS, near=_SECRET_KEY + "s?" + _VALUE, flags=re.IGNORECASE),
+    _shape("keyed_secret", PASS + r"s?(?:" + _GIVEN + r"|\s{1,3}is\s{1,3}" + _WITH_DIGIT + r")(?P<value>" + _PLAIN + r"{5,300})", *_PASS_WORDS, near=_SECRET_KEY + "s?" + _VALUE, flags=re.IGNORECASE),
     _shape("keyed_secret", KEY + r"(?:" + _GIVEN + r"(?:" + _QUOTE + r")?|\s{1,3}is\s{1,3})" + _WITH_DIGIT + r"(?P<value>" + _PLAIN + r"{8,300})", *_KEY_WORDS, near=_VALUE, flags=re.IGNORECASE),
     _shape("keyed_secret", _OWNERS + r"_pass" + _GIVEN + r"(?:" + _QUOTE + r")?(?P<value>" + _PLAIN + r"{3,300})", "_pass", near=_VALUE, flags=re.IGNORECASE),
-    _shape("keyed_secret", r"(?<![\w\-])--(?:[a-z0-9]{1,30}[_\-]){0,4}(?:" + PASS + "|" + KEY + r")\s{1,5}(?:" + _QUOTE + r")?" + _WITH_DIGIT + r"(?P<value>" + _PLAIN + r"{6,300})", *_PASS_WORDS, *_KEY_WORDS, near=r"(?:[_\-](?:access[_\-])?key)?" + _SPACE + r"{1,5}[^\s]{0,200}\d", flags=re.IGNORECASE),
+    _shape("keyed_secret", r"(?<![\w\-])--(?:[a-z0-9]{1,30}[_\-]){0,4}(?:" + PASS + "|" + KEY + r")\s{1,5}(?:" + _QUOTE + r")?" + _WITH_DIGIT + r"(?P<value>" + _PLAIN + r"{6,300})", *_PASS_WORDS, *_KEY_WORDS, near=_SECRET_KEY + _SPACE + r"{1,5}[^\s]{0,200}\d", flags=re.IGNORECASE),
     _shape("authorization", r"\bauthorization" + _GIVEN + r"(?:" + _QUOTE + r")?(?:token|apikey)\s{1,5}(?P<value>[A-Za-z0-9+/_\-.~]{16,4000}=*)", "token", "apikey", near=_SPACE + r"{1,5}[a-z0-9+/_\-.~]{16}", flags=re.IGNORECASE),
     _shape(
         EMAIL,
@@ -206,7 +207,6 @@ _SEPARATORS = "_-.:"
 _UNUSUAL = "zqxj3kvwbpgyc"  # what a search starts at: the rarest first, so that it hardly ever looks further
 _DIGITS = r"[0-9 \-\u00a0\u2013]{12}"  # of a payment card, after the first
 
-_Words = dict[str, dict[str, None]]  # what is near a word: the words
 _Behind = tuple[tuple[str, re.Pattern[str]], ...]
 
 

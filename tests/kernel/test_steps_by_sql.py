@@ -158,6 +158,8 @@ def test_a_call_that_may_have_happened_does_not_become_one_that_failed(shop: Sho
 
 
 def test_a_running_call_that_was_marked_doubtful_is_not_settled(shop: Shop) -> None:
+    refused: list[str] = []
+
     def settle(to: str) -> str:
         shop.attacker().run("UPDATE intents SET state = 'in_doubt'")
         log, executor = shop.process()
@@ -165,7 +167,9 @@ def test_a_running_call_that_was_marked_doubtful_is_not_settled(shop: Shop) -> N
         call_id = log.database.query("SELECT call_id FROM intents")[0][0]
         with pytest.raises(StoreCorrupt):
             settling.settle(call_id, Verdict.NOT_DONE, Label("ada"), "it did not happen")
+        refused.append(to)  # an assertion that fails inside a tool is only its outcome
         return to
 
     shop._pay = settle  # type: ignore[method-assign]
     shop.pay()
+    assert refused == ["bob"]

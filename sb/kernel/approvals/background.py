@@ -47,10 +47,10 @@ def _history(queue: ApprovalQueue, run_id: str) -> list[str]:
 
 
 def _earlier(queue: ApprovalQueue, agent: str, tool_id: str) -> dict[str, int]:
-    """How those of the latest requests ended that were this agent's for this tool."""
+    """How this agent's requests for this tool ended, among the latest of all: a count for each state."""
     rows = queue.log.database.query(
-        "SELECT state, count(*) FROM (SELECT agent, tool_id, state FROM approvals ORDER BY number DESC LIMIT ?)"
-        " WHERE agent = ? AND tool_id = ? GROUP BY state",
+        "SELECT state, count(*) FROM approvals WHERE number > (SELECT max(number) FROM approvals) - ?"
+        " AND agent = ? AND tool_id = ? GROUP BY state",
         (_LATEST, agent, tool_id),
     )
     return dict(rows)

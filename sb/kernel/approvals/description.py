@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from sb.duration import human_duration
@@ -13,19 +12,19 @@ from sb.text import revealed_line
 Section = tuple[str, list[str]]
 
 
-def description(approval: Approval, now: int, arguments: list[str] | None = None) -> list[Section]:
+def description(approval: Approval, now: int, arguments: list[str]) -> list[Section]:
     """Headings, each with its lines; the most important first. No text begins a line of its own, and none hides a part.
 
     Args:
         now: microseconds since the epoch.
-        arguments: a line for each, as somebody who decides is shown them; by default as the log keeps them.
+        arguments: a line for each, as somebody who decides is shown them.
     """
     request = approval.request
     sections: list[Section] = [
         ("request", [approval.id]),
         ("state", [_state(approval, now)]),
         ("tool", [_tool(approval, request)]),
-        ("arguments", _arguments(request.get("args")) if arguments is None else arguments),
+        ("arguments", arguments),
         (
             "reasons",
             [f"{why.get('reason', '')} ({why.get('rule', '')})" for why in _dicts(request, "reasons")],
@@ -58,16 +57,6 @@ def _state(approval: Approval, now: int) -> str:
 def _tool(approval: Approval, request: dict[str, Any]) -> str:
     about = f": {request['description']}" if request.get("description") else ""
     return f"{approval.tool_id} ({approval.safety_class}){about}"
-
-
-def _arguments(args: Any) -> list[str]:
-    if not isinstance(args, dict):
-        return [_json(args)]
-    return [f"{name} = {_json(value)}" for name, value in args.items()] or ["none"]
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _dicts(request: dict[str, Any], key: str) -> list[dict[str, Any]]:
