@@ -20,11 +20,11 @@ from sb.errors import NotFoundError, SBError, UsageError
 from sb.text import nearest, plain, revealed
 
 if TYPE_CHECKING:
-    from sb.kernel.approvals.approval import Approval, Grant
     from sb.kernel.approvals.decisions import Approvals
     from sb.kernel.approvals.disclosure import Disclosure
     from sb.kernel.approvals.watching import Notice
     from sb.kernel.authority.signing import Decider
+    from sb.kernel.calls.approval import Approval, Grant
 
 app = typer.Typer(
     help="See which calls wait for a person, and decide.",
@@ -54,8 +54,8 @@ def list_approvals(
     as_json: AsJson = False,
 ) -> None:
     """List the requests that wait or may still be used, newest first."""
-    from sb.kernel.approvals.approval import OPEN, ApprovalState
     from sb.kernel.approvals.disclosure import LONGEST_UNOPENED
+    from sb.kernel.calls.approval import OPEN, ApprovalState
 
     states: list[ApprovalState] = [] if everything else list(OPEN)
     if state:
@@ -259,13 +259,13 @@ def _decide(
 
 
 def _as_dict(item: Approval | Grant, now: int) -> dict[str, Any]:
-    from sb.kernel.approvals.approval import Grant
+    from sb.kernel.calls.approval import Grant
 
     return item.to_dict() if isinstance(item, Grant) else item.to_dict(now)
 
 
 def _sentence(item: Approval | Grant) -> str:
-    from sb.kernel.approvals.approval import Grant
+    from sb.kernel.calls.approval import Grant
 
     if isinstance(item, Grant):
         scope = f"run {item.run_id}" if item.run_id else "every run"

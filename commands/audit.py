@@ -15,15 +15,15 @@ from sb.commands import output
 from sb.commands.diagnostics import note, progress
 from sb.commands.session import configuration, decider, event_log
 
-from sb.decisions.namespace import require
 from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
-from sb.kernel.log_pruning import prunable, prune
-from sb.kernel.log_verification import verify
-from sb.kernel.narrative import log_line
+from sb.kernel.calls.narrative import log_line
+from sb.kernel.review.log_pruning import prunable, prune
+from sb.kernel.review.log_verification import verify
+from sb.log.event_log import Event
+from sb.log.kinds import require
 from sb.runtime import open_authority
 from sb.sources import iso
-from sb.state import Event
 from sb.text import plain
 
 app = typer.Typer(

@@ -13,14 +13,14 @@ import typer
 from sb.commands import output
 from sb.commands.console import on_terminal, show
 
-from sb.demo import AGENT, REFUNDED, SHIPPED, Demo, demo_config, go_on, play
+from sb.demo.story import AGENT, REFUNDED, SHIPPED, Demo, demo_config, go_on, play
 from sb.errors import CheckFailed, UsageError
-from sb.kernel.approvals.approval import ApprovalState
-from sb.kernel.log_verification import verify
-from sb.kernel.narrative import log_line
+from sb.kernel.calls.approval import ApprovalState
+from sb.kernel.calls.narrative import log_line
 from sb.kernel.recovery.escalations import Escalation, Escalations
+from sb.kernel.review.log_verification import verify
+from sb.log.event_log import Event, EventLog
 from sb.runtime import open_approvals, open_baselines, open_log
-from sb.state import Event, EventLog
 
 app = typer.Typer(
     help="Watch an agent work under the kernel, in a fresh temporary folder.",

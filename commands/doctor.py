@@ -10,7 +10,7 @@ from sb.commands.session import configuration
 
 from sb.doctor import examine
 from sb.errors import ExitCode
-from sb.kernel.findings import Status
+from sb.kernel.review.findings import Status
 
 app = typer.Typer(
     help="Say what is in use and what is enforced, and check the database.",

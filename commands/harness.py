@@ -18,12 +18,12 @@ from typer import _click as click
 from typer.core import TyperGroup
 
 from sb.errors import ConfigError, ExitCode, SBError, UsageError
-from sb.kernel.data_classification import one_line
+from sb.redaction import one_line
 from sb.text import human_bytes, nearest
 
 if TYPE_CHECKING:
-    from sb.kernel.findings import Finding
     from sb.kernel.harness_audit import AuditReport, Catalogue, Comparison, Control
+    from sb.kernel.review.findings import Finding
 
 
 class GateGroup(TyperGroup):
@@ -93,10 +93,10 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Grade the harness; exit 2 on a P0 blocker, 1 below --fail-under, else 0, and 64 if this is called wrongly."""
-    from sb.audit import running
+    from sb.harness import running
     from sb.kernel.harness_audit import load_catalogue
 
-    given = {"sb.audit.sarif": sarif, "sb.audit.junit": junit, "sb.audit.markdown": markdown}
+    given = {"sb.harness.sarif": sarif, "sb.harness.junit": junit, "sb.harness.markdown": markdown}
     reports = {renderer: path for renderer, path in given.items() if path is not None}
     if not 0 <= fail_under <= 1:  # typer lets "nan" pass, and every score would be high enough
         raise UsageError(f"--fail-under is {fail_under}, must be 0 to 1")
@@ -207,8 +207,8 @@ def _compare(earlier: bytes, path: Path | None, report: AuditReport) -> Comparis
 
 
 def _live(ctx: typer.Context) -> list[Finding]:
-    from sb.audit.live import look
-    from sb.kernel.findings import Finding, Status
+    from sb.harness.live import look
+    from sb.kernel.review.findings import Finding, Status
 
     try:
         return look(configuration(ctx, quietly=True))
@@ -236,7 +236,7 @@ def _write(path: Path, text: str) -> None:
 def _print(
     report: AuditReport, compared: Comparison | None, standing: list[Finding], *, in_full: bool
 ) -> None:
-    from sb.audit import scorecard
+    from sb.harness import scorecard
 
     lines = [*scorecard.explanations(report)] if in_full else [*scorecard.scorecard(report)]
     if compared:

@@ -16,6 +16,6 @@ app = typer.Typer(
 @app.command(no_args_is_help=True)
 def hook(host: Annotated[str, typer.Argument(help="The host, such as claude-code.")]) -> None:
     """Answer one event of a coding agent's host, which is read from stdin; sb install sets it up."""
-    from sb.hooks.main import main
+    from sb.hosts.hooks.main import main
 
     main([host])

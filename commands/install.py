@@ -14,10 +14,10 @@ from sb.commands.diagnostics import note
 
 from sb.config.home import Home
 from sb.errors import NotFoundError, SBError, UsageError
-from sb.install.environment import Environment
-from sb.install.host import Host, Places
-from sb.install.hosts import HOSTS
-from sb.install.installing import Change, Installer
+from sb.hosts.install.environment import Environment
+from sb.hosts.install.host import Host, Places
+from sb.hosts.install.hosts import HOSTS
+from sb.hosts.install.installing import Change, Installer
 from sb.text import nearest, plain
 
 app = typer.Typer(

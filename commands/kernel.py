@@ -31,7 +31,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def info(ctx: typer.Context, as_json: AsJson = False) -> None:
     """Say what the kernel consists of and how it is set."""
     from sb import __version__
-    from sb.decisions.namespace import namespaces
+    from sb.log.kinds import namespaces
     from sb.runtime import open_registry
 
     config = configuration(ctx)
@@ -62,7 +62,7 @@ def info(ctx: typer.Context, as_json: AsJson = False) -> None:
 @app.command(name="namespaces")
 def list_namespaces(as_json: AsJson = False) -> None:
     """List the kernel's decision keys and their meaning."""
-    from sb.decisions.namespace import namespaces
+    from sb.log.kinds import namespaces
 
     keys = namespaces("kernel")
     if as_json:

@@ -15,7 +15,7 @@ from sb.commands.session import configuration
 
 from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, UsageError
-from sb.kernel.data_classification import one_line
+from sb.redaction import one_line
 from sb.sources import SYSTEM_CLOCK, iso
 from sb.text import nearest, shorten
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from sb.config import Config
     from sb.config.rules import PolicyRule
     from sb.kernel.contracts import ToolSpec
-    from sb.kernel.policy.explain import Explanation, Judge
-    from sb.kernel.policy.replay import Replay
-    from sb.kernel.tooling.registry import ToolRegistry
+    from sb.kernel.registry.registry import ToolRegistry
+    from sb.kernel.review.explain import Explanation, Judge
+    from sb.kernel.review.policy_replay import Replay
 
 app = typer.Typer(
     help="Check the written rules, explain a decision, and try rules on the calls on record.",
@@ -47,7 +47,7 @@ def _rules(config: Config, file: Path | None) -> tuple[PolicyRule, ...]:
 
 
 def _judge(config: Config, file: Path | None) -> Judge:
-    from sb.kernel.policy.explain import Judge
+    from sb.kernel.review.explain import Judge
     from sb.runtime import granted_permissions, open_policy
 
     config = replace(config, policy=_rules(config, file))
@@ -71,7 +71,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Say the rules in words, and what is odd about them."""
-    from sb.kernel.policy.oddities import oddities
+    from sb.kernel.policy.lint import oddities
     from sb.kernel.policy.rules import ALLOW, in_words
 
     config = configuration(ctx)
@@ -108,8 +108,8 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say what the policy decides about one call, and why; exit 4 if it may not simply run."""
+    from sb.kernel.policy.permissions import PolicyAction
     from sb.kernel.run_context import SafetyMode
-    from sb.kernel.tooling.permissions import PolicyAction
 
     config = configuration(ctx)
     judge = _judge(config, file).under(choice("--mode", mode, SafetyMode))
@@ -140,7 +140,7 @@ def _registered(registry: ToolRegistry, tool_id: str) -> ToolSpec:
 
 
 def _on_record(config: Config, judge: Judge, call_id: str) -> tuple[ToolSpec, str, dict[str, Any]]:
-    from sb.kernel.policy.on_record import spec_on_record, untold
+    from sb.kernel.review.recorded_calls import spec_on_record, untold
     from sb.runtime import open_log
 
     event = next(open_log(config).events(call_id=call_id, limit=1), None)
@@ -184,7 +184,7 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Say what the policy would have done to the calls on record."""
-    from sb.kernel.policy.replay import replay as replayed
+    from sb.kernel.review.policy_replay import replay as replayed
     from sb.runtime import open_log
 
     config = configuration(ctx)

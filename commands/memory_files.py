@@ -15,10 +15,10 @@ from sb.commands.session import configuration, decider, event_log
 from sb.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from sb.log.event_log import EventLog
     from sb.memory.bundles import Seal
     from sb.memory.importing import Imported
     from sb.memory.overseeing import Overseer
-    from sb.state import EventLog
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 As = Annotated[str, typer.Option("--as", help="The operator who does it, where this home has several keys.")]

@@ -14,10 +14,10 @@ from sb.commands.session import configuration
 
 from sb.config import Config
 from sb.errors import ExitCode, SBError, StoreError
-from sb.kernel.durable.seals import MIGRATION, Seals
+from sb.kernel.workflows.seals import MIGRATION, Seals
+from sb.log.event_log import EventLog
 from sb.runtime import adopt_log
 from sb.sources import SYSTEM_CLOCK
-from sb.state import EventLog
 from sb.store import migrate as schema
 from sb.store.backup import back_up
 from sb.store.database import Database

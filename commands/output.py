@@ -17,7 +17,7 @@ from sb.errors import SBError
 from sb.text import json_text, plain
 
 if TYPE_CHECKING:
-    from sb.kernel.findings import Finding
+    from sb.kernel.review.findings import Finding
 
 LONGEST_NOTED = 1600  # characters of a call that is approved: all of any that need not be opened
 

@@ -17,11 +17,11 @@ from sb.errors import CheckFailed, ExitCode, UsageError
 from sb.text import shorten
 
 if TYPE_CHECKING:
+    from sb.kernel.calls.intents import Intent
     from sb.kernel.recovery.escalations import Escalation
+    from sb.kernel.recovery.loop import RuntimeDecisionRecord
     from sb.kernel.recovery.service import Undone
     from sb.kernel.recovery.settling import Verdict
-    from sb.kernel.recovery_loop import RuntimeDecisionRecord
-    from sb.kernel.tooling.intents import Intent
     from sb.runtime import Runtime
 
 app = typer.Typer(
@@ -50,8 +50,8 @@ def list_recoveries(
     as_json: AsJson = False,
 ) -> None:
     """List what a person has to look at: reversals that wait or failed, and calls in doubt."""
+    from sb.kernel.calls.intents import Intents
     from sb.kernel.recovery.escalations import Escalations
-    from sb.kernel.tooling.intents import Intents
 
     log = event_log(ctx)
     found = Escalations(log).page(everything=everything)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from sb.kernel.authority.signing import Decider
     from sb.kernel.baselines.store import ContractBaselineStore
     from sb.kernel.incidents.kill_switch import KillSwitch
-    from sb.kernel.tooling.registry import ToolRegistry
+    from sb.kernel.registry.registry import ToolRegistry
+    from sb.log.event_log import EventLog
     from sb.runtime import Runtime
-    from sb.state import EventLog
 
 
 def configuration(

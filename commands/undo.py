@@ -12,14 +12,14 @@ from sb.commands.session import decider, runtime
 
 from sb.duration import human_duration
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
-from sb.kernel.data_classification import one_line
+from sb.redaction import one_line
 from sb.sources import iso
 from sb.text import plain, shorten
 
 if TYPE_CHECKING:
+    from sb.kernel.calls.intents import Intent
     from sb.kernel.contracts import MutationRef
     from sb.kernel.recovery.service import Plan
-    from sb.kernel.tooling.intents import Intent
     from sb.runtime import Runtime
 
 app = typer.Typer(
@@ -116,7 +116,7 @@ def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
 
 
 def _row(ref: MutationRef, now: int) -> tuple[object, ...]:
-    from sb.kernel.data_classification import redact_json
+    from sb.redaction import redact_json
 
     way = f"{ref.reversal_tool} {redact_json(ref.shown_args())}"
     if ref.no_way_back:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sb.config import Config, load_config
-from sb.hooks import claude_code
-from sb.hooks.judging import judge
+from sb.hosts.claude_code import events as claude_code
+from sb.hosts.hooks.judging import judge
 
 
 def play_session(folder: Path) -> Config:

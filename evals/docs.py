@@ -11,10 +11,10 @@ from typing import Any
 import typer
 from sb.screens.actions import key_table
 
-from sb.audit.running import audit
-from sb.audit.scorecard import scorecard
 from sb.cli import COMMANDS, app, load
 from sb.config import render_example, render_table
+from sb.harness.running import audit
+from sb.harness.scorecard import scorecard
 
 ROOT = Path(__file__).parents[1]
 

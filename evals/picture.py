@@ -17,9 +17,9 @@ from sb.screens.state.records import Records
 
 from evals.agent_session import play_session
 from sb.config import Config
-from sb.demo import SHIPPED, Demo, demo_config, play
-from sb.kernel.log_verification import verify
-from sb.kernel.narrative import log_line
+from sb.demo.story import SHIPPED, Demo, demo_config, play
+from sb.kernel.calls.narrative import log_line
+from sb.kernel.review.log_verification import verify
 from sb.runtime import open_log
 
 ROOT = Path(__file__).parents[1]

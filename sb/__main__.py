@@ -9,7 +9,7 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     # A host calls this on every tool call of a person's agent: nothing of the command line is loaded for it.
     if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
-        from sb.hooks.main import main as answer
+        from sb.hosts.hooks.main import main as answer
 
         return answer(sys.argv[2:])
     from sb.cli import run

@@ -9,13 +9,14 @@ from pathlib import Path
 from sb.config import Config
 from sb.duration import human_age
 from sb.errors import SBError
-from sb.install.host import Places
-from sb.install.records import Records
-from sb.install.standing import installed
-from sb.kernel.approvals.approval import ApprovalState
+from sb.hosts.install.host import Places
+from sb.hosts.install.records import Records
+from sb.hosts.install.standing import installed
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.findings import (
+from sb.kernel.calls.approval import ApprovalState
+from sb.kernel.recovery.escalations import Escalations, Standing
+from sb.kernel.review.findings import (
     Finding,
     Status,
     calls_in_doubt,
@@ -24,10 +25,9 @@ from sb.kernel.findings import (
     log_standing,
     operators,
 )
-from sb.kernel.joined import joined
-from sb.kernel.recovery.escalations import Escalations, Standing
+from sb.kernel.review.host_sessions import joined
+from sb.log.event_log import EventLog
 from sb.runtime import open_authority, open_kill_switch, open_registry
-from sb.state import EventLog
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
 from sb.store.database import Database

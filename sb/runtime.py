@@ -16,9 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import SBError, StoreError
-from sb.hosted.contracts import register_hosted
-from sb.hosted.files import HostedFiles
-from sb.hosted.guarding import guarded
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
@@ -26,29 +23,32 @@ from sb.kernel.baselines.seeding import seed_shipped
 from sb.kernel.baselines.seen import KERNEL, REVERSAL
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import AgentCapabilities, SafetyClass
+from sb.kernel.execution.executor import ToolExecutor
+from sb.kernel.execution.telemetry import Telemetry
 from sb.kernel.incidents.kill_switch import KillSwitch
-from sb.kernel.log_pruning import adopt_prunes
+from sb.kernel.policy.permissions import ToolPolicy
 from sb.kernel.policy.rules import WrittenPolicy
+from sb.kernel.registry.registry import SHIPPED, ToolRegistry
+from sb.kernel.review.log_pruning import adopt_prunes
 from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
-from sb.kernel.telemetry import Telemetry
-from sb.kernel.tooling.executor import ToolExecutor
-from sb.kernel.tooling.permissions import ToolPolicy
-from sb.kernel.tooling.registry import SHIPPED, ToolRegistry
+from sb.log.event_log import EventLog
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
-from sb.state import EventLog
 from sb.store.database import Database, database_files, open_database
 from sb.store.kept import KeptStore
 from sb.tools import register_builtin
+from sb.tools.hosted.contracts import register_hosted
+from sb.tools.hosted.files import HostedFiles
+from sb.tools.hosted.guarding import guarded
 
 if TYPE_CHECKING:  # a process that judges one call has no need of them
     from sb.entity import Entity
-    from sb.kernel.compensation import CompensationDispatcher
-    from sb.kernel.durable.journal import WorkflowJournal
     from sb.kernel.events import AssumptionInvalidated, EventBus
     from sb.kernel.memory import MemoryStore
+    from sb.kernel.recovery.compensation import CompensationDispatcher
+    from sb.kernel.recovery.loop import RecoveryLoop, RuntimeDecisionRecord
     from sb.kernel.recovery.service import Recovery
     from sb.kernel.recovery.watching import Looked
-    from sb.kernel.recovery_loop import RecoveryLoop, RuntimeDecisionRecord
+    from sb.kernel.workflows.journal import WorkflowJournal
     from sb.memory import Brain
     from sb.stack import SQLiteStack
     from sb.tools.discovery import LoadFailure
@@ -153,7 +153,7 @@ class Runtime:
     @cached_property
     def workflows(self) -> WorkflowJournal:
         """Work of several steps that survives this process."""
-        from sb.kernel.durable.journal import WorkflowJournal
+        from sb.kernel.workflows.journal import WorkflowJournal
 
         power = self.config.durability == "power"
         return WorkflowJournal(self.log, power=power, kill_switch=self.kill)
@@ -161,7 +161,7 @@ class Runtime:
     @cached_property
     def compensation(self) -> CompensationDispatcher:
         """Decides what is done about failed calls, and repeats them where that is safe."""
-        from sb.kernel.compensation_wiring import executor_dispatcher
+        from sb.kernel.recovery.compensation_wiring import executor_dispatcher
 
         return executor_dispatcher(self.executor, reverse=self.recovery.reverse, ids=self.log.ids)
 
@@ -177,8 +177,8 @@ class Runtime:
     @cached_property
     def loop(self) -> RecoveryLoop:
         """Recovers from what lost its reason, once something is emitted on `events`."""
-        from sb.kernel.compensation import CompensationDispatcher
-        from sb.kernel.recovery_loop import RecoveryLoop
+        from sb.kernel.recovery.compensation import CompensationDispatcher
+        from sb.kernel.recovery.loop import RecoveryLoop
 
         recovery = self.recovery
         return RecoveryLoop(

@@ -22,10 +22,10 @@ from textual import on
 from textual.containers import Container
 from textual.widget import Widget
 
-from sb.kernel.approvals.approval import OPEN, Approval, ApprovalState
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Decider
+from sb.kernel.calls.approval import OPEN, Approval, ApprovalState
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

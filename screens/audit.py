@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
-from sb.kernel.log_verification import Verification, verify
+from sb.kernel.review.log_verification import Verification, verify
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

@@ -12,10 +12,10 @@ from sb.screens.state.approvals import GRANT_COLUMNS, grant_document, grant_row,
 from textual import on
 from textual.widget import Widget
 
-from sb.kernel.approvals.approval import Grant
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Decider
-from sb.state import Subject
+from sb.kernel.calls.approval import Grant
+from sb.log.event_log import Subject
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

@@ -13,7 +13,7 @@ from sb.screens.state.document import Document, Field
 from textual.widget import Widget
 
 from sb.errors import NotFoundError
-from sb.state import EventLog
+from sb.log.event_log import EventLog
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

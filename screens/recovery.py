@@ -41,12 +41,12 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from sb.errors import CheckFailed, DeniedError, SBError, StoreError
-from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.authority.signing import Decider
+from sb.kernel.calls.approval import ApprovalState
+from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation
-from sb.kernel.tooling.intents import Intent
-from sb.state import Subject
+from sb.log.event_log import Subject
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

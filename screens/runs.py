@@ -17,9 +17,9 @@ from textual.containers import Container
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sb.kernel.log_search import events_at
-from sb.kernel.runs import RunFilter, first_event, first_events
-from sb.state import Event
+from sb.kernel.review.runs import RunFilter, first_event, first_events
+from sb.log.event_log import Event
+from sb.log.search import events_at
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

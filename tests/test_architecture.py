@@ -23,15 +23,15 @@ LAYERS = (
     ),
     ("sb.protocols",),
     ("sb.store",),
-    ("sb.kernel", "sb.decisions", "sb.contracts", "sb.state", "sb.shell"),
+    ("sb.kernel", "sb.decisions", "sb.contracts", "sb.log.event_log", "sb.shell"),
     ("sb.context_packs", "sb.memory", "sb.tools"),
     ("sb.stack",),
     ("sb.inference",),
     ("sb.entity",),
-    ("sb.hosted",),
+    ("sb.tools.hosted",),
     ("sb.runtime",),
-    ("sb.audit", "sb.demo", "sb.demo_shop", "sb.doctor", "sb.install"),
-    ("sb.cli", "sb.__main__", "sb.commands", "sb.hooks", "sb.screens"),
+    ("sb.harness", "sb.demo.story", "sb.demo", "sb.doctor", "sb.hosts.install"),
+    ("sb.cli", "sb.__main__", "sb.commands", "sb.hosts.hooks", "sb.screens"),
 )
 
 
@@ -190,7 +190,7 @@ def test_importing_the_kernel_opens_no_socket_and_starts_no_process() -> None:
         "    if event.startswith(('socket.connect', 'subprocess', 'os.exec', 'os.fork', 'os.posix_spawn')):\n"
         "        raise SystemExit(event)\n"
         "sys.addaudithook(hook)\n"
-        "import sb.runtime, sb.demo, sb.doctor, sb.context_packs, sb.commands.kernel\n"
+        "import sb.runtime, sb.demo.story, sb.doctor, sb.context_packs, sb.commands.kernel\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

@@ -24,8 +24,8 @@ from sb.kernel.authority.enrolment import Enrolment, decider
 from sb.kernel.authority.keys import KeyFolder, make_key
 from sb.kernel.authority.root_file import RootFile, Roster, new_entry
 from sb.kernel.authority.signing import Decider, Label, Operator
+from sb.log.event_log import EventLog
 from sb.sources import SteeredClock
-from sb.state import EventLog
 from sb.store import driver
 from sb.store.database import open_database
 from tests.conftest import CommandLine

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.errors import SBError
-from sb.hooks.judging import _shown as shown_response
+from sb.hosts.hooks.judging import _shown as shown_response
 from sb.kernel import (
     Assumption,
     ReversalClass,
@@ -22,14 +22,14 @@ from sb.kernel import (
     ToolRegistry,
 )
 from sb.kernel.approvals.queue import shown_id
-from sb.kernel.data_classification import one_line
-from sb.kernel.durable.values import require_name
+from sb.kernel.calls.mutations import assumption_name
+from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.incidents.kill import parse_scope
-from sb.kernel.reversibility import assumption_name
-from sb.kernel.tooling.arguments import presentable
-from sb.kernel.tooling.executor import ToolExecutor
+from sb.kernel.registry.arguments import presentable
+from sb.kernel.workflows.values import require_name
+from sb.log.event_log import EventLog
+from sb.redaction import one_line
 from sb.runtime import open_runtime
-from sb.state import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 from sb.tools.failures import shown as shown_path
@@ -148,11 +148,11 @@ def test_a_secret_is_nobodys_name(name: str) -> None:
 
 def test_only_what_was_masked_is_cut() -> None:
     """In the kernel and around it texts are cut by `one_line`; `shorten` is for what came from the log."""
-    masked_before = {"sb/kernel/narrative.py", "sb/kernel/data_classification.py"}
+    masked_before = {"sb/kernel/calls/narrative.py", "sb/redaction.py"}
     root = Path(__file__).parents[1]
     users = {
         path.relative_to(root).as_posix()
-        for folder in ("sb/kernel", "sb/hooks", "sb/inference", "sb/audit")
+        for folder in ("sb/kernel", "sb/hosts/hooks", "sb/inference", "sb/harness")
         for path in (root / folder).rglob("*.py")
         if "shorten(" in path.read_text(encoding="utf-8")
     }

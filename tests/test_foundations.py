@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from sb.canonical import MAX_DEPTH, NotCanonical, canonical_bytes, freeze
 from sb.duration import parse_duration
 from sb.errors import ExitCode, SBError, UsageError
-from sb.kernel.tooling.arguments import clipped
-from sb.kernel.tooling.workers import DeadlineExceeded, Workers
+from sb.kernel.registry.arguments import clipped
+from sb.kernel.registry.workers import DeadlineExceeded, Workers
 from sb.text import human_bytes, json_text, nearest, plain, revealed, shorten
 
 LIMIT = 2**53 - 1

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from sb.kernel import secret_shapes
-from sb.kernel.data_classification import may_be_sensitive, redact_json, redact_text
-from sb.kernel.secret_shapes import EMAIL, RECOGNISERS, Recogniser, may_hold_secret
+from sb import secret_shapes
+from sb.redaction import may_be_sensitive, redact_json, redact_text
+from sb.secret_shapes import EMAIL, RECOGNISERS, Recogniser, may_hold_secret
 
 chosen = random.Random(15)
 

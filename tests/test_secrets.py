@@ -17,16 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sb.kernel import RunContext, SafetyClass, ToolArgSchema, ToolRegistry
-from sb.kernel.data_classification import (
+from sb.kernel.calls.narrative import log_line
+from sb.kernel.execution.executor import ToolExecutor
+from sb.log.event_log import EventLog
+from sb.redaction import (
     is_card_number,
     may_be_sensitive,
     redact,
     redact_text,
     scrub,
 )
-from sb.kernel.narrative import log_line
-from sb.kernel.tooling.executor import ToolExecutor
-from sb.state import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 

@@ -16,7 +16,7 @@ from sb.kernel import SafetyClass, ToolExecutor, ToolPolicy, ToolRegistry, ToolS
 from sb.kernel.authority.keys import make_key
 from sb.kernel.authority.signing import Label, signature_fits
 from sb.kernel.policy.rules import WrittenPolicy
-from sb.state import EventLog
+from sb.log.event_log import EventLog
 from sb.store import driver
 from sb.store.anchor import Anchor
 from sb.store.database import open_database

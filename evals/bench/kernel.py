@@ -14,9 +14,9 @@ from evals.bench.timing import Comparison, block, compare
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolPolicy, ToolRegistry
 from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.tooling.executor import ToolExecutor
-from sb.kernel.tooling.workers import Workers
-from sb.state import EventLog
+from sb.kernel.execution.executor import ToolExecutor
+from sb.kernel.registry.workers import Workers
+from sb.log.event_log import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 

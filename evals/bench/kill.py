@@ -9,7 +9,7 @@ from pathlib import Path
 from evals.bench.timing import Comparison, compare
 from sb.kernel import KillSwitch, SafetyClass
 from sb.kernel.authority.signing import Label
-from sb.state import EventLog
+from sb.log.event_log import EventLog
 from sb.store import driver
 from sb.store.anchor import Anchor
 from sb.store.database import open_database

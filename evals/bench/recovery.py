@@ -10,7 +10,7 @@ from typing import Any
 from evals.bench.kernel import ARGS, InlineWorkers, context
 from evals.bench.timing import compare
 from sb.kernel import BlastRadius, ReversalClass, ReversalSpec, SafetyClass, ToolExecutor, ToolRegistry
-from sb.state import EventLog
+from sb.log.event_log import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from sb.kernel.data_classification import redact_json
+from sb.redaction import redact_json
 from sb.store import driver
 
 Arguments = dict[str, Any]

@@ -17,7 +17,7 @@ from typing import Any
 
 from evals.bench.timing import block
 from sb.kernel import KillSwitch, WorkflowJournal
-from sb.state import EventLog
+from sb.log.event_log import EventLog
 from sb.store import driver
 from sb.store.anchor import Anchor
 from sb.store.database import open_database

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sb.config.document import Problem
 from sb.config.home import Home
-from sb.config.hosts import HostPattern
+from sb.config.host_patterns import HostPattern
 from sb.config.kinds import AgentSettings
 from sb.config.load import current_config, load_config
 from sb.config.model import SETTINGS, Config

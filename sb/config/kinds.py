@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from sb.config.document import SHOWN, Entry, Listing, Node, Report, Scalar, Table, describe
 from sb.config.home import expand
-from sb.config.hosts import HostPattern
+from sb.config.host_patterns import HostPattern
 from sb.errors import ConfigError
 from sb.text import human_bytes, nearest, shorten
 

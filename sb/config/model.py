@@ -13,7 +13,7 @@ from typing import Any
 
 from sb.config import kinds, rules
 from sb.config.home import Home
-from sb.config.hosts import HostPattern
+from sb.config.host_patterns import HostPattern
 from sb.config.kinds import AgentSettings
 from sb.config.narrowing import (
     inner_folders,

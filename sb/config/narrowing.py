@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from sb.config.hosts import HostPattern
+from sb.config.host_patterns import HostPattern
 
 T = TypeVar("T")
 N = TypeVar("N", bound=float)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any, NamedTuple
 
-from sb.config.hosts import HostPattern
+from sb.config.host_patterns import HostPattern
 from sb.config.model import GROUPS, SETTINGS, Config
 from sb.config.setting import Setting
 from sb.text import human_bytes

@@ -14,9 +14,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from sb.decisions.injection import KIND, ContextInjection, parse
-from sb.decisions.namespace import KEY
 from sb.decisions.table import Table
 from sb.errors import ConfigError, NotFoundError
+from sb.log.kinds import KEY
 from sb.text import nearest
 
 _MAJOR = re.compile(r".*\.v([1-9][0-9]*)")

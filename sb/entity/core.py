@@ -20,7 +20,7 @@ from sb.entity.trust import Trust
 from sb.entity.upserts import Upserts
 from sb.entity.writes import RoutedWrites
 from sb.inference import ModelInference
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 from sb.protocols import (
     Binding,
     InferenceService,

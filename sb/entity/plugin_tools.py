@@ -8,7 +8,7 @@ from typing import Any
 
 from sb.errors import ContractError
 from sb.kernel.contracts import VALUE_TYPES, SafetyClass, ToolArgSchema, ToolSpec
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 from sb.protocols import ToolDefinition
 
 _UNDECLARED = (

@@ -15,9 +15,9 @@ from sb.discovery import PLUGINS, discover
 from sb.entity.plugin_context import CoreContext
 from sb.entity.plugin_tools import register_tools
 from sb.errors import PluginError
-from sb.kernel.data_classification import redact_text
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 from sb.protocols import PROTOCOL_VERSION, PluginHealth, PluginInfo, PluginProtocol, StackProtocol
+from sb.redaction import redact_text
 from sb.text import plain
 
 if TYPE_CHECKING:

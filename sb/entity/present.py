@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from sb.config import Config
-from sb.decisions import namespace
 from sb.entity.checkpoints import Checkpoint, Checkpoints, read_checkpoint
 from sb.entity.restoring import FILE, KIND, component_name, location_of
 from sb.errors import CheckFailed, NotFoundError
+from sb.log import kinds
+from sb.log.event_log import EventLog, Subject
 from sb.protocols import Binding
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.catalogue import DEFAULT, require_stack
-from sb.state import EventLog, Subject
 from sb.store.database import Database
 from sb.store.records.places import GLOBAL
 from sb.text import nearest, plain
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sb.stack import SQLiteStack
 
 CHECKPOINT_RESTORED = "checkpoint.restored"
-namespace.register(CHECKPOINT_RESTORED, "A person put a core together again as a checkpoint has it")
+kinds.register(CHECKPOINT_RESTORED, "A person put a core together again as a checkpoint has it")
 LAST = "last"
 _ENFORCED = "enforce_provenance"  # of a location: an argument of SQLiteStack
 

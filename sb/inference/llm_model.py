@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sb.errors import ModelError
-from sb.kernel.data_classification import one_line
 from sb.protocols import ModelCapabilities, ModelChunk, ModelMessage, ModelResponse, ToolDefinition
+from sb.redaction import one_line
 
 if TYPE_CHECKING:
     import llm

@@ -5,17 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sb.kernel.compensation import (
-        CompensationDispatcher,
-        CompensationKind,
-        CompensationOutcome,
-        FailedCall,
-        FailureNotice,
-        NoReversalToken,
-        TokenStore,
-        guard,
+    from sb.kernel.calls.mutations import (
+        MutationStore,
+        Reversibility,
     )
-    from sb.kernel.compensation_wiring import executor_dispatcher
     from sb.kernel.contracts import (
         AgentCapabilities,
         CompiledContextItem,
@@ -39,12 +32,14 @@ if TYPE_CHECKING:
         WorkflowConflict,
         WorkflowJournal,
     )
-    from sb.kernel.error_classifier import classify
     from sb.kernel.error_kinds import ErrorKind, tool_failure
     from sb.kernel.events import (
         AssumptionInvalidated,
         EventBus,
     )
+    from sb.kernel.execution.executor import ToolExecutor
+    from sb.kernel.failures.classifier import classify
+    from sb.kernel.failures.verdicts import PLAYBOOK, CompensationAction, Verdict, verdict_for
     from sb.kernel.functions.governed import (
         ToolCallFailed,
         ToolCallRefused,
@@ -87,13 +82,26 @@ if TYPE_CHECKING:
         MemoryStore,
         WorkingMemory,
     )
-    from sb.kernel.recovery_loop import (
+    from sb.kernel.policy.permissions import PolicyAction, PolicyDecision, ToolPolicy
+    from sb.kernel.recovery.compensation import (
+        CompensationDispatcher,
+        CompensationKind,
+        CompensationOutcome,
+        FailedCall,
+        FailureNotice,
+        NoReversalToken,
+        TokenStore,
+        guard,
+    )
+    from sb.kernel.recovery.compensation_wiring import executor_dispatcher
+    from sb.kernel.recovery.loop import (
         DecisionStore,
         RecoveryLoop,
         RuntimeDecisionRecord,
         ask_a_person,
         registry_approval_resolver,
     )
+    from sb.kernel.registry.registry import ToolRegistry, get_default_registry
     from sb.kernel.reversal_contracts import (
         Assumption,
         BlastRadius,
@@ -103,10 +111,6 @@ if TYPE_CHECKING:
         ReversalClass,
         ReversalSpec,
     )
-    from sb.kernel.reversibility import (
-        MutationStore,
-        Reversibility,
-    )
     from sb.kernel.run_context import (
         IrreversibilityBudget,
         LocaleCode,
@@ -115,17 +119,13 @@ if TYPE_CHECKING:
         RunContext,
         SafetyMode,
     )
-    from sb.kernel.tooling.executor import ToolExecutor
-    from sb.kernel.tooling.permissions import PolicyAction, PolicyDecision, ToolPolicy
-    from sb.kernel.tooling.registry import ToolRegistry, get_default_registry
-    from sb.kernel.verdicts import PLAYBOOK, CompensationAction, Verdict, verdict_for
 else:
     from sb.lazy import lazy_exports
 
     __getattr__ = lazy_exports(
         __name__,
         {
-            "sb.kernel.compensation": (
+            "sb.kernel.recovery.compensation": (
                 "CompensationDispatcher",
                 "CompensationKind",
                 "CompensationOutcome",
@@ -135,7 +135,7 @@ else:
                 "TokenStore",
                 "guard",
             ),
-            "sb.kernel.compensation_wiring": ("executor_dispatcher",),
+            "sb.kernel.recovery.compensation_wiring": ("executor_dispatcher",),
             "sb.kernel.contracts": (
                 "AgentCapabilities",
                 "CompiledContextItem",
@@ -159,7 +159,7 @@ else:
                 "WorkflowConflict",
                 "WorkflowJournal",
             ),
-            "sb.kernel.error_classifier": ("classify",),
+            "sb.kernel.failures.classifier": ("classify",),
             "sb.kernel.error_kinds": (
                 "ErrorKind",
                 "tool_failure",
@@ -215,7 +215,7 @@ else:
                 "ReversalClass",
                 "ReversalSpec",
             ),
-            "sb.kernel.reversibility": (
+            "sb.kernel.calls.mutations": (
                 "MutationStore",
                 "Reversibility",
             ),
@@ -223,7 +223,7 @@ else:
                 "AssumptionInvalidated",
                 "EventBus",
             ),
-            "sb.kernel.recovery_loop": (
+            "sb.kernel.recovery.loop": (
                 "DecisionStore",
                 "RecoveryLoop",
                 "RuntimeDecisionRecord",
@@ -238,10 +238,10 @@ else:
                 "RunContext",
                 "SafetyMode",
             ),
-            "sb.kernel.tooling.executor": ("ToolExecutor",),
-            "sb.kernel.tooling.permissions": ("PolicyAction", "PolicyDecision", "ToolPolicy"),
-            "sb.kernel.tooling.registry": ("ToolRegistry", "get_default_registry"),
-            "sb.kernel.verdicts": (
+            "sb.kernel.execution.executor": ("ToolExecutor",),
+            "sb.kernel.policy.permissions": ("PolicyAction", "PolicyDecision", "ToolPolicy"),
+            "sb.kernel.registry.registry": ("ToolRegistry", "get_default_registry"),
+            "sb.kernel.failures.verdicts": (
                 "PLAYBOOK",
                 "CompensationAction",
                 "Verdict",

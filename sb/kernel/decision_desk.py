@@ -17,12 +17,12 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.data_classification import one_line
+from sb.kernel.calls.intents import Intents
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.recovery.escalations import Escalations, Standing
 from sb.kernel.recovery.settling import Verdict, settlement
-from sb.kernel.tooling.intents import Intents
-from sb.state import EventLog
+from sb.log.event_log import EventLog
+from sb.redaction import one_line
 
 # Each decision with the texts that its request holds; contracts are texts by tool. There are no others.
 FIELDS: Mapping[str, frozenset[str]] = {

@@ -1,8 +1,8 @@
-"""How does work of several steps survive its process? The names of `sb.kernel.durable`, in one place."""
+"""Door to `sb.kernel.workflows`, under the name that the specification gives."""
 
 from __future__ import annotations
 
-from sb.kernel.durable.errors import (
+from sb.kernel.workflows.errors import (
     CallFailed,
     LeaseLost,
     ReplayMismatch,
@@ -10,8 +10,8 @@ from sb.kernel.durable.errors import (
     WorkflowClaimed,
     WorkflowConflict,
 )
-from sb.kernel.durable.journal import UnfinishedWorkflow, WorkflowJournal
-from sb.kernel.durable.workflow import Workflow
+from sb.kernel.workflows.journal import UnfinishedWorkflow, WorkflowJournal
+from sb.kernel.workflows.workflow import Workflow
 
 __all__ = [
     "CallFailed",

@@ -1,4 +1,4 @@
-"""How are agents stopped when something goes wrong, and what is done about it?"""
+"""Door to `sb.kernel.incidents`, under the name that the specification gives."""
 
 from __future__ import annotations
 

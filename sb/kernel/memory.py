@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from sb.canonical import NotCanonical, freeze
-from sb.decisions.namespace import MEMORY_GET, MEMORY_PUT
+from sb.log.event_log import EventLog, Subject
+from sb.log.kinds import MEMORY_GET, MEMORY_PUT
 from sb.sources import SYSTEM_CLOCK, Clock
-from sb.state import EventLog, Subject
 from sb.store.database import Database
 
 

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from sb.errors import ContractError, SBError
-from sb.kernel.data_classification import SENSITIVE, redact
+from sb.redaction import SENSITIVE, redact
 from sb.sources import iso
 
 _PATH = re.compile(r"(args|result|call)\.([A-Za-z0-9_.-]+?)(\?)?")

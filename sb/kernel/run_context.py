@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sb.kernel.data_classification import CARD, Masking
 from sb.kernel.reversal_contracts import BlastRadius, ReversalClass
-from sb.kernel.secret_shapes import may_hold_secret
+from sb.redaction import CARD, Masking
+from sb.secret_shapes import may_hold_secret
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 
 

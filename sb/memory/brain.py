@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
 from sb.errors import NotFoundError
-from sb.kernel.data_classification import one_line
 from sb.memory.fading import FORGET, recovered
 from sb.memory.searching import Filters, Searcher
 from sb.memory.space import ID_PREFIX, Space
 from sb.memory.views import Hit, Memory
 from sb.memory.writing import Writer
+from sb.redaction import one_line
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
 from sb.store.records.descriptors import DESCRIPTORS

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from operator import neg
 from typing import ClassVar
 
-from sb.kernel.log_search import Clause, LogFilter, contains, windows
+from sb.log.search import Clause, LogFilter, contains, windows
 from sb.memory.ranking.terms import words
 from sb.store.database import Database
 from sb.store.index.words import WordIndex

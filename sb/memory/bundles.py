@@ -18,15 +18,15 @@ from typing import Any, BinaryIO
 import orjson
 
 from sb.canonical import canonical_bytes
-from sb.decisions import namespace
 from sb.errors import CheckFailed, NotFoundError, UsageError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Operator, key_id_of, signature_fits, signed_statement
+from sb.log import kinds
+from sb.log.event_log import EventLog, Subject
 from sb.memory.handoffs import BETWEEN_OTHERS
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.sources import iso
-from sb.state import EventLog, Subject
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 from sb.store.records.store import Row
@@ -34,7 +34,7 @@ from sb.store.records.store import Row
 FORMAT = "secondbrain-memory"
 VERSION = 1
 MEMORY_EXPORTED = "memory.exported"
-namespace.register(MEMORY_EXPORTED, "Memories were written into a bundle")
+kinds.register(MEMORY_EXPORTED, "Memories were written into a bundle")
 _PAGE = 500
 _LONGEST = 1 << 28  # bytes in one line: a memory may have megabytes, no computer runs out of room by a line
 SORTS = ("place", "session", "record", "relation")  # of lines between the heading and the seal

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from sb.kernel.data_classification import one_line
-from sb.kernel.findings import Finding, Status
+from sb.kernel.review.findings import Finding, Status
 from sb.memory.ranking.terms import words
 from sb.memory.space import Space
+from sb.redaction import one_line
 from sb.store.embedding.choosing import NoEmbedder
 from sb.store.records.store import ACTIVE, ERASED, Row, place_token
 

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import orjson
 
-from sb.decisions import namespace
 from sb.errors import NotFoundError
+from sb.log import kinds
+from sb.log.event_log import EventLog, LogWrite, Subject
 from sb.memory.masking import masked_text
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.space import Space
 from sb.memory.views import View
-from sb.state import EventLog, LogWrite, Subject
 from sb.store.index.statistics import TextStatistics
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.store import ERASED, Row
 
 MEMORY_ERASED = "memory.erased"
-namespace.register(MEMORY_ERASED, "A person erased a memory for good")
+kinds.register(MEMORY_ERASED, "A person erased a memory for good")
 _RUN = 6  # words in a row that two texts do not share by chance
 
 

@@ -12,16 +12,16 @@ from typing import Any, BinaryIO
 import orjson
 
 from sb.canonical import MAX_INTEGER
-from sb.decisions import namespace
 from sb.errors import CheckFailed, DeniedError
 from sb.kernel.authority.authority import Authority
-from sb.kernel.data_classification import one_line
+from sb.log import kinds
+from sb.log.event_log import EventLog
 from sb.memory.bundles import SORTS, Progress, Seal, lines, opened, verified
 from sb.memory.keeping import count_words
 from sb.memory.masking import Labels, masked_row
 from sb.memory.space import Space
 from sb.memory.views import View
-from sb.state import EventLog
+from sb.redaction import one_line
 from sb.store.records.edges import Edge
 from sb.store.records.places import Execute, Place, checked_scope
 from sb.store.records.rows import from_row
@@ -29,7 +29,7 @@ from sb.store.records.sessions import Session
 from sb.store.records.store import ACTIVE, CONTENT, DEFAULTS, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 
 MEMORY_IMPORTED = "memory.imported"
-namespace.register(MEMORY_IMPORTED, "Memories were read from a bundle")
+kinds.register(MEMORY_IMPORTED, "Memories were read from a bundle")
 MOST_TOLD = 100
 _AT_ONCE = 500  # records in a transaction: others wait for some 20 ms
 _TIMES = ("created_at", "updated_at", "happened_at")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sb.kernel.data_classification import CARD, Masking
-from sb.kernel.secret_shapes import may_hold_secret
+from sb.redaction import CARD, Masking
+from sb.secret_shapes import may_hold_secret
 from sb.store.records.rows import to_row
 from sb.store.records.store import Row
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.errors import UsageError
-from sb.kernel.data_classification import one_line
 from sb.memory.brain import Brain
 from sb.memory.views import Memory
 from sb.memory.writing import Writer
+from sb.redaction import one_line
 from sb.store.records.store import Row
 
 if TYPE_CHECKING:

@@ -63,7 +63,14 @@ _MODULES = frozenset(
     ]
 )
 _PYTHON_FLAGS = frozenset("IBuEsSOvqdixbPR")
-_OURS_IN_CODE = ("sb.cli", "sb.__main__", "sb.commands", "sb.kernel.approvals", "sb.kernel.authority")
+_OURS_IN_CODE = (
+    "sb.cli",
+    "sb.__main__",
+    "sb.commands",
+    "sb.kernel.approvals",
+    "sb.kernel.authority",
+    "sb.kernel.decision_desk",
+)
 _IMPORTS_OURS = r"\bfrom[ \t]+sb[ \t]+import\b|\brun_module\([ \t]*['\"]sb['\".]"
 
 # Code that changes files, in the languages above; and paths as they are written in code.

@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from sb.kernel.data_classification import secret_spans
+from sb.redaction import secret_spans
 from sb.shell.nodes import Node, Pipeline, Simple, Unparsed
 from sb.shell.syntax import parse
 from sb.shell.words import is_literal

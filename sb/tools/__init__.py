@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sb.config.model import Files, Http, Shell
-    from sb.kernel.tooling.registry import ToolRegistry
+    from sb.kernel.registry.registry import ToolRegistry
     from sb.store.kept import KeptStore
 
 
@@ -30,7 +30,7 @@ def register_builtin(
         kept: takes the former content of files that are changed.
         protected: files and folders that no tool is given even below a root: SB_HOME, and the database.
     """
-    from sb.kernel.tooling.registry import SHIPPED
+    from sb.kernel.registry.registry import SHIPPED
     from sb.tools.files import register_files
     from sb.tools.http import register_http
     from sb.tools.roots import Roots

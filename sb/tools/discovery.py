@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sb.discovery import entry_points
 from sb.errors import ContractError
-from sb.kernel.data_classification import one_line
-from sb.kernel.tooling.registry import CONFIGURED, INSTALLED, RegisteredTool, ToolRegistry
+from sb.kernel.registry.registry import CONFIGURED, INSTALLED, RegisteredTool, ToolRegistry
+from sb.redaction import one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sb.config.hosts import HostPattern
+from sb.config.host_patterns import HostPattern
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.kernel.data_classification import one_line
+from sb.redaction import one_line
 
 _CODES = {
     errno.ENOENT: ToolErrorCode.NOT_FOUND,

@@ -11,7 +11,7 @@ from sb.kernel.contracts import (
     ToolArgSchema,
     ToolReturnSchema,
 )
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 from sb.store.kept import KeptStore
 from sb.tools.file_changes import FileChanges
 from sb.tools.file_reading import FileReader

@@ -16,7 +16,7 @@ from sb.kernel.contracts import (
     ToolReturnSchema,
 )
 from sb.kernel.error_kinds import ErrorKind, tool_failure
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 from sb.sources import SYSTEM_CLOCK
 from sb.tools.content import byte_limit, to_content
 from sb.tools.egress import is_public, names, permits
@@ -183,7 +183,7 @@ def _require_success(target: Target, response: http.client.HTTPResponse) -> None
         return
     said = f"{target.site} answered with HTTP status {status}"
     if status == 429:
-        from sb.kernel.provider_errors import asked_to_wait
+        from sb.kernel.failures.provider_errors import asked_to_wait
 
         wait_s = asked_to_wait(response.headers, SYSTEM_CLOCK.now())
         raise tool_failure(

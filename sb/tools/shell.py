@@ -7,7 +7,7 @@ from typing import Any
 
 from sb.config.model import Shell
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolError, ToolErrorCode, ToolReturnSchema
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 from sb.tools.failures import invalid, not_found, os_failure, shown
 from sb.tools.processes import run_program
 from sb.tools.roots import Roots

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sb.config.hosts import normal_host
+from sb.config.host_patterns import normal_host
 from sb.tools.failures import invalid
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from sb.screens.state.events import moment
 from sb.screens.state.listing import Column, Row
 
 from sb.duration import human_duration
-from sb.kernel.approvals.approval import MICROSECONDS, OPEN, Approval, ApprovalState, Grant
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Disclosure
 from sb.kernel.approvals.watching import Change, standing
+from sb.kernel.calls.approval import MICROSECONDS, OPEN, Approval, ApprovalState, Grant
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.tooling.admission import RECOVERY
+from sb.kernel.execution.admission import RECOVERY
 from sb.text import revealed_line
 
 APPROVAL_COLUMNS = (

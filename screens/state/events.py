@@ -8,13 +8,13 @@ from typing import Any
 from sb.screens.state.document import Field, fields_of, shown
 from sb.screens.state.listing import Column, Row
 
-from sb.decisions.namespace import meaning
 from sb.errors import NotFoundError
-from sb.kernel.log_search import events_at
-from sb.kernel.narrative import describe
-from sb.kernel.runs import Run, run_of
+from sb.kernel.calls.narrative import describe
+from sb.kernel.review.runs import Run, run_of
+from sb.log.event_log import Event, EventLog
+from sb.log.kinds import meaning
+from sb.log.search import events_at
 from sb.sources import iso
-from sb.state import Event, EventLog
 
 EVENT_COLUMNS = (Column("row", 8), Column("at (UTC)", 14), Column("run", 20, wide_only=True), Column("what"))
 TIMELINE_COLUMNS = (Column("row", 8), Column("at (UTC)", 14), Column("what happened"))

@@ -15,7 +15,7 @@ from contextlib import suppress
 from sb.screens.signing_agent import SOCKET_VARIABLE
 
 from sb.errors import CheckFailed
-from sb.kernel.data_classification import one_line
+from sb.redaction import one_line
 
 # -P: or -m would import a folder named sb of wherever the console was started
 COMMAND = (sys.executable, "-P", "-m", "sb", "harness", "audit", "--json")

@@ -16,17 +16,17 @@ from sb.screens.state.recovery import UNDECIDED
 
 from sb.duration import human_age, human_duration
 from sb.errors import SBError
-from sb.kernel.approvals.approval import MICROSECONDS, ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.findings import Finding, Status, enforcement, kill_finding, log_standing, operators
+from sb.kernel.calls.approval import MICROSECONDS, ApprovalState
+from sb.kernel.calls.intents import Intents
 from sb.kernel.incidents.kill import Kill
 from sb.kernel.incidents.kill_switch import KillSwitch
-from sb.kernel.joined import Calls, Joined, calls_of, joined
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
-from sb.kernel.tooling.intents import Intents
-from sb.state import EventLog, Subject
+from sb.kernel.review.findings import Finding, Status, enforcement, kill_finding, log_standing, operators
+from sb.kernel.review.host_sessions import Calls, Joined, calls_of, joined
+from sb.log.event_log import EventLog, Subject
 from sb.store.records.store import RecordStore
 from sb.text import shorten
 

@@ -14,9 +14,9 @@ from sb.screens.state.listing import LONGEST_CELL, Column, Row
 from sb.screens.state.search import Found, Search
 
 from sb.errors import NotFoundError, UsageError
+from sb.log.event_log import EventLog
 from sb.memory.browsing import Browsed, RecordFilter, browse, fits, place_of
 from sb.sources import iso
-from sb.state import EventLog
 from sb.store.records.places import Place, Places
 from sb.store.records.store import ACTIVE, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED, RecordStore
 from sb.text import revealed, shorten

@@ -15,9 +15,9 @@ from sb.screens.state.records import Records
 from sb.screens.state.recovery import OPEN_VIEW, RECOVERY_COLUMNS, listed, recovery_row
 from sb.screens.state.runs import RUN_COLUMNS, run_row
 
-from sb.kernel.approvals.approval import OPEN
 from sb.kernel.approvals.queue import ApprovalQueue
-from sb.kernel.runs import first_events, runs_at
+from sb.kernel.calls.approval import OPEN
+from sb.kernel.review.runs import first_events, runs_at
 from sb.store.records.store import RecordStore
 
 MOST_ROWS = 200

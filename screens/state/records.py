@@ -20,8 +20,8 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seen import KERNEL
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.log.event_log import EventLog
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
-from sb.state import EventLog
 from sb.store.database import open_database
 
 if TYPE_CHECKING:

@@ -11,18 +11,18 @@ from sb.screens.state.document import Field
 from sb.screens.state.events import call_document
 from sb.screens.state.recovery import Item, state_word
 
-from sb.decisions.namespace import TOOL_DISPATCH
 from sb.errors import SBError
-from sb.kernel.approvals.approval import MICROSECONDS
 from sb.kernel.approvals.disclosure import Argument, Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
-from sb.kernel.data_classification import redact, redact_json
+from sb.kernel.calls.approval import MICROSECONDS
+from sb.kernel.calls.intents import Intent
+from sb.kernel.calls.mutations import MutationStore
 from sb.kernel.recovery.escalations import Escalation, Standing
 from sb.kernel.reversal_contracts import MutationRef
-from sb.kernel.reversibility import MutationStore
-from sb.kernel.tooling.intents import Intent
+from sb.log.event_log import EventLog
+from sb.log.kinds import TOOL_DISPATCH
+from sb.redaction import redact, redact_json
 from sb.sources import iso
-from sb.state import EventLog
 from sb.text import revealed, shorten, shorten_middle
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Any
 from sb.screens.signing_agent import RemoteDecider, remote_decider, signing_socket
 
 from sb.errors import DeniedError
-from sb.kernel.approvals.approval import Approval, Grant
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import ContractBaselineStore
+from sb.kernel.calls.approval import Approval, Grant
 from sb.kernel.incidents.kill import Kill, KillScope, name_of, parse_scope
 from sb.kernel.incidents.kill_switch import KillSwitch
 

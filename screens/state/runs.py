@@ -9,9 +9,9 @@ from sb.screens.state.events import moment
 from sb.screens.state.listing import LONGEST_CELL, Column, Row
 
 from sb.duration import human_duration
-from sb.kernel.reversibility import MutationStore
-from sb.kernel.runs import Run, RunState, project_name, run_events, runs_at
-from sb.state import EventLog
+from sb.kernel.calls.mutations import MutationStore
+from sb.kernel.review.runs import Run, RunState, project_name, run_events, runs_at
+from sb.log.event_log import EventLog
 from sb.text import shorten
 
 RUN_COLUMNS = (

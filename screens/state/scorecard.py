@@ -10,8 +10,8 @@ from typing import Any
 from sb.screens.state.document import Field
 from sb.screens.state.listing import Column, Row
 
-from sb.audit.scorecard import percent
 from sb.errors import CheckFailed
+from sb.harness.scorecard import percent
 from sb.kernel.harness_audit.grading import FORMAT
 
 CONTROL_COLUMNS = (Column("id", 5), Column("sev", 3), Column("status", 7), Column("control"))

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sb.kernel.log_search import LogFilter, search
-from sb.state import EventLog
+from sb.log.event_log import EventLog
+from sb.log.search import LogFilter, search
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import pytest
 from sb.entity import Entity
 from sb.errors import PluginError
 from sb.kernel.contracts import SafetyClass, ToolErrorCode
+from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.run_context import RunContext
-from sb.kernel.tooling.executor import ToolExecutor
 from sb.protocols import PluginContext, PluginHealth, PluginInfo, PluginProtocol, ToolDefinition
 from tests.entity.list_stack import ListStack
 from tests.entity.weather_plugin import TOWN, Umbrella, Weather

@@ -14,10 +14,10 @@ from typing import Any
 
 from sb.kernel import RunBudget, RunContext, SafetyClass
 from sb.kernel.baselines.seen import SeenContracts
-from sb.kernel.tooling.executor import ToolExecutor
-from sb.kernel.tooling.recorder import Recorder
-from sb.kernel.tooling.registry import ToolRegistry
-from sb.state import EventLog
+from sb.kernel.execution.executor import ToolExecutor
+from sb.kernel.execution.recorder import Recorder
+from sb.kernel.registry.registry import ToolRegistry
+from sb.log.event_log import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 

@@ -8,12 +8,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from sb.decisions.namespace import APPROVAL_USED
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolExecutor, ToolRegistry
-from sb.kernel.approvals.approval import ApprovalState
 from sb.kernel.authority.signing import Label
-from sb.kernel.log_verification import verify
-from sb.state import EventLog
+from sb.kernel.calls.approval import ApprovalState
+from sb.kernel.review.log_verification import verify
+from sb.log.event_log import EventLog
+from sb.log.kinds import APPROVAL_USED
 from sb.store.database import open_database
 
 PROCESSES = 8

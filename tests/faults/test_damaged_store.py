@@ -11,9 +11,9 @@ import pytest
 
 from sb.errors import SchemaMismatch, StoreCorrupt, StoreError, StoreFull, StoreLocked, StoreReadOnly
 from sb.kernel import RunContext, SafetyClass
-from sb.kernel.tooling.executor import ToolExecutor
-from sb.kernel.tooling.registry import ToolRegistry
-from sb.state import EventLog
+from sb.kernel.execution.executor import ToolExecutor
+from sb.kernel.registry.registry import ToolRegistry
+from sb.log.event_log import EventLog
 from sb.store import driver
 from sb.store.database import Database, open_database
 
@@ -120,7 +120,7 @@ def test_a_database_of_another_user_is_refused_in_one_line(tmp_path: Path) -> No
         folder.chmod(0o755)
     path.chmod(0o644)
     script = (
-        "import os, sys, urllib.parse, urllib.request; from sb.errors import SBError; from sb.state import EventLog\n"
+        "import os, sys, urllib.parse, urllib.request; from sb.errors import SBError; from sb.log.event_log import EventLog\n"
         "from sb.store.database import open_database\n"
         "os.setgid(65534); os.setuid(65534)\n"
         "try:\n"

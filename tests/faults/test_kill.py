@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from sb.kernel.log_verification import verify
-from sb.kernel.tooling.intents import Intents
-from sb.state import EventLog
+from sb.kernel.calls.intents import Intents
+from sb.kernel.review.log_verification import verify
+from sb.log.event_log import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 from tests.faults.child import CALLS, POINTS
@@ -64,7 +64,7 @@ def test_killed_at_any_point_nothing_happens_twice_and_nothing_acknowledged_is_l
 
 def test_a_process_killed_while_it_writes_leaves_a_log_that_verifies(tmp_path: Path) -> None:
     script = (
-        "import sys; from sb.state import EventLog, Subject; from sb.store.database import open_database\n"
+        "import sys; from sb.log.event_log import EventLog, Subject; from sb.store.database import open_database\n"
         "log = EventLog(open_database(sys.argv[1]))\n"
         "n = 0\n"
         "while True:\n"

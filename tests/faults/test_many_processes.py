@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sb.kernel.log_verification import verify
+from sb.kernel.review.log_verification import verify
+from sb.log.event_log import EventLog
 from sb.memory import Brain
 from sb.memory.checks import check
-from sb.state import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 
@@ -19,9 +19,9 @@ WRITER = """
 import sys
 from pathlib import Path
 from sb.kernel import RunBudget, RunContext, SafetyClass
-from sb.kernel.tooling.executor import ToolExecutor
-from sb.kernel.tooling.registry import ToolRegistry
-from sb.state import EventLog
+from sb.kernel.execution.executor import ToolExecutor
+from sb.kernel.registry.registry import ToolRegistry
+from sb.log.event_log import EventLog
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
 folder, calls = Path(sys.argv[1]), int(sys.argv[2])

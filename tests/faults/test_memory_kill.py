@@ -22,13 +22,13 @@ from sb.config import Config, load_config
 from sb.errors import NotFoundError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Label
+from sb.log.event_log import EventLog
 from sb.memory import Brain
 from sb.memory.bundles import export
 from sb.memory.checks import check
 from sb.memory.erasing import erase
 from sb.memory.housekeeping import tidy
 from sb.memory.importing import load
-from sb.state import EventLog
 from sb.store import driver
 from sb.store.embedding.choosing import choose
 

@@ -10,8 +10,8 @@ import pytest
 
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import MutationState
-from sb.kernel.log_verification import verify
 from sb.kernel.recovery.settling import Settling, Verdict
+from sb.kernel.review.log_verification import verify
 from tests.faults.recovery_child import POINTS, open_here, prepare, recover, recover_by_own_loop
 from tests.forked import Forks
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from sb.config import Config, load_config
+from sb.log.event_log import EventLog
 from sb.memory import Brain
 from sb.memory.space import Space
 from sb.sources import SYSTEM_IDS, SteeredClock
-from sb.state import EventLog
 from sb.store.database import open_database
 from sb.store.records.store import Row
 

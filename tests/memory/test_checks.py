@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sb.kernel.findings import Finding, Status
+from sb.kernel.review.findings import Finding, Status
 from sb.memory import checks
 from sb.memory.checks import check
 from sb.memory.housekeeping import tidy

@@ -17,7 +17,7 @@ from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 from sb.types import Episode, RawEntry
 from tests.conftest import CommandLine
-from tests.records.shelf import full_record
+from tests.store.records.shelf import full_record
 
 CANARY = "zanzibar"
 HIDDEN = (

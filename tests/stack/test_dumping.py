@@ -27,7 +27,7 @@ from sb.types import (
     Relationship,
     Value,
 )
-from tests.records.shelf import full_record, records_of
+from tests.store.records.shelf import full_record, records_of
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 

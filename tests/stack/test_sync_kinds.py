@@ -17,8 +17,8 @@ from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 from sb.store.records.rows import from_row
 from sb.types import Handoff
-from tests.records.shelf import records_of
 from tests.stack.copies import Copy
+from tests.store.records.shelf import records_of
 
 OF_ONE_DATABASE = {
     "version",

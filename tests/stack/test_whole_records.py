@@ -16,7 +16,7 @@ from sb.sources import CountingIds, SteeredClock
 from sb.stack import SQLiteStack
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.types import Drive, RawEntry
-from tests.records.shelf import records_of
+from tests.store.records.shelf import records_of
 
 KINDS = (
     "episode", "belief", "value", "goal", "note", "drive", "relationship", "raw", "playbook", "epoch", "summary",

@@ -218,9 +218,9 @@ def test_the_standard_librarys_driver_works_too(tmp_path: Path, without: str) ->
     script = (
         f"import sys; sys.modules[{without!r}] = None\n"
         "from sb.store import driver; assert driver.NAME == 'sqlite3', driver.NAME\n"
-        "from sb.demo import play; from pathlib import Path\n"
-        "from sb.state import EventLog; from sb.store.database import open_database\n"
-        "from sb.kernel.log_verification import verify\n"
+        "from sb.demo.story import play; from pathlib import Path\n"
+        "from sb.log.event_log import EventLog; from sb.store.database import open_database\n"
+        "from sb.kernel.review.log_verification import verify\n"
         f"story = play(Path({str(tmp_path)!r}))\n"
         "assert verify(EventLog(open_database(story.home / 'brain.db'))).ok\n"
         "print(len(story.results))\n"

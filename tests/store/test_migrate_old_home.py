@@ -13,13 +13,13 @@ from sb.config import load_config
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
-from sb.kernel.log_pruning import prune
-from sb.kernel.log_verification import verify
+from sb.kernel.review.log_pruning import prune
+from sb.kernel.review.log_verification import verify
 from sb.runtime import Runtime, open_runtime
 from sb.sources import SteeredClock
 from sb.store.migrate import shipped
+from tests.log.test_log import ROOT
 from tests.sql_attacker import SqlAttacker
-from tests.store.test_log import ROOT
 
 
 def opened(home: Path, clock: SteeredClock) -> Runtime:

@@ -8,7 +8,7 @@ import pytest
 
 import sb
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 from sb.tools.discovery import LoadFailure, load_third_party
 
 MODULE = """

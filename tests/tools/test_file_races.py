@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from sb.config.model import Files, Http, Shell
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 from sb.store.kept import KeptStore
 from sb.tools import register_builtin
 from sb.tools.roots import Roots

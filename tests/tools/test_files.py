@@ -13,7 +13,7 @@ import pytest
 
 from sb.config.model import Files
 from sb.kernel.contracts import SafetyClass, ToolError, ToolErrorCode
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 from sb.store.kept import KeptStore
 from sb.tools.file_reading import FileReader
 from sb.tools.file_search import FileSearch, SearchBounds

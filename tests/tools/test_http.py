@@ -17,7 +17,7 @@ import pytest
 from sb.config import HostPattern
 from sb.config.model import Http
 from sb.kernel import ErrorKind, ToolError, ToolErrorCode, verdict_for
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 from sb.tools.http import HttpGet, register_http
 from sb.tools.web import Resolver
 

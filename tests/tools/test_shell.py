@@ -13,7 +13,7 @@ import pytest
 
 from sb.config.model import Shell
 from sb.kernel.contracts import ToolErrorCode
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 from sb.tools.processes import run_program
 from sb.tools.roots import Roots
 from sb.tools.shell import register_shell

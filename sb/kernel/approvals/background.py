@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sb.decisions.namespace import BUDGET_EXCEEDED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
 from sb.kernel.approvals.queue import ApprovalQueue
-from sb.kernel.tooling.call import ToolCall
-from sb.state import EVENT_COLUMNS
+from sb.kernel.calls.call import ToolCall
+from sb.log.event_log import EVENT_COLUMNS
+from sb.log.kinds import BUDGET_EXCEEDED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
 
 LAST_CALLS = 5
 _LATEST = 100  # requests that are looked at
@@ -40,7 +40,9 @@ def background(queue: ApprovalQueue, call: ToolCall) -> dict[str, Any]:
 
 def _history(queue: ApprovalQueue, run_id: str) -> list[str]:
     """The last calls of this run, oldest first, one line each."""
-    from sb.kernel.narrative import describe  # only a call that waits for a person tells what came before it
+    from sb.kernel.calls.narrative import (
+        describe,  # only a call that waits for a person tells what came before it
+    )
 
     rows = queue.log.database.query(_LAST_OF_RUN, (run_id, *_CALLS, LAST_CALLS))
     return [describe(queue.log.event(row)) for row in reversed(rows)]

@@ -10,16 +10,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sb.decisions.namespace import (
-    APPROVAL_APPROVED,
-    APPROVAL_DENIED,
-    APPROVAL_EXPIRED,
-    APPROVAL_REVOKED,
-    GRANT_MADE,
-    GRANT_REVOKED,
-)
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
-from sb.kernel.approvals.approval import (
+from sb.kernel.approvals.disclosure import SHOWN
+from sb.kernel.approvals.proof import approvers, binding_digest, refuse_requester
+from sb.kernel.approvals.queue import SELECT_APPROVALS, ApprovalQueue, shown_id
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.signing import Decider, required, signed_statement
+from sb.kernel.calls.approval import (
     GRANT_COLUMNS,
     MICROSECONDS,
     OPEN,
@@ -29,14 +26,17 @@ from sb.kernel.approvals.approval import (
     approval_of,
     grant_of,
 )
-from sb.kernel.approvals.disclosure import SHOWN
-from sb.kernel.approvals.queue import SELECT_APPROVALS, ApprovalQueue, shown_id
-from sb.kernel.approvals.standing import approvers, binding_digest, refuse_requester
-from sb.kernel.authority.authority import Authority
-from sb.kernel.authority.signing import Decider, required, signed_statement
 from sb.kernel.contracts import SafetyClass
+from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.kinds import (
+    APPROVAL_APPROVED,
+    APPROVAL_DENIED,
+    APPROVAL_EXPIRED,
+    APPROVAL_REVOKED,
+    GRANT_MADE,
+    GRANT_REVOKED,
+)
 from sb.sources import iso
-from sb.state import EventLog, LogWrite, Subject
 
 LONGEST_GRANT_S = 30 * 86_400
 MOST_EXPIRED = 200  # recorded in one transaction

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sb.duration import human_duration
-from sb.kernel.approvals.approval import MICROSECONDS, OPEN, Approval
+from sb.kernel.calls.approval import MICROSECONDS, OPEN, Approval
 from sb.sources import iso
 from sb.text import revealed_line
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.errors import DeniedError
-from sb.kernel.approvals.approval import OPEN, Approval, ApprovalState
 from sb.kernel.approvals.description import Section, description
-from sb.state import EventLog
+from sb.kernel.calls.approval import OPEN, Approval, ApprovalState
+from sb.log.event_log import EventLog
 from sb.text import quoted_name, revealed_line, shorten_middle
 
 LONGEST_UNOPENED = 800  # characters of arguments that fit on a screen beside the rest of a request

@@ -11,9 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sb.canonical import encode
-from sb.decisions.namespace import APPROVAL_REQUESTED, APPROVAL_USED
 from sb.errors import NotFoundError, SBError
-from sb.kernel.approvals.approval import (
+from sb.kernel.approvals.background import background
+from sb.kernel.approvals.decisions import Approvals
+from sb.kernel.approvals.disclosure import SENSITIVE, SHOWN, shown_digest, whole_arguments
+from sb.kernel.approvals.proof import approvers, confirm_grant
+from sb.kernel.approvals.queue import SELECT_APPROVALS
+from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
     GRANT_COLUMNS,
     MICROSECONDS,
@@ -25,18 +29,14 @@ from sb.kernel.approvals.approval import (
     grant_of,
     this_process,
 )
-from sb.kernel.approvals.background import background
-from sb.kernel.approvals.decisions import Approvals
-from sb.kernel.approvals.disclosure import SENSITIVE, SHOWN, shown_digest, whole_arguments
-from sb.kernel.approvals.queue import SELECT_APPROVALS
-from sb.kernel.approvals.standing import approvers, confirm_grant
+from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.contracts import SafetyClass, ToolErrorCode
-from sb.kernel.data_classification import redact, redact_json
 from sb.kernel.policy.patterns import matches, permits
-from sb.kernel.tooling.arguments import hidden_names
-from sb.kernel.tooling.call import Refused, ToolCall
+from sb.kernel.registry.arguments import hidden_names
+from sb.log.event_log import LogWrite, Subject
+from sb.log.kinds import APPROVAL_REQUESTED, APPROVAL_USED
+from sb.redaction import redact, redact_json
 from sb.sources import iso
-from sb.state import LogWrite, Subject
 
 POLL_S = 0.1
 

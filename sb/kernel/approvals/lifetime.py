@@ -6,8 +6,8 @@ it was ahead open for as long. The order of the log decides in both cases.
 
 from __future__ import annotations
 
-from sb.kernel.approvals.approval import MICROSECONDS
-from sb.state import EventLog
+from sb.kernel.calls.approval import MICROSECONDS
+from sb.log.event_log import EventLog
 
 CLOCK_SLACK = 600 * MICROSECONDS  # by which a clock is corrected in everyday life
 

@@ -6,7 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from sb.errors import NotFoundError
-from sb.kernel.approvals.approval import (
+from sb.kernel.approvals.disclosure import Disclosure, disclose
+from sb.kernel.approvals.lifetime import CLOCK_SLACK, over
+from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
     GRANT_COLUMNS,
     MICROSECONDS,
@@ -17,10 +19,8 @@ from sb.kernel.approvals.approval import (
     approval_of,
     grant_of,
 )
-from sb.kernel.approvals.disclosure import Disclosure, disclose
-from sb.kernel.approvals.lifetime import CLOCK_SLACK, over
-from sb.kernel.data_classification import one_line
-from sb.state import EventLog
+from sb.log.event_log import EventLog
+from sb.redaction import one_line
 from sb.text import nearest
 
 _FROM = "FROM approvals AS a JOIN events AS e ON e.id = a.event_id"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sb.canonical import NotCanonical
-from sb.kernel.approvals.approval import approval_of
 from sb.kernel.approvals.disclosure import SHOWN, shown_digest, whole_arguments
 from sb.kernel.approvals.queue import SELECT_APPROVALS
-from sb.state import EventLog
+from sb.kernel.calls.approval import approval_of
+from sb.log.event_log import EventLog
 from sb.store import driver
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sb.kernel.approvals.approval import Approval, ApprovalState
 from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.calls.approval import Approval, ApprovalState
 
 EXPIRING_SHARE = 0.1  # of its time: a request with less than that left is expiring
 

@@ -10,15 +10,15 @@ import getpass
 from collections.abc import Callable
 from pathlib import Path
 
-from sb.decisions.namespace import OPERATOR_CHANGED
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel.authority.authority import OPERATORS, Authority, Unauthorised
 from sb.kernel.authority.keys import KeyFile, KeyFolder, checked_name, make_key, name_from
 from sb.kernel.authority.root_file import EnrolledOperator, RootFile, Roster, new_entry
 from sb.kernel.authority.signing import Decider, Label, Operator, key_id_of, public_bytes
-from sb.kernel.data_classification import redact_text
+from sb.log.event_log import EventLog, Subject
+from sb.log.kinds import OPERATOR_CHANGED
+from sb.redaction import redact_text
 from sb.sources import iso
-from sb.state import EventLog, Subject
 from sb.text import nearest, plain
 
 Ask = Callable[[str], str]

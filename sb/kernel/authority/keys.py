@@ -17,7 +17,7 @@ from typing import Any
 from sb.canonical import canonical_bytes
 from sb.errors import ConfigError, DeniedError, NotFoundError, UsageError
 from sb.kernel.authority.signing import PUBLIC_PREFIX, Operator
-from sb.kernel.data_classification import one_line
+from sb.redaction import one_line
 from sb.text import nearest, plain
 
 NAME = re.compile(r"[a-z][a-z0-9._-]{0,63}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sb.canonical import canonical_bytes
 from sb.errors import UsageError
-from sb.kernel.data_classification import redact_text
+from sb.redaction import redact_text
 from sb.text import plain
 
 if TYPE_CHECKING:

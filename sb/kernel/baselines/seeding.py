@@ -14,7 +14,7 @@ from sb.errors import SBError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Label
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.tooling.registry import ToolRegistry
+from sb.kernel.registry.registry import ToolRegistry
 
 
 def seed_shipped(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb.canonical import canonical_bytes, digest
-from sb.kernel.tooling.registry import RegisteredTool, ToolRegistry
-from sb.state import EventLog, LogWrite
+from sb.kernel.registry.registry import RegisteredTool, ToolRegistry
+from sb.log.event_log import EventLog, LogWrite
 from sb.store import driver
 
 KERNEL = "kernel"

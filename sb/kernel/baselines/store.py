@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sb.decisions.namespace import BASELINE_CHANGED
 from sb.errors import NotFoundError, SBError, StoreCorrupt, UsageError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.kernel.baselines.compare import FieldChange, changes
 from sb.kernel.baselines.seen import KERNEL, SURFACES, SeenContract, SeenContracts
-from sb.kernel.data_classification import one_line, redact_text
-from sb.kernel.people_events import ABOUT, sound
-from sb.kernel.tooling.registry import CONFIGURED, INSTALLED, SHIPPED, ToolRegistry
+from sb.kernel.registry.registry import CONFIGURED, INSTALLED, SHIPPED, ToolRegistry
+from sb.log.event_log import Event, EventLog, Subject
+from sb.log.kinds import BASELINE_CHANGED
+from sb.log.people_events import ABOUT, sound
+from sb.redaction import one_line, redact_text
 from sb.sources import iso
-from sb.state import Event, EventLog, Subject
 from sb.text import nearest, plain
 
 RECENT_S = 1.0

@@ -16,11 +16,11 @@ from weakref import WeakValueDictionary
 
 from sb.errors import ContractError, ExitCode, SBError
 from sb.kernel.contracts import ReversalSpec, SafetyClass, ToolErrorCode, ToolResult, ToolSpec
+from sb.kernel.execution.executor import ToolExecutor, current_run
 from sb.kernel.functions.signature import FunctionSignature, signature_of, spec_of
 from sb.kernel.functions.values import from_json, to_json
+from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolRegistry
 from sb.kernel.run_context import RunContext
-from sb.kernel.tooling.executor import ToolExecutor, current_run
-from sb.kernel.tooling.registry import IDEMPOTENCY_KEY, ToolRegistry
 
 P = ParamSpec("P")
 R = TypeVar("R")

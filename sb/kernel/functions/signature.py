@@ -15,7 +15,7 @@ from typing import Any
 from sb.errors import ContractError
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolResult, ToolReturnSchema, ToolSpec
 from sb.kernel.functions.values import json_type, rebuilt, to_json
-from sb.kernel.tooling.registry import IDEMPOTENCY_KEY
+from sb.kernel.registry.registry import IDEMPOTENCY_KEY
 
 _BOUND = ("self", "cls")  # what Python passes to a method
 _NOT_IN_IDS = re.compile(r"[^a-z0-9_.-]+")

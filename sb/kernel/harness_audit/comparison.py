@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb.errors import UsageError
-from sb.kernel.data_classification import one_line
 from sb.kernel.harness_audit.grading import FORMAT, AuditReport, ControlStatus
+from sb.redaction import one_line
 
 _RANK = {
     str(status): rank

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sb.decisions.namespace import INCIDENT_CLOSED, INCIDENT_OPENED
 from sb.errors import NotFoundError, SBError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required
-from sb.kernel.data_classification import one_line
 from sb.kernel.incidents.kill import parse_scope
 from sb.kernel.incidents.severity import Impact, Reach, Severity, severity_of
 from sb.kernel.incidents.statements import INCIDENTS, Statement, Statements
+from sb.log.event_log import EventLog
+from sb.log.kinds import INCIDENT_CLOSED, INCIDENT_OPENED
+from sb.redaction import one_line
 from sb.sources import iso
-from sb.state import EventLog
 from sb.text import nearest
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sb.errors import UsageError
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.data_classification import one_line
+from sb.redaction import one_line
 from sb.text import nearest, plain, revealed_line
 
 LONGEST_TARGET = 300  # characters

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sb.decisions.namespace import KILL_LIFTED, KILL_THROWN, OPERATOR_CHANGED
 from sb.errors import DeniedError, NotFoundError, SBError, StoreCorrupt, UsageError
 from sb.kernel.authority.authority import OPERATORS, Authority
 from sb.kernel.authority.signing import Decider, required
+from sb.kernel.calls.intents import Intent, Intents
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.incidents.kill import Kill, KillScope, name_of, parse_scope
 from sb.kernel.incidents.statements import KILLS, Statement, Statements
-from sb.kernel.tooling.intents import Intent, Intents
+from sb.log.event_log import EventLog
+from sb.log.kinds import KILL_LIFTED, KILL_THROWN, OPERATOR_CHANGED
 from sb.sources import iso
-from sb.state import EventLog
 from sb.store import driver
 
 LOOK_EVERY_S = 0.01

@@ -12,13 +12,13 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sb.decisions.namespace import INCIDENT_OPENED, KILL_THROWN
 from sb.errors import SBError
 from sb.kernel.authority.authority import OPERATORS, Authority
 from sb.kernel.authority.signing import Decider, signed_statement
-from sb.kernel.people_events import ABOUT, people_events, sound
+from sb.log.event_log import Event, EventLog, LogWrite, Subject
+from sb.log.kinds import INCIDENT_OPENED, KILL_THROWN
+from sb.log.people_events import ABOUT, people_events, sound
 from sb.sources import iso
-from sb.state import Event, EventLog, LogWrite, Subject
 from sb.store.statement_file import Recorded, StatementFile, StatementLine
 
 KILLS = "kill"  # what the events about kills are found under

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sb.decisions.namespace import RECOVERY_BEGUN, RECOVERY_ESCALATED
 from sb.errors import SBError
-from sb.kernel.compensation import NoReversalToken
+from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.calls.intents import IntentState
+from sb.kernel.calls.mutations import MutationStore, secrets_of
 from sb.kernel.contracts import ToolErrorCode
-from sb.kernel.people_events import people_events
+from sb.kernel.recovery.compensation import NoReversalToken
 from sb.kernel.reversal_contracts import MutationRef, MutationState
-from sb.kernel.reversibility import MutationStore, secrets_of
-from sb.kernel.tooling.call import Refused, ToolCall
-from sb.kernel.tooling.intents import IntentState
-from sb.state import SEQ_MASK, LogWrite, Subject
+from sb.log.event_log import SEQ_MASK, LogWrite, Subject
+from sb.log.kinds import RECOVERY_BEGUN, RECOVERY_ESCALATED
+from sb.log.people_events import people_events
 
 AFTER = {
     IntentState.DONE: MutationState.REVERSED,

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sb.decisions.namespace import RECOVERY_DISMISSED, RECOVERY_ESCALATED
 from sb.errors import DeniedError, NotFoundError
-from sb.kernel.approvals.approval import OPEN, ApprovalState
-from sb.kernel.data_classification import one_line
-from sb.kernel.people_events import sound
+from sb.kernel.calls.approval import OPEN, ApprovalState
+from sb.kernel.calls.mutations import MUTATION_ID
 from sb.kernel.reversal_contracts import MutationState
-from sb.kernel.reversibility import MUTATION_ID
+from sb.log.event_log import EVENT_COLUMNS, EventLog, Subject
+from sb.log.kinds import RECOVERY_DISMISSED, RECOVERY_ESCALATED
+from sb.log.people_events import sound
+from sb.redaction import one_line
 from sb.sources import iso
-from sb.state import EVENT_COLUMNS, EventLog, Subject
 from sb.text import nearest
 
 

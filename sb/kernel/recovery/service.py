@@ -10,31 +10,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sb.decisions.namespace import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
 from sb.errors import DeniedError, SBError
-from sb.kernel.approvals.approval import MICROSECONDS, Approval, ApprovalState
 from sb.kernel.approvals.disclosure import SHOWN, Argument, arguments_of
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.compensation import NoReversalToken, begins_itself, guard
+from sb.kernel.calls.approval import MICROSECONDS, Approval, ApprovalState
+from sb.kernel.calls.mutations import assumption_name, secrets_of
 from sb.kernel.contracts import ToolResult
-from sb.kernel.data_classification import scrub
 from sb.kernel.events import AssumptionInvalidated
+from sb.kernel.execution.admission import RECOVERY
+from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.recovery.calls import Look, Reversal, open_escalation
+from sb.kernel.recovery.compensation import NoReversalToken, begins_itself, guard
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
-from sb.kernel.recovery_loop import (
+from sb.kernel.recovery.loop import (
     ApprovalResolver,
     RuntimeDecisionRecord,
     registry_approval_resolver,
     stricter,
 )
+from sb.kernel.registry.arguments import hidden_names
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
-from sb.kernel.reversibility import assumption_name, secrets_of
 from sb.kernel.run_context import RunBudget, RunContext
-from sb.kernel.tooling.admission import RECOVERY
-from sb.kernel.tooling.arguments import hidden_names
-from sb.kernel.tooling.executor import ToolExecutor
-from sb.state import Subject
+from sb.log.event_log import Subject
+from sb.log.kinds import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
+from sb.redaction import scrub
 
 _NO_WINDOW_S = 30 * 86_400  # how long a reversal without a window waits for a decision
 _BUDGET = 1_000_000  # calls: one look asks about every reason there is

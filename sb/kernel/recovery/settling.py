@@ -7,19 +7,19 @@ from enum import StrEnum
 from typing import Any
 
 from sb.canonical import NotCanonical, freeze
-from sb.decisions.namespace import RECOVERY_SETTLED, TOOL_DISPATCH
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.kernel.authority.signing import Decider, required
-from sb.kernel.compensation import NoReversalToken
+from sb.kernel.calls.intents import Intent, IntentState, KeptStep, Step
+from sb.kernel.calls.mutations import Done, sources_of
 from sb.kernel.contracts import Assumption, ReversalSpec
-from sb.kernel.data_classification import one_line, redact_json
 from sb.kernel.recovery.calls import AFTER, Look
+from sb.kernel.recovery.compensation import NoReversalToken
 from sb.kernel.recovery.service import Recovery, Undone
+from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names
 from sb.kernel.reversal_contracts import MutationState
-from sb.kernel.reversibility import Done, sources_of
-from sb.kernel.tooling.arguments import LONGEST_LOGGED_VALUE, hidden_names
-from sb.kernel.tooling.intents import Intent, IntentState, KeptStep, Step
-from sb.state import EventLog, LogWrite, Subject
+from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.kinds import RECOVERY_SETTLED, TOOL_DISPATCH
+from sb.redaction import one_line, redact_json
 from sb.text import nearest
 
 # A failure of the same call that went before a person is answered with that.

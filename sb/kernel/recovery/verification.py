@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from sb.decisions.namespace import RECOVERY_DISMISSED, RECOVERY_ESCALATED, RECOVERY_SETTLED, TOOL_DISPATCH
+from sb.kernel.calls.mutations import MutationStore, mutation_number
 from sb.kernel.reversal_contracts import MutationState
-from sb.kernel.reversibility import MutationStore, mutation_number
-from sb.state import EventLog
+from sb.log.event_log import EventLog
+from sb.log.kinds import RECOVERY_DISMISSED, RECOVERY_ESCALATED, RECOVERY_SETTLED, TOOL_DISPATCH
 from sb.store import driver
 
 Report = Callable[[str], object]

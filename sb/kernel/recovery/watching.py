@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sb.decisions.namespace import RECOVERY_INVALIDATED
 from sb.errors import StoreCorrupt
-from sb.kernel.data_classification import one_line, scrub
 from sb.kernel.events import AssumptionInvalidated
-from sb.kernel.people_events import sound
 from sb.kernel.recovery.calls import Look
 from sb.kernel.recovery.service import Recovery, Undone
+from sb.kernel.registry.arguments import secret_texts
 from sb.kernel.reversal_contracts import found_at
 from sb.kernel.run_context import RunContext
-from sb.kernel.tooling.arguments import secret_texts
+from sb.log.event_log import EVENT_COLUMNS
+from sb.log.kinds import RECOVERY_INVALIDATED
+from sb.log.people_events import sound
+from sb.redaction import one_line, scrub
 from sb.sources import iso
-from sb.state import EVENT_COLUMNS
 
 LONGEST_SHOWN = 200  # characters of an answer
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sb.kernel.tooling.executor import ToolExecutor
-    from sb.kernel.tooling.permissions import PolicyAction, ToolPolicy
-    from sb.kernel.tooling.registry import ToolRegistry
+    from sb.kernel.execution.executor import ToolExecutor
+    from sb.kernel.policy.permissions import PolicyAction, ToolPolicy
+    from sb.kernel.registry.registry import ToolRegistry
 else:
     from sb.lazy import lazy_exports
 
     __getattr__ = lazy_exports(
         __name__,
         {
-            "sb.kernel.tooling.executor": ("ToolExecutor",),
-            "sb.kernel.tooling.permissions": ("PolicyAction", "ToolPolicy"),
-            "sb.kernel.tooling.registry": ("ToolRegistry",),
+            "sb.kernel.execution.executor": ("ToolExecutor",),
+            "sb.kernel.policy.permissions": ("PolicyAction", "ToolPolicy"),
+            "sb.kernel.registry.registry": ("ToolRegistry",),
         },
     )
 

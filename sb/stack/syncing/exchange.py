@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from itertools import islice
 
 from sb.errors import UsageError
+from sb.log.event_log import EventLog
 from sb.memory.erasing import erase
 from sb.protocols import SyncResult
 from sb.stack.syncing.changes import Change, damaged, together
 from sb.stack.syncing.feed import AT_ONCE, Feed, Kept
 from sb.stack.syncing.receiving import ACTOR, Outcome, Receiver
-from sb.state import EventLog
 from sb.store.records.places import Execute, Place
 
 _ROUNDS = 3  # of taking and giving, while others write there at once

@@ -10,10 +10,10 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any
 
-from sb.kernel.data_classification import Masking
-from sb.kernel.secret_shapes import may_hold_secret
 from sb.memory.keeping import Keeper
 from sb.memory.masking import Labels
+from sb.redaction import Masking
+from sb.secret_shapes import may_hold_secret
 from sb.stack.container import SYSTEM
 from sb.stack.syncing.changes import (
     KEYED,

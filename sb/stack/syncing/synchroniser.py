@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from sb.config import Config
-from sb.decisions import namespace
 from sb.errors import StoreError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider
+from sb.log import kinds
+from sb.log.event_log import EventLog
 from sb.memory.bundles import MEMORY_EXPORTED
 from sb.memory.space import Space
 from sb.protocols import SyncResult
@@ -23,12 +24,11 @@ from sb.stack.syncing.exporting import exported
 from sb.stack.syncing.feed import Feed
 from sb.stack.syncing.pending import pending
 from sb.stack.syncing.seals import Sealer
-from sb.state import EventLog
 from sb.store.database import open_database
 from sb.types import StackState, SyncConflict
 
 SYNCED = "memory.synced"
-namespace.register(SYNCED, "A stack was synchronised with another database")
+kinds.register(SYNCED, "A stack was synchronised with another database")
 
 
 class Synchroniser:

@@ -1,0 +1,54 @@
+"""Which probe answers for which control?"""
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+from sb.harness.harness import Harness
+from sb.harness.probes import (
+    composition,
+    context_aware,
+    deciding,
+    fallback,
+    identity,
+    improving,
+    measurable,
+    memory,
+    network,
+    observable,
+    policy_governed,
+    privacy,
+    recovery,
+    reversible,
+    tool_controlled,
+)
+from sb.kernel.harness_audit import Check
+
+PROBES: Mapping[str, Callable[[Harness], Iterable[Check]]] = MappingProxyType(
+    {
+        "HA-02": context_aware.context_compiler,
+        "HA-03": memory.budget,
+        "HA-04": memory.read_policy,
+        "HA-05": memory.write_policy,
+        "HA-07": policy_governed.policy_engine,
+        "HA-09": privacy.privacy,
+        "HA-11": tool_controlled.tool_manifest,
+        "HA-12": tool_controlled.contract_fingerprint,
+        "HA-13": tool_controlled.risk_class,
+        "HA-14": identity.identity,
+        "HA-15": network.network,
+        "HA-20": memory.grounding,
+        "HA-21": observable.observability,
+        "HA-22": observable.telemetry,
+        "HA-25": observable.state_machine,
+        "HA-27": reversible.idempotency,
+        "HA-28": reversible.durable_execution,
+        "HA-29": recovery.rollback_and_compensation,
+        "HA-30": deciding.human_approval,
+        "HA-31": measurable.cost_and_latency,
+        "HA-32": composition.model_routing,
+        "HA-33": fallback.fallback_behaviour,
+        "HA-35": fallback.escalation_path,
+        "HA-36": improving.incident_response,
+        "HA-37": improving.continuous_improvement,
+    }
+)

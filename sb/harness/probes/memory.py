@@ -1,0 +1,120 @@
+"""Do the controls of memory hold?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sb.harness.harness import Harness
+from sb.harness.probes.failures import refusal
+from sb.harness.probes.reach import EVERY_WAY, plant, said, ways
+from sb.harness.probes.stacks import loaded, sourced, tiers
+from sb.kernel.harness_audit import Check
+from sb.kernel.memory import MemoryBundle
+from sb.runtime import Runtime
+
+TTL_S = 60.0
+SMALL = 200
+BUDGETS = (100, SMALL, 2000)
+MANY = 12
+
+
+def budget(h: Harness) -> Iterator[Check]:
+    """HA-03."""
+    with h.open() as runtime:
+        brain = runtime.brain("ada", scope="project:a")
+        first = brain.remember("Never deploy on Fridays.")
+        brain.protect(first)
+        roomy = brain.orient(token_budget=BUDGETS[-1])
+        for number in range(MANY):
+            brain.remember(f"{number} articles of stock were counted.")
+            brain.decide(f"count shelf {number}", "customers asked for it")
+        brain.remember("x" * 10 * BUDGETS[-1])
+        packages = {
+            budget: runtime.brain("ada", scope="project:a").orient(token_budget=budget) for budget in BUDGETS
+        }
+
+        kept = [one.id for one in packages[SMALL].memories]
+        seen = f"{len(kept)} of {MANY + 2} memories in {SMALL} tokens, {'with' if first in kept else 'without'} the protected one"
+        yield Check("priority", first in kept, f"Brain.orient: {seen}")
+
+        # A quarter of the characters, and 30 % for safety; counted here, since the package's own count may be wrong.
+        taken = {budget: int(len(package.as_text()) // 4 * 1.3) for budget, package in packages.items()}
+        within = all(0 < tokens <= budget for budget, tokens in taken.items())
+        yield Check("total", within, f"ContextPackage.as_text: {_pairs(taken)} tokens")
+
+        notes = {budget: package.notes for budget, package in packages.items()}
+        told = all(any("than fits" in note for note in some) for some in notes.values()) and not roomy.notes
+        seen = f"{notes[SMALL][-1:]} where something was, {list(roomy.notes)} where nothing was"
+        yield Check("dropped", told, f"ContextPackage.notes: {seen}")
+
+        before = _broadcasts(runtime)
+        refused = refusal(lambda: brain.orient(token_budget=0))
+        held = refused == "ValueError" and _broadcasts(runtime) == before
+        yield Check("zero", held, f"Brain.orient: {refused}; {_broadcasts(runtime) - before} shown")
+        yield loaded(runtime)
+
+
+def _pairs(taken: dict[int, int]) -> str:
+    return ", ".join(f"{tokens} of {budget}" for budget, tokens in taken.items())
+
+
+def _broadcasts(runtime: Runtime) -> int:
+    return int(runtime.database.query("SELECT count(*) FROM broadcasts")[0][0])
+
+
+def read_policy(h: Harness) -> Iterator[Check]:
+    """HA-04."""
+    with h.open() as runtime:
+        planted = plant(runtime.brain("ada", scope="project:a"), private=True)
+        own = ways(runtime.brain("ada", scope="project:a"), planted)
+        others = ways(runtime.brain("carol", scope="project:a"), planted)
+        seen = f"its agent by {said(own)}; another one in the same scope by {said(others)}"
+        yield Check("private", own == EVERY_WAY and not others, f"Brain: {seen}")
+        yield tiers(runtime)
+
+
+def write_policy(h: Harness) -> Iterator[Check]:
+    """HA-05."""
+    with h.open() as runtime:
+        bundle = _bundle(h, runtime)
+        bundle.working.put("draft", "half")
+        bundle.durable.put("lasting", "kept")
+        bundle.durable.put("passing", "kept", ttl_s=TTL_S)
+    with h.open() as runtime:
+        bundle = _bundle(h, runtime)
+        draft = bundle.working.get("draft")
+        before = [bundle.durable.get(key) for key in ("lasting", "passing")]
+        h.clock.sleep(TTL_S)
+        after = [bundle.durable.get(key) for key in ("lasting", "passing")]
+    held = draft is None and before == ["kept", "kept"] and after == ["kept", None]
+    seen = f"working {draft}, durable {before} after a restart, {after} after {TTL_S:g} s"
+    yield Check("tiers", held, f"MemoryBundle: {seen}")
+
+
+def _bundle(h: Harness, runtime: Runtime) -> MemoryBundle:
+    return MemoryBundle.create(memory_store=runtime.memory_store("ada"), clock=h.clock)
+
+
+def grounding(h: Harness) -> Iterator[Check]:
+    """HA-20."""
+    with h.open() as runtime:
+        brain = runtime.brain("ada")
+        text = "The contract says: 30 days."
+        source = brain.remember(text, source_type="ingested-document")
+        between = brain.remember(
+            "Payment is due after 30 days.", source_type="derived", derived_from=[source]
+        )
+        conclusion = brain.decide("Remind after 31 days", "The term is 30 days.", derived_from=[between])
+        chain = [brain.get(conclusion)]
+        while parents := chain[-1].details.get("derived_from"):
+            chain.append(brain.get(parents[0]))
+        held = [one.id for one in chain] == [conclusion, between, source]
+        seen = " from ".join(f"{one.kind} ({one.source_type})" for one in chain)
+        yield Check("parents", held and chain[-1].source_type == "ingested-document", f"Brain.get: {seen}")
+
+        told = [brain.why(conclusion)]
+        while told[-1].origins:
+            told.append(told[-1].origins[0])
+        texts = [one.memory.content for one in told if one.memory is not None]
+        yield Check("why", len(told) == 3 and texts[-1] == text, f"Brain.why: {' because '.join(texts)}")
+        yield sourced(runtime)

@@ -1,0 +1,1 @@
+"""Coding-agent hosts: their hooks, their settings files, one folder per host."""

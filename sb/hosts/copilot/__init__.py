@@ -1,0 +1,1 @@
+"""Copilot CLI and its cloud agent."""

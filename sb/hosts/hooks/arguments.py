@@ -1,0 +1,372 @@
+"""The arguments of a tool of which only its name is known: which are paths, which are command lines, and what they would do.
+
+An argument is a path or a command line by its name or by its form. A document's content, a message and a query are data, whatever they
+mention.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from sb.hosts.hooks.judging_context import (
+    LONGEST_PATH,
+    MOST_TEXTS,
+    Surroundings,
+    folded_path,
+    loose_spellings,
+    ours,
+    readings,
+    reads_ours,
+)
+from sb.kernel.contracts import SafetyClass
+from sb.shell import ShellVerdict, classify
+from sb.shell.guarded import refusal
+from sb.shell.sensitive import folded, host_setting, repository_below, sensitive, setting_below
+
+_MOST_COMMANDS = 64  # of one call
+_MOST_FOLDERS = 4
+_MANY = 500  # texts of one call
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+def _set(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+# Verbs, as they stand among the words of a tool's name. What changes beats what reads.
+_READING = _set(
+    "read get list ls search find view describe query fetch show stat info tree grep glob cat head tail count diff status log blame "
+    "lookup browse navigate inspect explain open"
+)
+_CHANGING = _set(
+    "write create update edit delete remove rm move mv rename copy cp set put post insert append replace patch apply save store upload "
+    "download extract unpack unzip untar execute run exec eval start push commit make mkdir touch chmod chown modify overwrite import "
+    "export sync install build clear kill send screenshot record convert format trash erase purge wipe destroy clean clone archive "
+    "compress zip tar link symlink restore"
+)
+# Tools that take a folder away, or carry off all that is in it.
+_WHOLE = _set(
+    "cleanup delete remove rm rmdir unlink trash erase purge wipe destroy clean drop move mv rename copy cp archive compress zip tar pack "
+    "backup chmod chown sync upload replace empty mirror"
+)
+_TAKING_AWAY = _set("delete remove rm rmdir unlink trash move mv rename erase purge wipe destroy chmod chown")
+# Tools that put entries into a folder which the call does not name one by one.
+_UNPACKING = _set(
+    "extract unpack unzip untar decompress download clone copy cp move mv sync mirror restore install import"
+)
+_RUNNING = _set(
+    "execute exec run shell bash sh zsh terminal command cmd process console spawn powershell cli ssh tmux pty repl start invoke session "
+    "keys eval evaluate python node cell"
+)
+# Arguments, by the words of their names.
+_OF_PATHS = _set(
+    "path paths file files filename filenames filepath filepaths dir dirs directory directories folder folders cwd workdir root uri uris "
+    "destination dest notebook archive"
+)
+_OF_FOLDERS = _set("cwd workdir dir directory folder root workspace")
+_DATA = _set(
+    "content contents text body message messages query prompt description title summary thought thoughts observation observations "
+    "markdown html data code snippet comment comments note notes reason explanation instruction instructions question answer sql "
+    "expression function pattern regex old new search subject input stdin"
+)
+_COMMANDS = _set("command commands cmd cmds commandline cmdline shellcommand bash zsh")
+_PROGRAMS = _set("program executable binary exe")  # with its arguments beside it
+_SCRIPTS = _set("script scripts code line lines bash sh")
+_CODE = _set("expression function source javascript js python")  # in a language that is not known
+_TYPED = _set("input keys keystrokes text data stdin")
+_ARGUMENTS = ("args", "arguments", "argv", "params", "parameters", "flags", "options")
+_VERBS = ("action", "operation", "op", "mode", "method", "verb", "command", "subcommand")
+_ELSEWHERE = _set("github gitlab gitea bitbucket forgejo")  # whose paths are of a repository that they keep
+_REPOSITORY_TOOLS = ("create_or_update_file", "push_files")
+_GIT_READS = _set("add commit stage")  # git's own, which leave the files as they are
+_BEGINS_A_PATH = re.compile(r"[/~.$%\\]|file:|[A-Za-z]:[\\/]", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+
+
+class Look(NamedTuple):
+    """What the arguments of a call would do.
+
+    Args:
+        refused: why no agent may make it, or "".
+        changes: absolute paths of what decides about agents, a login, git or the system, and would be changed.
+        command: a command line that needs a person. cwd: where it would run.
+    """
+
+    refused: str = ""
+    changes: tuple[str, ...] = ()
+    command: str = ""
+    verdict: ShellVerdict | None = None
+    cwd: str = ""
+
+
+class _Leaf(NamedTuple):
+    """A text among the arguments, with the name that it, or the list that it is in, has."""
+
+    name: str
+    text: str
+
+
+def look(tool: str, args: dict[str, Any], around: Surroundings) -> Look:
+    """What the arguments of a tool that is not known would do, as far as they are paths and command lines."""
+    try:
+        return _look(tool, args, around)
+    except RecursionError:
+        return Look("its arguments are nested more deeply than is looked at")
+
+
+def _look(tool: str, args: dict[str, Any], around: Surroundings) -> Look:
+    refused = reads_ours(args, around)
+    if refused:
+        return Look(refused)
+    folders = _folders(args, around)
+    verbs = words(bare(tool))
+    for folder in folders[1:]:
+        refused = refused or reads_ours(args, around._replace(cwd=around.cwd / folder))
+    found = _commands(verbs, args, folders, around)
+    if refused or found.refused:
+        return found._replace(refused=refused or found.refused)
+    leaves = list(_leaves(args))
+    if len(leaves) > MOST_TEXTS:
+        return found._replace(refused=f"it has more than {MOST_TEXTS} texts that may be paths")
+    if len(leaves) > _MANY:  # a table of values: only what looks like a path
+        leaves = [
+            leaf for leaf in leaves if "/" in leaf.text or "\\" in leaf.text or words(leaf.name) & _OF_PATHS
+        ]
+    remote = bool(words(tool) & _ELSEWHERE) or bare(tool) in _REPOSITORY_TOOLS
+    places = list(
+        dict.fromkeys(place for leaf in leaves for place in _places(leaf, folders, around, remote=remote))
+    )
+    if refused := ours(places, around):
+        return Look(refused)
+    reading = bool(verbs & _READING) and not verbs & _CHANGING
+    if reading or ("git" in words(tool) and verbs & _GIT_READS):
+        return found
+    verbs |= {
+        word for leaf in leaves if leaf.name in _VERBS and len(leaf.text) < 40 for word in words(leaf.text)
+    }
+    guarded = around.guarded.changed(places)
+    if guarded is not None and not guarded.asks:
+        return found._replace(refused=refusal(guarded.path))
+    for place in places:
+        if why := _of_a_whole(place, verbs, around):
+            return found._replace(refused=why)
+    return found._replace(changes=tuple(place for place in places if _decides(place, verbs, around)))
+
+
+def bare(tool: str) -> str:
+    """A tool's own name, without that of its server, where the host tells them apart."""
+    if tool.startswith("mcp__"):
+        return tool.partition("mcp__")[2].partition("__")[2] or tool
+    if tool.startswith("mcp_"):
+        return tool.removeprefix("mcp_").partition("_")[2] or tool
+    return tool.removeprefix("MCP:")
+
+
+def words(name: str) -> frozenset[str]:
+    """The words of a name: `read_file`, `readFile` and `read-file` are read and file."""
+    return frozenset(word.lower() for word in _WORD.findall(name))
+
+
+# --- paths
+
+
+def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[_Leaf]:
+    """Texts with their names; names that look like paths are texts too, and JSON in a text is looked into."""
+    if isinstance(value, str):
+        yield _Leaf(name, value)
+        if depth < 4 and value[:1] in "{[" and value[-1:] in "}]" and not _is_data(name):
+            try:
+                yield from _leaves(json.loads(value), name, depth + 1)
+            except (ValueError, RecursionError):
+                return
+    elif isinstance(value, list):
+        for one in value:
+            yield from _leaves(one, name, depth)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if isinstance(key, str):
+                if "/" in key or "\\" in key or key[:1] in (".", "~"):
+                    yield _Leaf("path", key)
+                yield from _leaves(one, key, depth)
+
+
+def _is_data(name: str) -> bool:
+    said = words(name)
+    return bool(said & _DATA) and not said & _OF_PATHS
+
+
+def _places(leaf: _Leaf, folders: list[str], around: Surroundings, *, remote: bool) -> Iterator[str]:
+    """The absolute paths that a text may name."""
+    text = leaf.text
+    named = bool(words(leaf.name) & _OF_PATHS)
+    if not text or len(text) > LONGEST_PATH or "\0" in text or _ADDRESS.match(text) or _is_data(leaf.name):
+        return
+    if "\n" in text.strip():
+        if named:  # a list, one a line
+            for line in text.split("\n")[:256]:
+                yield from _places(_Leaf(leaf.name, line), folders, around, remote=remote)
+        return
+    if remote and not (text.startswith(("/", "~", "$", "file:")) or ".." in text):
+        return
+    for path in loose_spellings(text, around):
+        blank = any(char.isspace() for char in path)
+        if (
+            blank
+            and not named
+            and not (_BEGINS_A_PATH.match(path) and os.path.lexists(os.path.expanduser(path)))
+        ):
+            continue  # a sentence
+        for folder in folders:
+            yield from readings(path, around._replace(cwd=around.cwd / folder))
+            yield os.path.normpath(os.path.join(around.cwd, folder, path))
+
+
+def _decides(place: str, verbs: frozenset[str], around: Surroundings) -> bool:
+    """Whether a path is, or for a tool that unpacks holds, what is not changed unasked."""
+    home = str(around.home)
+    if around.guarded.of(folded(place)):
+        return True
+    if host_setting(folded(place)) or sensitive(place, home) or sensitive(os.path.normcase(place), home):
+        return True
+    return bool(verbs & _UNPACKING) and (_above(place, [home]) or _holds_what_decides(place))
+
+
+def _of_a_whole(place: str, verbs: frozenset[str], around: Surroundings) -> str:
+    """Why a tool that moves, deletes or copies a whole folder must not do so with this one, or ""."""
+    if not verbs & _WHOLE:
+        return ""
+    guarded = around.guarded.inside(folded(place))
+    if guarded is not None and not guarded.asks and verbs & _TAKING_AWAY:
+        return refusal(guarded.path)
+    owns = [os.path.realpath(own) for own in around.protected]
+    if _above(place, owns) and not (
+        verbs & _UNPACKING and not verbs & {"move", "mv", "copy", "cp", "rename"}
+    ):
+        return f"{place} holds {next(own for own in owns if _above(place, [own]))}, which agents leave alone"
+    if verbs & _TAKING_AWAY and _holds_settings(place):
+        return f"{place} holds what decides about agents, and they do not change it"
+    return ""
+
+
+def _holds_settings(place: str) -> bool:
+    parts = folded(place)
+    return bool(parts) and parts[-1].startswith(".") and bool(setting_below(parts))
+
+
+def _holds_what_decides(place: str) -> bool:
+    return _holds_settings(place) or bool(repository_below(folded(place)))
+
+
+def _above(place: str, others: list[str]) -> bool:
+    at = folded_path(place).rstrip("/") + "/"
+    return any((folded_path(other).rstrip("/") + "/").startswith(at) for other in others)
+
+
+def _folders(args: dict[str, Any], around: Surroundings) -> list[str]:
+    """The folders that relative paths of a call may be in: the session's, and those that an argument names."""
+    found = [""]
+    for leaf in _leaves(args):
+        said = words(leaf.name)
+        if (
+            said & _OF_FOLDERS
+            and leaf.text
+            and "\n" not in leaf.text
+            and len(leaf.text) <= LONGEST_PATH
+            and "\0" not in leaf.text
+        ):
+            found += [
+                reading for path in loose_spellings(leaf.text, around) for reading in readings(path, around)
+            ]
+        if len(found) > _MOST_FOLDERS:
+            break
+    return list(dict.fromkeys(found))[:_MOST_FOLDERS]
+
+
+# --- command lines
+
+
+class _Line(NamedTuple):
+    """A command line among the arguments; not `surely` one if it may be a text in another language."""
+
+    text: str
+    surely: bool
+
+
+def _commands(verbs: frozenset[str], args: dict[str, Any], folders: list[str], around: Surroundings) -> Look:
+    worst = Look()
+    for count, line in enumerate(_lines(args, bool(verbs & _RUNNING))):
+        if count == _MOST_COMMANDS:
+            return Look(f"it has more than {_MOST_COMMANDS} command lines")
+        for folder in folders:
+            cwd = around.cwd / folder
+            verdict = classify(
+                line.text, cwd=cwd, home=around.home, protected=around.protected, guarded=around.guarded
+            )
+            if verdict.refused:
+                return Look(verdict.refused)
+            unread = verdict.reason.startswith("not understood")
+            needs = verdict.safety_class is SafetyClass.DESTRUCTIVE and (line.surely or not unread)
+            if needs and not worst.command:
+                worst = Look(command=line.text, verdict=verdict, cwd=str(cwd))
+    return worst
+
+
+def _lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterator[_Line]:
+    """The command lines among arguments.
+
+    Args:
+        running: whether the tool's name says that it runs commands.
+    """
+    if isinstance(value, dict):
+        for key, one in value.items():
+            beside = next((value[other] for other in _ARGUMENTS if other in value and other != key), None)
+            if isinstance(one, str) and words(str(key)) & (_COMMANDS | _PROGRAMS) and beside is not None:
+                yield from _with_arguments(one, beside)
+            yield from _lines(one, running, str(key), depth)
+    elif isinstance(value, list):
+        yield from _listed(value, running, name, depth)
+    elif isinstance(value, str) and value.strip():
+        said = words(name)
+        single = len(value.split()) == 1
+        if running and said & (_CODE | _SCRIPTS):
+            yield _Line(f"python3 -c {shlex.quote(value)}", surely=False)
+        if said & _COMMANDS:
+            if running or not single:
+                yield _Line(value, surely=running)
+        elif running and said & _SCRIPTS:
+            yield _Line(value, surely=bool(said & {"bash", "sh", "line"}))
+        elif running and (said & _TYPED or not (single or _is_data(name))):
+            yield _Line(value, surely=False)
+        elif depth < 4 and value[:1] in "{[" and value[-1:] in "}]" and not _is_data(name):
+            try:
+                yield from _lines(json.loads(value), running, name, depth + 1)
+            except (ValueError, RecursionError):
+                return
+
+
+def _listed(value: list[Any], running: bool, name: str, depth: int) -> Iterator[_Line]:
+    said = words(name)
+    texts = [one for one in value if isinstance(one, str)]
+    shell = bool(texts) and fnmatchcase(os.path.basename(texts[0]), "*sh") and len(texts) > 1
+    if texts and len(texts) == len(value) and (shell or said & _COMMANDS or (running and name in _ARGUMENTS)):
+        if "commands" in said or "cmds" in said:  # each one is a line
+            yield from (_Line(one, surely=running) for one in texts)
+        yield _Line(shlex.join(texts), surely=True)
+        yield _Line(" ".join(texts), surely=False)
+    else:
+        for one in value:
+            yield from _lines(one, running, name, depth)
+
+
+def _with_arguments(command: str, beside: Any) -> Iterator[_Line]:
+    if isinstance(beside, str):
+        yield _Line(f"{command} {beside}", surely=False)
+    elif isinstance(beside, list) and all(isinstance(one, str) for one in beside):
+        yield _Line(shlex.join([command, *beside]), surely=False)
+        yield _Line(" ".join([command, *beside]), surely=False)

@@ -1,0 +1,49 @@
+"""What is in a field of a payload, whatever a host put there?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sb.hosts.hooks.event import Answer, HookEvent, Moment, Verdict
+
+LONGEST = 1e12  # of a duration; more than any, and no NaN is below it
+
+
+def text(payload: dict[str, Any], *names: str) -> str:
+    """The first of these fields that holds a text, else ""."""
+    values = (payload.get(name) for name in names)
+    return next((value for value in values if isinstance(value, str) and value), "")
+
+
+def table(payload: dict[str, Any], name: str) -> dict[str, Any]:
+    """An object, also one that is given as JSON text; what is neither is kept under "text"."""
+    value = decoded(payload.get(name))
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else {"text": value}
+
+
+def decoded(value: Any) -> Any:
+    """What a JSON text says; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def number(payload: dict[str, Any], name: str) -> float:
+    """A duration, else 0."""
+    value = payload.get(name)
+    return float(value) if isinstance(value, int | float) and 0 <= value < LONGEST else 0.0
+
+
+def started(event: HookEvent, verdict: Verdict) -> Answer:
+    """What a session should know when it starts, in the form that Claude Code began with and others took over; else
+    silence."""
+    if event.moment is not Moment.SESSION_STARTED or not verdict.context:
+        return Answer()
+    said = {"hookEventName": "SessionStart", "additionalContext": verdict.context}
+    return Answer(json.dumps({"hookSpecificOutput": said}))

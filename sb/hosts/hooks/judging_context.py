@@ -1,0 +1,117 @@
+"""The surroundings that a host's call is seen against, and the files that its arguments may name there."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sb.hosts.hooks.spellings import spellings
+from sb.shell.guarded import Guarded
+
+LONGEST_PATH = 4096  # characters
+MOST_TEXTS = 10_000  # among the arguments of one call
+_FILE_ADDRESS = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/)|//(?=[~.$%]))?", re.IGNORECASE)
+_HOME = re.compile(
+    r"^(?:\$HOME|\$\{HOME\}|%USERPROFILE%|%HOME%|\$env:(?:HOME|USERPROFILE))(?=[/\\]|$)", re.IGNORECASE
+)
+_NOTHING_GUARDED = Guarded()
+
+
+class Surroundings(NamedTuple):
+    """What a call is seen against.
+
+    Args:
+        cwd: the session's folder. home: of the user.
+        placed: whether the host told the folder; else a path that is not absolute may be anywhere.
+        protected: files and folders that are SecondBrain's own.
+        read_only: patterns of tools that a person said only read.
+        guarded: places that decide how calls are judged.
+        too_large: whether one of these files is larger than what is kept.
+    """
+
+    cwd: Path
+    home: Path
+    protected: Sequence[Path]
+    read_only: Sequence[str] = ()
+    too_large: Callable[[Sequence[str]], bool] = lambda paths: False
+    guarded: Guarded = _NOTHING_GUARDED
+    placed: bool = True
+
+
+def readings(path: str, around: Surroundings) -> list[str]:
+    """The files that a path may name in the end, links followed.
+
+    Hosts differ: some take ".." away before they look at links, some put the home for "~".
+    """
+    said: list[str] = []
+    for spelling in spellings(path):
+        if spelling == "~" or spelling.startswith("~/"):
+            said.append(str(around.home) + spelling[1:])
+        said.append(os.path.join(around.cwd, spelling))
+    read = [os.path.realpath(form) for one in said for form in (os.path.normpath(one), one)]
+    return list(dict.fromkeys(read))
+
+
+def loose_spellings(text: str, around: Surroundings) -> list[str]:
+    """The paths that a tool may read in a text: of an address of a file, with the home for a variable, with either slash."""
+    found = spellings(text)
+    text = text.strip()
+    if len(text) > 1 and text[0] in "'\"`" and text[-1] == text[0]:
+        found.append(text[1:-1])
+    if address := _FILE_ADDRESS.match(text):
+        from urllib.parse import unquote  # few calls need it
+
+        path = text[address.end() :]
+        found += [unquote(path), unquote(re.split("[?#]", path)[0])]
+    for path in tuple(found):
+        if home := _HOME.match(path):
+            found.append(str(around.home) + path[home.end() :])
+        elif "$" in path:
+            found.append(os.path.expandvars(path))
+    found += [path.replace("\\", "/") for path in found if "\\" in path]
+    return list(dict.fromkeys(found))
+
+
+def reads_ours(args: dict[str, Any], around: Surroundings) -> str:
+    """Why a call that only looks is refused all the same: it looks into what is SecondBrain's own."""
+    paths: list[str] = []
+    for count, text in enumerate(texts(args)):
+        if count == MOST_TEXTS:
+            return f"it has more than {MOST_TEXTS} texts that may be paths"
+        if "\0" in text:
+            continue  # no system opens such a path
+        for path in loose_spellings(text, around):
+            if len(path) > LONGEST_PATH:  # what a host makes of it may be short
+                path = os.path.normpath(os.path.join(around.cwd, path))
+            if len(path) <= LONGEST_PATH:
+                paths += readings(path, around)
+    return ours(paths, around)
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Texts among arguments, however deep; names too, for some tools are given files by their names."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, list | dict):
+            waiting += one if isinstance(one, list) else [*one, *one.values()]
+
+
+def ours(paths: Iterable[str], around: Surroundings) -> str:
+    """Why a call that has to do with these files is refused; "" if none of them is SecondBrain's own."""
+    owns = [folded_path(os.path.realpath(own)) for own in around.protected]
+    ours = next(
+        (path for path in paths if any((folded_path(path) + "/").startswith(own + "/") for own in owns)), ""
+    )
+    return f"{ours} belongs to SecondBrain: agents neither read nor change it" if ours else ""
+
+
+def folded_path(path: str) -> str:
+    """A path as a file system that ignores case compares it."""
+    return path.casefold() if path.isascii() else unicodedata.normalize("NFC", path).casefold()

@@ -1,0 +1,186 @@
+"""`sb hook HOST`: reads one event of a host from stdin and answers it, whatever happens inside.
+
+On several hosts a traceback, an exit code of 1 or a late answer lets the call run, on others any failure blocks every
+call. So nothing leaves here but an answer: every exception is caught, and the deadline is our own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from sb.errors import ConfigError, SBError
+from sb.hosts.hooks.event import Adapter, Answer, Decision, HookEvent, Moment, Verdict
+
+LONGEST_PAYLOAD = 64 << 20  # bytes
+BLOCKED = 2  # the exit code that blocks, on every host that has one
+DEFAULT_DEADLINE_S = 20.0
+_TO_SAY_SO_S = 3.0  # for telling what a call does that was not judged in time
+DEFAULT_UNJUDGED = "reads"
+
+
+def main(arguments: list[str]) -> None:
+    """Answer the event on stdin, and end the process."""
+    process = _Process()
+    process.expire_after(DEFAULT_DEADLINE_S, lambda: _not_understood("the event did not come to its end"))
+    try:
+        adapter, event = _understand(arguments)
+    except Exception as error:  # noqa: BLE001 - what nobody understands could be a call with consequences
+        process.end(_not_understood(_reason(error)))
+        return
+    settings = _Settings()
+    process.expire_after(DEFAULT_DEADLINE_S, lambda: _late(process, adapter, event, settings))
+    try:
+        verdict = _judged(adapter, event, settings, process)
+    except Exception as error:  # noqa: BLE001 - see above
+        verdict = _unjudged(adapter, event, settings, _reason(error))
+    process.end(_said(adapter, event, verdict))
+
+
+class _Settings:
+    """What is known of the configuration so far."""
+
+    unjudged = DEFAULT_UNJUDGED
+    config: Any = None
+
+
+class _Process:
+    """Prints one answer, whoever comes first."""
+
+    def __init__(self) -> None:
+        self._answered = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def expire_after(self, seconds: float, late: Any) -> None:
+        """Answer with what `late` gives, unless there was an answer before."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = _timer(seconds, lambda: self.end(late()))
+
+    def end(self, answer: Answer) -> None:
+        """Print it and end the process, without waiting for anything that hangs."""
+        if not self._answered.acquire(blocking=False):
+            return
+        try:
+            sys.stdout.write(answer.stdout)
+            sys.stderr.write(answer.stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (
+            OSError,
+            ValueError,
+            AttributeError,  # a stream that was closed when the process began is None
+        ):  # nobody listens any more: the exit code still says that there was a verdict
+            os._exit(answer.code or (BLOCKED if answer.stdout else 0))
+        os._exit(answer.code)
+
+
+def _timer(seconds: float, then: Callable[[], None]) -> threading.Timer:
+    timer = threading.Timer(seconds, then)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _not_understood(why: str) -> Answer:
+    return Answer(stderr=f"SecondBrain: {why}\n", code=BLOCKED)
+
+
+def _understand(arguments: list[str]) -> tuple[Adapter, HookEvent]:
+    from sb.hosts.hooks.adapters import adapter_for
+
+    if sys.stdin.isatty():
+        raise ValueError("a host calls this, with an event on stdin; sb install HOST has it do so")
+    data = sys.stdin.buffer.read(LONGEST_PAYLOAD + 1)
+    if len(data) > LONGEST_PAYLOAD:
+        raise ValueError(f"an event of more than {LONGEST_PAYLOAD >> 20} MiB")
+    payload = json.loads(data)
+    if not isinstance(payload, dict):
+        raise TypeError("an event that is no JSON object")
+    adapter = adapter_for(arguments[0] if arguments else "", payload)
+    return adapter, adapter.read(payload)
+
+
+def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _Process) -> Verdict:
+    from sb.hosts.hooks.judging import judge, matters
+
+    if not matters(event):
+        return Verdict()
+    config, fault = _configured(event)
+    settings.config, settings.unjudged = config, config.hooks.unjudged
+    process.expire_after(config.hooks.deadline_seconds, lambda: _late(process, adapter, event, settings))
+    if fault and event.moment is Moment.BEFORE:
+        unjudged = _unjudged(adapter, event, settings, fault)
+        if unjudged.decision is Decision.DENY:
+            return unjudged
+    # Whoever may write the project can break its file: what would go on unjudged is judged without it.
+    verdict = judge(config, adapter, event)
+    if fault and verdict.decision is Decision.NONE:
+        return verdict._replace(reason=verdict.reason or f"the project's file does not count: {fault}")
+    return verdict
+
+
+def _configured(event: HookEvent) -> tuple[Any, str]:
+    """The configuration, without the project's file if that is what cannot be read; and then why."""
+    from pathlib import Path
+
+    from sb.config import load_config
+
+    cwd = Path(event.cwd) if os.path.isdir(event.cwd) else Path("/")
+    try:
+        return load_config(env=os.environ, cwd=cwd, flags={}), ""
+    except ConfigError as error:
+        return load_config(env=os.environ, cwd=cwd, flags={}, with_project=False), _reason(error)
+
+
+def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Settings) -> Answer:
+    """What the call does may be what took so long: then it is refused without a look at it."""
+    why = "it took too long"
+    refused = event.moment is Moment.BEFORE and settings.unjudged != "all"
+    verdict = Verdict(Decision.DENY, f"SecondBrain cannot judge this call: {why}") if refused else Verdict()
+    _timer(_TO_SAY_SO_S, lambda: process.end(_said(adapter, event, verdict)))
+    return _said(adapter, event, _unjudged(adapter, event, settings, why))
+
+
+def _said(adapter: Adapter, event: HookEvent, verdict: Verdict) -> Answer:
+    try:
+        answer = adapter.answer(event, verdict)
+        if verdict.decision is Decision.NONE and verdict.reason:  # what went wrong stops nothing, and is said
+            answer = answer._replace(stderr=f"SecondBrain: {verdict.reason}\n")
+        return answer
+    except Exception as error:  # noqa: BLE001 - a verdict that cannot be said is none that lets a call run
+        refused = event.moment is Moment.BEFORE
+        return Answer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED if refused else 0)
+
+
+def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str) -> Verdict:
+    """A call that cannot be judged is refused, unless it only reads; an event that only tells needs no answer."""
+    if event.moment is not Moment.BEFORE or not event.calls:
+        return Verdict(reason=f"this event is not on record: {why}")
+    try:
+        from sb.hosts.hooks.judging import surroundings, unjudged
+        from sb.hosts.hooks.translation import govern
+
+        config = settings.config or _defaults()
+        return unjudged(settings.unjudged, govern(event.calls[0], surroundings(config, event)), why)
+    except Exception as error:  # noqa: BLE001 - not even what it does could be told
+        return Verdict(Decision.DENY, f"SecondBrain cannot judge this call: {why}; {_reason(error)}")
+
+
+def _defaults() -> Any:
+    from sb.config.home import Home
+    from sb.config.model import assemble
+
+    return assemble(Home.locate(os.environ), {}, {}, ())
+
+
+def _reason(error: BaseException) -> str:
+    from sb.redaction import one_line
+
+    known = isinstance(error, SBError | ConfigError | ValueError)
+    text = str(error) if known else f"{type(error).__name__}: {error}"
+    return one_line(text, 300)

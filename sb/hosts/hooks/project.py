@@ -1,0 +1,31 @@
+"""Which project and which run does a host's event belong to?"""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from pathlib import Path
+
+from sb.hosts.hooks.event import HookEvent
+from sb.kernel.run_context import RunContext
+from sb.runtime import project_folder
+
+
+def project_of(cwd: str) -> str:
+    """The root of the git repository that a folder is in, else the folder; "" for none."""
+    return project_folder(Path(os.path.realpath(cwd))) if os.path.isabs(cwd) else ""
+
+
+def context_of(event: HookEvent) -> RunContext:
+    """The run of a host's session: the same for each of its events, in whichever process it is told."""
+    identity = f"{event.host}\n{event.session_id}".encode()
+    token = sha256(identity).hexdigest()
+    ctx = RunContext.create(
+        event.host,
+        intent=f"{event.host} session",
+        session_id=event.session_id,
+        trace_id=token[16:48],
+        metadata={"host": event.host, "project": project_of(event.cwd), "subagent": event.agent_id},
+    )
+    ctx.run_id = f"run_{token[:16]}"
+    return ctx

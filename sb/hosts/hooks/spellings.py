@@ -1,0 +1,55 @@
+"""Paths as a host may read them: trimmed, as an address, or in a list that is given as text.
+
+A spelling too many is looked at for nothing; one too few leads to a file that nobody has judged.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sb.hosts.hooks.fields import decoded
+
+# Of every tool that changes files: hosts name the same field differently, and take further ones without a word.
+_PATH_FIELDS = ("file_path", "filePath", "path", "notebook_path", "dirPath")
+_LIST_FIELDS = ("edits", "replacements")  # VS Code reads a list also from its JSON text
+# White space as JavaScript trims it; str.strip() takes control characters too, and leaves the byte order mark.
+_SPACE = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://[^/]*)?(/.*)", re.DOTALL)
+
+
+def spellings(path: str) -> list[str]:
+    """The paths that a host may take a text for: as it is, trimmed, and what an address names."""
+    found: dict[str, None] = {}
+    for text in (path, path.strip(_SPACE), path.strip()):
+        found[text] = None
+        address = _ADDRESS.fullmatch(text)
+        if address:
+            from urllib.parse import unquote  # for addresses alone: most calls name paths
+
+            whole = address[2]
+            for part in (whole, re.split("[?#]", whole, maxsplit=1)[0]):
+                found[part] = None
+                found[unquote(part, errors="surrogateescape")] = None
+    return [text for text in found if text == path or (text and "\0" not in text)]
+
+
+def is_elsewhere(path: str) -> bool:
+    """Whether a path is an address of something other than a file of this machine, such as `vscode-userdata:/…`."""
+    address = _ADDRESS.fullmatch(path.strip(_SPACE))
+    return address is not None and address[1].lower() != "file"
+
+
+def named_paths(args: dict[str, Any]) -> list[str]:
+    """The files that a tool's arguments name, also in a list of changes; none if one is not told as documented."""
+    lists = [decoded(value) if name in _LIST_FIELDS else value for name, value in args.items()]
+    changes = [decoded(args[name]) for name in _LIST_FIELDS if args.get(name) is not None]
+    if not all(isinstance(value, list) for value in changes):
+        return []
+    tables = [args, *(item for value in lists if isinstance(value, list) for item in value)]
+    named = [table.get(field) for table in tables if isinstance(table, dict) for field in _PATH_FIELDS]
+    if any(value is not None and not isinstance(value, str) for value in named):
+        return []
+    return [value for value in named if value]

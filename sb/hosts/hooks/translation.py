@@ -1,0 +1,369 @@
+"""Translate a host's call into one of our contracts and its arguments.
+
+What nothing is known of comes under the strictest one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from sb.canonical import NotCanonical, canonical_bytes, digest
+from sb.hosts.hooks.event import GovernedCall, NativeCall
+from sb.hosts.hooks.judging_context import (
+    LONGEST_PATH,
+    Surroundings,
+    loose_spellings,
+    ours,
+    readings,
+    reads_ours,
+    texts,
+)
+from sb.hosts.hooks.patches import changed_paths
+from sb.hosts.hooks.spellings import is_elsewhere, named_paths, spellings
+from sb.kernel.contracts import SafetyClass
+from sb.shell import ShellVerdict, classify
+from sb.shell.guarded import refusal
+from sb.shell.sensitive import folded, host_setting, matches_below, sensitive
+from sb.tools.hosted.contracts import AGENT, FETCH, MCP, READ, SHELL, UNKNOWN, WRITE, WRITE_CONFIG
+from sb.tools.hosted.files import MOST_FILES
+
+LONGEST_INPUT = 65_536  # bytes of a call's arguments that are judged whole, and may be shown to a person
+MOST_PATHS = 2 * MOST_FILES  # of one call; a patch names each file in up to three ways
+FOLDER = "(folder)"  # is put among the arguments of a tool of which nothing is known
+
+# Tools by the names that hosts give them; what they do is in the hosts' own documentation.
+_READS = frozenset(
+    [
+        "Read",
+        "Glob",
+        "Grep",
+        "LS",
+        "LSP",
+        "NotebookRead",
+        "TodoRead",
+        "TodoWrite",
+        "ToolSearch",
+        "AskUserQuestion",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "ListMcpResourcesTool",
+        "ReadMcpResourceTool",
+        "TaskCreate",
+        "TaskUpdate",
+        "TaskGet",
+        "TaskList",
+        "TaskStop",
+        "TaskOutput",
+        "BashOutput",
+        "EnterWorktree",
+        "CronList",
+        "KillShell",
+        "ReadMcpResourceDirTool",
+        "StructuredOutput",
+        "read_file",
+        "read_many_files",
+        "list_directory",
+        "glob",
+        "grep_search",
+        "grep",
+        "list",
+        "view",
+        "ask_user",
+        "todowrite",
+        "todoread",
+        "update_plan",
+        "read",
+        "read_bash",
+        "report_intent",
+        "write_todos",
+        "enter_plan_mode",
+        "exit_plan_mode",
+        "list_dir",
+        "file_search",
+        "semantic_search",
+        "get_errors",
+        "get_terminal_output",
+        "manage_todo_list",
+    ]
+)
+_FETCHES = frozenset(
+    [
+        "WebFetch",
+        "WebSearch",
+        "web_fetch",
+        "web_search",
+        "google_web_search",
+        "webfetch",
+        "websearch",
+        "Artifact",
+        "SendUserFile",
+        "SendMessage",
+        "PushNotification",
+        "fetch_webpage",
+    ]
+)
+_AGENTS = frozenset(
+    [
+        "Agent",
+        "Task",
+        "Workflow",
+        "Skill",
+        "CronCreate",
+        "CronDelete",
+        "SlashCommand",
+        "ScheduleWakeup",
+        "RemoteTrigger",
+        "invoke_agent",
+        "activate_skill",
+        "task",
+        "subagent",
+        "runSubagent",
+    ]
+)
+_SHELLS = frozenset(
+    [
+        "Bash",
+        "PowerShell",
+        "Monitor",
+        "Shell",
+        "bash",
+        "shell",
+        "shell_command",
+        "run_shell_command",
+        "powershell",
+        "run_in_terminal",
+    ]
+)
+_POWERSHELLS = frozenset(("PowerShell", "powershell"))
+# Tools that find files by their "pattern"; others that search look into those that another argument tells.
+_FINDERS = frozenset(("Glob", "glob", "file_search"))
+# Tools that show lines of the files in a folder, hidden ones too.
+_SEARCHERS = frozenset(("Grep", "grep", "grep_search"))
+_PATTERNS = ("glob", "include", "include_pattern", "includePattern")
+_WRITES = frozenset(
+    [
+        "Edit",
+        "MultiEdit",
+        "Write",
+        "NotebookEdit",
+        "Delete",
+        "write_file",
+        "replace",
+        "create",
+        "edit",
+        "write",
+        "str_replace_editor",
+        "StrReplace",
+        "create_file",
+        "create_directory",
+        "replace_string_in_file",
+        "multi_replace_string_in_file",
+        "insert_edit_into_file",
+        "edit_notebook_file",
+    ]
+)
+_PATCHES = frozenset(("apply_patch", "patch"))
+
+
+def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
+    """The contract and the arguments under which a host's call is judged."""
+    if call.cwd:
+        around = around._replace(cwd=around.cwd / call.cwd, placed=around.placed or os.path.isabs(call.cwd))
+    if call.tool in _SHELLS and call.args.get("command") and isinstance(call.args["command"], str):
+        return _shell(call, around)
+    if call.tool in _WRITES:
+        return changing(call, named_paths(call.args), around)
+    if call.tool in _PATCHES:
+        return changing(call, changed_paths("\n".join(texts(call.args))), around)
+    args = {"tool": call.tool, "input": recorded(call.args)}
+    if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in around.read_only):
+        refused = reads_ours(call.args, around) or _searches_ours(call, around)
+        return GovernedCall(READ, args, SafetyClass.READ_ONLY, refused)
+    if call.tool in _FETCHES:
+        return GovernedCall(FETCH, args, SafetyClass.NETWORK, reads_ours(call.args, around))
+    if call.tool in _AGENTS:
+        return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
+    if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
+        return _looked_at(call, GovernedCall(MCP, args, SafetyClass.NETWORK), around)
+    return _looked_at(call, _unknown(call, around), around)
+
+
+def _looked_at(call: NativeCall, governed: GovernedCall, around: Surroundings) -> GovernedCall:
+    """A call of a tool that is not known, under a stricter contract where its arguments would do what a person decides."""
+    from sb.hosts.hooks.arguments import look
+
+    found = look(call.tool, call.args, around)
+    if found.refused or governed.safety_class is SafetyClass.DESTRUCTIVE:
+        return governed._replace(refused=found.refused)
+    if found.verdict is not None:
+        shell = {"command": found.command, "cwd": found.cwd, "why": found.verdict.reason, **governed.args}
+        return GovernedCall(SHELL[SafetyClass.DESTRUCTIVE], shell, SafetyClass.DESTRUCTIVE)
+    if not found.changes:
+        return governed
+    if any(map(os.path.isdir, found.changes)) or len(found.changes) > MOST_FILES:
+        why = f"it would change {found.changes[0]}"  # what it was cannot be kept
+        return _unknown(call, around)._replace(why=why)
+    args = {"paths": list(found.changes), **governed.args}
+    if around.too_large(found.changes):
+        args["keep"] = False
+    return GovernedCall(WRITE_CONFIG, args, SafetyClass.DESTRUCTIVE, paths=found.changes)
+
+
+def _unknown(call: NativeCall, around: Surroundings, refused: str = "") -> GovernedCall:
+    """A call of which nobody knows what it does; where it is made is part of what a person agrees to."""
+    args = {"tool": call.tool, "input": recorded({**call.args, FOLDER: str(around.cwd)})}
+    return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, refused)
+
+
+def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> GovernedCall:
+    """A call that changes files."""
+    unplaced = not around.placed and not all(
+        any(form.startswith(("/", "~")) for form in spellings(path)) for path in paths
+    )
+    if not paths or unplaced or any(is_elsewhere(path) for path in paths):
+        return _looked_at(call, _unknown(call, around), around)
+    if len(paths) > MOST_PATHS or any(len(path) > LONGEST_PATH for path in paths):
+        return _unknown(call, around, "it names more files than are looked at, or one with too long a path")
+    real = list(dict.fromkeys(reading for path in paths for reading in readings(path, around)))
+    # A link may lead away from where settings are.
+    unresolved = [os.path.normpath(around.cwd / form) for path in paths for form in spellings(path)]
+    places = dict.fromkeys((*real, *unresolved))
+    place = around.guarded.changed(places)
+    decides = place is not None or any(
+        host_setting(folded(path)) or sensitive(path, str(around.home)) for path in places
+    )
+    args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": recorded(call.args)}
+    if around.too_large(real):
+        args["keep"] = False
+    tool_id, safety_class = (
+        (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if decides else (WRITE, SafetyClass.LOCAL_WRITE)
+    )
+    loose = (form for path in paths for form in loose_spellings(path, around) if form not in paths)
+    refused = ours(real, around) or ours((one for form in loose for one in readings(form, around)), around)
+    refused = refused or (refusal(paths[0]) if place and not place.asks else "")
+    return GovernedCall(tool_id, args, safety_class, refused, tuple(real))
+
+
+def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
+    command = str(call.args["command"])
+    untold = call.folder_untold or not around.placed
+    verdict = classify(
+        command,
+        cwd=around.cwd,
+        home=around.home,
+        protected=around.protected,
+        guarded=around.guarded,
+        wandered=untold,
+    )
+    if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
+        unread = "not understood: PowerShell is not parsed"
+        verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread)
+    verdict = _patching(call, verdict, around)
+    if untold and verdict.safety_class is not SafetyClass.READ_ONLY and not _GOES_FIRST.match(command):
+        setting = _may_be_a_setting(command, verdict.writes, around)
+        refused = f"{setting} may be a setting or a hook there: {_UNTOLD}" if setting else ""
+        verdict = replace(verdict, reason=f"{verdict.reason}; {_UNTOLD}", refused=verdict.refused or refused)
+    # What it does comes first: a list shows the beginning of the arguments alone.
+    args: dict[str, Any] = {
+        "command": command,
+        "cwd": str(around.cwd),
+        "why": verdict.reason,
+        "tool": call.tool,
+    }
+    # What the model says of its command, and how long it may take, make it no other call.
+    rest = {name: value for name, value in call.args.items() if name not in _ABOUT_THE_COMMAND}
+    if rest:
+        args["input"] = recorded(rest)
+    return GovernedCall(SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused)
+
+
+def _may_be_a_setting(command: str, writes: Sequence[str], around: Surroundings) -> str:
+    """The bare name among what a line writes that is one of a host's settings in the folder that it may be run in."""
+    names = (
+        os.path.basename(path) for path in writes if os.path.dirname(path) == str(around.cwd) not in command
+    )
+    return next((name for name in names if name.casefold() in _NAMES_OF_SETTINGS), "")
+
+
+_NAMES_OF_SETTINGS = frozenset(
+    "settings.json settings.local.json hooks.json mcp.json mcp_config.json tasks.json cli.json cli-config.json config.toml config.yaml "
+    "operators.json trustedfolders.json trusted_hooks.json authorized_keys pre-commit pre-push commit-msg post-checkout "
+    "post-commit post-merge prepare-commit-msg".split()
+)
+
+
+def _patching(call: NativeCall, verdict: ShellVerdict, around: Surroundings) -> ShellVerdict:
+    """The verdict on a command line that may hold a patch: Codex performs `apply_patch` in one as its own tool."""
+    command = str(call.args["command"])
+    paths = changed_paths(command)
+    if not paths:
+        return verdict
+    folders = [around.cwd, around.home, *(found[2] for found in _GOES.finditer(command))][:_MOST_FOLDERS]
+    for folder in folders:
+        there = around.cwd / os.path.expanduser(folder)
+        patch = changing(call, paths, around._replace(cwd=there))
+        verdict = replace(verdict, refused=verdict.refused or patch.refused)
+        if patch.tool_id != WRITE:
+            why = "a patch in it changes what decides about more than itself"
+            verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=why)
+    return verdict
+
+
+_UNTOLD = "the folder it runs in is not known (a line that begins with cd /FOLDER && says it)"
+_MOST_FOLDERS = 8
+_GOES = re.compile(r"""\bcd\s+(?:--\s+)?(["']?)([^\s"';&|][^"';&|\n]{0,200}?)\1\s*(?:&&|;|\n)""")
+_ABOUT_THE_COMMAND = frozenset(("command", "description", "explanation", "goal", "timeout", "timeout_ms"))
+# A line that goes to a folder of its own first.
+_GOES_FIRST = re.compile(r"""\s*cd\s+(?:--\s+)?(["']?)/[^\s"'$`;&|<>(){}*?\[\]\\]*\1\s*&&""")
+
+
+class ByDigest(dict[str, Any]):
+    """What stands for arguments of which only the digest is judged."""
+
+
+def recorded(value: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as they are judged and put on record: whole, or by their digest where they are long."""
+    try:
+        encoded = canonical_bytes(value)
+    except NotCanonical as error:
+        # Another call that cannot be read either is another call: a decision is about one of them.
+        return ByDigest(unreadable=str(error), sha256=digest(json.dumps(value, sort_keys=True).encode()))
+    if len(encoded) <= LONGEST_INPUT:
+        return value
+    return ByDigest(sha256=digest(encoded), bytes=len(encoded))
+
+
+def unshowable(governed: GovernedCall) -> str:
+    """Why a person who decides cannot be shown all that a call was given, or ""."""
+    kept = governed.args.get("input")
+    if not isinstance(kept, ByDigest):
+        return ""
+    size = f"{kept['bytes']:,} bytes, more than {LONGEST_INPUT:,}" if "bytes" in kept else kept["unreadable"]
+    return f"it cannot be shown in full ({size}): make it in smaller parts"
+
+
+def _searches_ours(call: NativeCall, around: Surroundings) -> str:
+    """Why a search is refused whose pattern of files leads into what is SecondBrain's own."""
+    below = (call.args.get(name) for name in ("path", "dir_path", "target_directory"))
+    readable = (
+        text for text in below if isinstance(text, str) and "\0" not in text and len(text) <= LONGEST_PATH
+    )
+    folders = [str(around.cwd), *(reading for text in readable for reading in readings(text, around))]
+    names = ("pattern", "query", "glob_pattern") if call.tool in _FINDERS else _PATTERNS
+    if call.tool in _SEARCHERS and not any(call.args.get(name) for name in names):
+        searched = folders[1:] or folders
+        for own in map(os.path.realpath, around.protected):
+            if any(folded(own)[: len(folded(folder))] == folded(folder) for folder in searched):
+                return f"{own} is in the folder that is searched: name a narrower folder, or a glob"
+    for text in (text for name in names for text in texts(call.args.get(name)) if len(text) <= LONGEST_PATH):
+        patterns = [os.path.normpath(os.path.join(folder, text)) for folder in folders]
+        for own in map(os.path.realpath, around.protected):
+            if any(matches_below(folded(pattern), folded(own)) for pattern in patterns):
+                return ours([own], around)
+    return ""

@@ -1,0 +1,96 @@
+"""Compare what hooks run from with what `sb install` recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+from sb.config.home import Home
+from sb.errors import SBError
+from sb.hosts.install.environment import Environment, normal
+from sb.hosts.install.inventory import differences, inventory
+from sb.hosts.install.runtime import FILES, OWN_SKIPPED, in_use, key_of, library
+from sb.kernel.review.findings import Finding, Status
+from sb.tools.hosted.guarding import RECORD, Kind
+
+_MOST_NAMED = 3
+
+
+def runtime_findings(home: Home, again: str) -> Iterator[Finding]:
+    """One finding for each thing that hooks run from and that is not as it was installed.
+
+    Args:
+        again: the command that records it anew.
+    """
+    made = in_use(home)
+    if made is None:
+        detail = "hooks run code that agents can change: an earlier version installed them"
+        yield Finding("hooks", Status.WARN, detail, again)
+        return
+    try:
+        known = json.loads((made / FILES).read_bytes())
+        record = json.loads((made / RECORD).read_bytes())
+        found = [*_changed(made, known, record, again)]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        yield Finding("hooks", Status.FAIL, f"the record of what hooks run is damaged: {made}", again)
+        return
+    yield from found or [_as_installed(made, record, again)]
+
+
+def _changed(made: Path, known: dict[str, Any], record: dict[str, Any], again: str) -> Iterator[Finding]:
+    recorded: dict[str, dict[str, Any]] = {**known["library"], **known["roots"], str(made): known["own"]}
+    now = {
+        **library(record["python"]),
+        **{root: inventory(Path(root)) for root in known["roots"]},
+        str(made): inventory(made, OWN_SKIPPED),
+    }
+    files = [
+        str(Path(root, line))
+        for root in {**recorded, **now}
+        for line in differences(recorded.get(root, {}), now.get(root, {}))
+    ]
+    upgraded = [] if record["kind"] != Kind.ISOLATED else _upgraded(known["versions"], list(known["roots"]))
+    if upgraded:
+        detail = f"changed since sb install: {_few(upgraded)}; hooks run what is there now"
+        yield Finding("hooks", Status.WARN, detail, f"{again}, if you upgraded it")
+        return
+    if files:
+        detail = f"not as sb install left it, and hooks run it: {_few(files)}"
+        yield Finding(
+            "hooks", Status.FAIL, detail, f"find out who changed it; {again} records it as it is then"
+        )
+
+
+def _upgraded(versions: Mapping[str, str], folders: list[str]) -> list[str]:
+    """The packages that have another version now."""
+    now = {normal(one.metadata["Name"] or ""): one.version for one in distributions(path=folders)}
+    return [
+        f"{name} {version} is {now.get(name, 'gone')}"
+        for name, version in versions.items()
+        if now.get(name) != version
+    ]
+
+
+def _as_installed(made: Path, record: dict[str, Any], again: str) -> Finding:
+    """Nothing was changed; a copy may be older than what is installed."""
+    if record["kind"] == Kind.ISOLATED:
+        return Finding("hooks", Status.OK, "they run sb where it is installed, unchanged since sb install")
+    try:
+        environment = Environment()
+        older = key_of(environment) != made.name.rpartition("-")[0]
+    except (SBError, OSError):
+        older = False
+    detail = "they run a copy of sb, unchanged since sb install"
+    if older:
+        return Finding(
+            "hooks", Status.OK, f"{detail}; the sb that you run now is another", f"{again} renews it"
+        )
+    return Finding("hooks", Status.OK, detail)
+
+
+def _few(lines: list[str]) -> str:
+    more = len(lines) - _MOST_NAMED
+    return "; ".join(lines[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")

@@ -1,0 +1,112 @@
+"""The environment that `sb` is installed in: whose it is, and which packages hooks need of it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+from sb.errors import SBError
+from sb.tools.hosted.guarding import Kind, in_project, interpreter, kind_here, packages_folders
+
+NAME = "secondbrain-sb"
+_INSTALLERS = frozenset(("pip", "setuptools", "wheel", "uv", "pipx"))
+# Of these only data is used, or what does not reach the network: not what their code asks for.
+_ALONE = frozenset(("wordllama", "vader-sentiment", "tokenizers"))
+_FOR_SCREENS = frozenset(("textual", "sqlite-utils"))
+
+
+@dataclass(frozen=True)
+class Package:
+    """An installed distribution.
+
+    Args:
+        name: normalised. root: the folder that its files are named from.
+    """
+
+    name: str
+    version: str
+    root: Path
+    distribution: Distribution
+
+    def files(self) -> Iterator[Path]:
+        """Its files below `root`, named from there, without what programs and caches are."""
+        for file in self.distribution.files or ():
+            path = Path(*file.parts)
+            if ".." not in path.parts and not path.is_absolute() and "__pycache__" not in path.parts:
+                yield path
+
+
+class Environment:
+    """What is installed beside this process's `sb`.
+
+    Raises:
+        SBError: `sb` is not installed as a package.
+    """
+
+    def __init__(self) -> None:
+        self._all: dict[str, Package] = {}
+        for found in distributions(path=packages_folders()):  # not what lies in the current folder
+            name = found.metadata["Name"]
+            if (
+                name and (key := normal(name)) not in self._all
+            ):  # the first on the path is the one that is imported
+                root = Path(str(found.locate_file("")))
+                self._all[key] = Package(key, found.version, root, found)
+        if NAME not in self._all:
+            raise SBError(
+                f"{sys.executable} runs sb from a folder where it is not installed",
+                "python -m pip install . installs it there",
+            )
+
+    @cached_property
+    def kind(self) -> Kind:
+        """Whose environment it is."""
+        kind = kind_here()
+        if kind is not Kind.SHARED or sys.prefix == sys.base_prefix or in_project(sys.prefix):
+            return kind
+        foreign = self._all.keys() - self._reach(NAME, set(), extras=True) - _INSTALLERS
+        return Kind.SHARED if foreign else Kind.ISOLATED
+
+    @property
+    def python(self) -> str:
+        return interpreter()
+
+    @property
+    def folders(self) -> list[str]:
+        """Where packages are imported from when hooks run from this very environment."""
+        return packages_folders()
+
+    @cached_property
+    def packages(self) -> list[Package]:
+        """The packages that hooks import, `sb` first."""
+        names = self._reach(NAME, set(_FOR_SCREENS), extras=False) - _FOR_SCREENS
+        return [self._all[name] for name in sorted(names, key=lambda name: (name != NAME, name))]
+
+    def _reach(self, name: str, seen: set[str], *, extras: bool) -> set[str]:
+        """A package and, as far as they are installed, those that it asks for."""
+        if name in seen or name not in self._all:
+            return seen
+        seen.add(name)
+        for asked in () if name in _ALONE and not extras else self._all[name].distribution.requires or ():
+            if extras or "extra ==" not in asked:
+                found = re.match(r"[\w.-]+", asked)
+                self._reach(normal(found[0]) if found else "", seen, extras=extras)
+        return seen
+
+    @property
+    def advice(self) -> str:
+        """What would keep agents further away from `sb`, or ""."""
+        if self.kind is Kind.ISOLATED:
+            return ""
+        where = "a project" if self.kind is Kind.PROJECT else "an environment that it shares"
+        return f"pipx install {NAME} (or uv tool install) gives you an sb that agents cannot change: this one is in {where}"
+
+
+def normal(name: str) -> str:
+    """A distribution's name as all spellings of it compare."""
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,244 @@
+"""Plan and carry out joining or leaving a host, so that it can be taken back.
+
+Order of an install: the wrapper, the backup, the record, the file. Killed in between, the file is as it was or as it
+was to be, and the record lets `sb uninstall` take back either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sb.config.home import Home
+from sb.errors import UsageError
+from sb.hosts.install.documents import Format, Malformed
+from sb.hosts.install.entries import Layout, merged, stripped
+from sb.hosts.install.files import Seen, look, refusal, refuse_unwritable
+from sb.hosts.install.files import replace as replace_file
+from sb.hosts.install.host import Host, Places, Wanted
+from sb.hosts.install.records import Record, Records, digest
+from sb.hosts.install.runtime import Runtimes
+from sb.hosts.install.wrapper import write_wrapper
+from sb.tools.hosted.guarding import wrapper_path
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to become of one file.
+
+    Args:
+        seen: the file as it is.
+        after: its content as it is to be; None: no file.
+        record: of an install, what is written down; of an uninstall, what was.
+        before: of an install, the content without us, which an uninstall gives back.
+    """
+
+    host: Host
+    seen: Seen
+    after: bytes | None
+    record: Record | None
+    before: bytes | None = None
+
+    @property
+    def needed(self) -> bool:
+        return self.after != self.seen.content
+
+    @property
+    def diff(self) -> str:
+        """What changes, with recognised secrets of the lines around it masked."""
+        from sb.redaction import redact_text
+
+        old, new = (
+            (content or b"").decode(errors="replace").splitlines()
+            for content in (self.seen.content, self.after)
+        )
+        name = str(self.seen.path)
+        return redact_text("\n".join(difflib.unified_diff(old, new, name, name, n=1, lineterm="")))
+
+
+class Installer:
+    """Changes hosts' configurations for one home.
+
+    Args:
+        home: where the wrapper, backups and records are.
+        places: where the hosts' files are.
+    """
+
+    def __init__(self, home: Home, places: Places) -> None:
+        self._home = home
+        self._places = places
+        self.records = Records(home)
+
+    def joining(self, host: Host, *, scope: str = "user", fail_closed: bool = False) -> Change:
+        """What an install would change; nothing is written.
+
+        Args:
+            scope: `user` or `project`.
+            fail_closed: let the host refuse calls that could not be judged.
+
+        Raises:
+            UsageError: the host has no such scope, or cannot fail closed.
+            ConfigError: its file cannot be read, edited without a guess, or written.
+        """
+        if fail_closed and not host.closes:
+            raise UsageError(f"{host.name} cannot be made to refuse calls when a hook fails")
+        seen = look(self._file(host, scope))
+        layout = host.layout(Wanted(wrapper_path(self._home), fail_closed))
+        form, text = host.format_of(seen.path), seen.text()
+        known = self.records.find(seen.path)
+        with _told(seen):
+            after = seen.encoded(merged(text, form, layout))
+            before = self._without_us(seen, known, form, layout)
+        if after == seen.content and known is not None and known.fail_closed == fail_closed:
+            return Change(host, seen, after, known, before)
+        if after != seen.content:
+            refuse_unwritable(seen)
+        made = [str(folder) for folder in _missing(seen.target.parent)]
+        record = Record(
+            host=host.name,
+            scope=scope,
+            file=str(seen.path),
+            before=digest(before),
+            after=digest(after),
+            folders=tuple(dict.fromkeys([*made, *(known.folders if known else ())])),
+            fail_closed=fail_closed,
+        )
+        return Change(host, seen, after, record, before)
+
+    def join(self, change: Change) -> None:
+        """Do what `joining` said, or nothing.
+
+        Raises:
+            SBError: it cannot be done; the file is as it was.
+        """
+        assert change.record is not None
+        with self.records.alone():
+            write_wrapper(self._home)
+            if not change.needed and self.records.find(change.seen.path) == change.record:
+                return
+            former = self.records.find(change.seen.path)
+            for content in (change.seen.content, change.before):
+                if content is not None:
+                    self.records.keep(change.host.name, change.seen.path, content)
+            self.records.put(change.record)
+            try:
+                change.seen.target.parent.mkdir(parents=True, exist_ok=True)
+                if change.needed:
+                    replace_file(change.seen, change.after)
+            except BaseException:
+                if former is None:
+                    self.records.drop(change.record.file)
+                    _remove_empty(change.record.folders)
+                else:
+                    self.records.put(former)
+                raise
+
+    def leaving(self, host: Host) -> list[Change]:
+        """What an uninstall would change: every file with a record; without any, what stands in the person's own one.
+
+        Raises:
+            ConfigError: one of them cannot be read, edited without a guess, or written.
+        """
+        records = {Path(record.file): record for record in self.records.of(host.name)}
+        files = list(records) or [host.user_file(self._places)]
+        changes = [self._leaving(host, file, records.get(file)) for file in files]
+        return [change for change in changes if change.needed or change.record]
+
+    def _leaving(self, host: Host, file: Path, record: Record | None) -> Change:
+        seen = look(file)
+        layout = host.layout(Wanted(wrapper_path(self._home)))
+        with _told(seen):
+            after = self._without_us(seen, record, host.format_of(file), layout)
+        change = Change(host, seen, after, record)
+        if change.needed:
+            refuse_unwritable(seen)
+        return change
+
+    def leave(self, changes: list[Change]) -> None:
+        """Do what `leaving` said, file by file.
+
+        Raises:
+            SBError: one cannot be done; it and those after it are as they were.
+        """
+        with self.records.alone():
+            for change in changes:
+                if change.needed:
+                    if change.seen.content is not None:
+                        self.records.keep(change.host.name, change.seen.path, change.seen.content)
+                    replace_file(change.seen, change.after)
+                if change.record is not None:
+                    _remove_empty(change.record.folders)
+                    self.records.drop(change.record.file)
+
+    def retire(self) -> list[Path]:
+        """Remove what hooks run from when no host is left that calls them; returns what was removed."""
+        if not self._home.folder.is_dir():
+            return []
+        with self.records.alone():
+            return [] if self.records.all() else Runtimes(self._home).prune(keep=None)
+
+    def purge(self, host: Host) -> list[Path]:
+        """Remove a host's backups, and the wrapper when no host is left that calls it; returns what was removed."""
+        if not self._home.folder.is_dir():
+            return []
+        with self.records.alone():
+            gone = self.records.backups(host.name)
+            if not self.records.all():
+                gone += [path for path in (wrapper_path(self._home),) if path.exists()]
+            for path in gone:
+                path.unlink()
+        for folder in (wrapper_path(self._home).parent, self.records.folder):
+            _remove_empty([str(folder)])
+        return gone
+
+    def _file(self, host: Host, scope: str) -> Path:
+        if scope == "user":
+            return host.user_file(self._places)
+        if host.project_file is None:
+            raise UsageError(f"{host.name} has no configuration of projects", "--scope user")
+        return host.project_file(self._places)
+
+    def _without_us(self, seen: Seen, record: Record | None, form: Format, layout: Layout) -> bytes | None:
+        """The content before us if nobody changed it since, else what it is now without anything of ours."""
+        former = self.records.former(record) if record else None
+        if record and digest(seen.content) == record.after and (former is not None or not record.before):
+            return former
+        if seen.content is None:
+            return None
+        base = None if former is None else replace(seen, content=former).text()
+        text = seen.text()
+        rest = stripped(text, form, layout, base)
+        if rest == text:
+            return seen.content
+        if record and not record.before and form.load(rest) in ({}, dict(layout.extras)):
+            return None
+        return seen.encoded(rest)
+
+
+@contextlib.contextmanager
+def _told(seen: Seen) -> Iterator[None]:
+    """Say of which file something malformed was."""
+    try:
+        yield
+    except Malformed as error:
+        where = f"line {error.line}: " if error.line else ""
+        raise refusal(seen.path, where + error.what, "mend the file, then run this again") from None
+
+
+def _missing(folder: Path) -> Iterator[Path]:
+    """The folders that would have to be made, the innermost first."""
+    while not os.path.lexists(folder):
+        yield folder
+        folder = folder.parent
+
+
+def _remove_empty(folders: tuple[str, ...] | list[str]) -> None:
+    for folder in folders:
+        try:
+            os.rmdir(folder)
+        except OSError:  # somebody else's files are in it, or it is gone
+            return

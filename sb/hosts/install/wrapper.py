@@ -1,0 +1,102 @@
+"""The script that hosts run, and its answers when the interpreter or `sb` is gone.
+
+A host's configuration outlives the environment that `sb` was installed into, and a command that is missing blocks every
+tool call on some hosts. So hosts run this script, whose path never changes and which needs nothing but a shell.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import time
+from pathlib import Path
+
+from sb.config.home import Home
+from sb.hosts.install.files import look, replace
+from sb.hosts.install.runtime import Runtimes, in_use
+from sb.tools.hosted.guarding import wrapper_path
+
+_SCRIPT = """\
+#!/bin/sh
+# Written by `sb install`: what coding agents run before and after their tool calls.
+python={python}
+package={package}
+runtime={runtime}
+SB_HOME={home}
+export SB_HOME
+[ $# -gt 0 ] || set -- claude-code
+if [ "$1" = serve ]; then verb=; else verb=hook; fi
+
+# -I and -S: no variable, no .pth file, no sitecustomize and no code of the folder that the agent works in takes part.
+if [ -x "$python" ] && [ -e "$package/__main__.py" ] && [ -e "$runtime/start.py" ]; then
+    exec "$python" -I -S -X pycache_prefix="$runtime/pycache" "$runtime/start.py" $verb "$1"
+fi
+
+PATH=/usr/bin:/bin:${{PATH-}}
+if [ "${{2-}}" = --fail-closed ]; then
+    echo "SecondBrain is gone, and $1 is set to run no tool without it." >&2
+    echo "A person installs it again, or takes the entries that name $0 out of the settings of $1." >&2
+    exit 2
+fi
+[ "$verb" ] || exit 0
+payload=$(cat)
+case $payload in
+*'"cursor_version"'*) ;;
+*) exit 0 ;;
+esac
+case $(printf '%s\\n' "$payload" | sed -n 's/.*"hook_event_name"[[:space:]]*:[[:space:]]*"\\([A-Za-z]*\\)".*/\\1/p') in
+beforeShellExecution | beforeMCPExecution) echo '{{"permission": "ask"}}' ;;
+preToolUse | beforeReadFile | subagentStart) echo '{{"permission": "allow"}}' ;;
+beforeSubmitPrompt) echo '{{"continue": true}}' ;;
+*) echo '{{}}' ;;
+esac
+"""
+_ASSIGNED = re.compile(r"^(python|package|runtime)=(.*)$", re.MULTILINE)
+_LAST_HOOKS_S = 0.5  # for hooks that began before the switch, and import more while they run
+
+
+def write_wrapper(home: Home) -> Path:
+    """Make the script, or point it at `sb` as it is installed now; what it pointed at before is removed.
+
+    Raises:
+        SBError: `sb` cannot be started from the interpreter alone, or the script cannot be written.
+    """
+    runtimes = Runtimes(home)
+    former = in_use(home)
+    runtime, python, package = runtimes.make()
+    path = wrapper_path(home)
+    content = _SCRIPT.format(
+        python=shlex.quote(python),
+        package=shlex.quote(str(package)),
+        runtime=shlex.quote(str(runtime)),
+        home=shlex.quote(str(home.folder)),
+    ).encode()
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    seen = look(path)
+    if seen.content != content:
+        replace(seen, content)
+    path.chmod(0o700)
+    if former not in (None, runtime):
+        time.sleep(_LAST_HOOKS_S)
+    runtimes.prune(keep=runtime)
+    return path
+
+
+def amiss(home: Home) -> str:
+    """What keeps the script from reaching `sb`, or ""."""
+    path = wrapper_path(home)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return f"{path} is missing or cannot be read"
+    if not os.access(path, os.X_OK):
+        return f"{path} cannot be run"
+    named = {name: "".join(shlex.split(value)) for name, value in _ASSIGNED.findall(text)}
+    python, package = Path(named.get("python", "")), Path(named.get("package", ""))
+    if not os.access(python, os.X_OK) or not python.is_file():
+        return f"the interpreter {python} is gone"
+    if not (package / "__main__.py").exists():
+        return f"sb is gone from {package}"
+    runtime = named.get("runtime")
+    return f"{runtime} is gone" if runtime and not Path(runtime, "start.py").exists() else ""

@@ -1,0 +1,190 @@
+"""What is a call that waits for a person, and what is a grant?"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from sb.kernel.calls.intents import HOST, process_lives
+from sb.sources import iso
+
+MICROSECONDS = 1_000_000
+
+
+class ApprovalState(StrEnum):
+    WAITING = "waiting"
+    APPROVED = "approved"
+    DENIED = "denied"
+    REVOKED = "revoked"
+    EXPIRED = "expired"
+    USED = "used"
+
+
+OPEN = (ApprovalState.WAITING, ApprovalState.APPROVED)
+APPROVAL_COLUMNS = (
+    "a.number, a.id, a.state, a.agent, a.tool_id, a.fingerprint, a.args_digest, a.safety_class, a.run_id, a.call_id,"
+    " a.waiter, a.needed, a.requested_at, a.due_at, a.expires_at, a.decided_at, a.decided_by, a.reason"
+)
+GRANT_COLUMNS = (
+    "number, id, state, agent, tool_id, fingerprint, run_id, args, made_at, made_by, reason, expires_at, uses,"
+    " last_used_at"
+)
+
+
+@dataclass(frozen=True)
+class Approval:
+    """One request for a person's decision; all times are in microseconds since the epoch.
+
+    Args:
+        waiter: host:pid of the process that waits for the decision, or "".
+        needed: how many people have to approve.
+        due_at: when it is overdue. expires_at: when it counts as denied.
+        decided_by: names, with commas between them. reason: of the last decision.
+        request: what the operator is shown: redacted arguments, reasons, contract, what the agent did before.
+    """
+
+    number: int
+    id: str
+    state: ApprovalState
+    agent: str
+    tool_id: str
+    fingerprint: str
+    args_digest: str
+    safety_class: str
+    run_id: str
+    call_id: str
+    waiter: str
+    needed: int
+    requested_at: int
+    due_at: int
+    expires_at: int
+    decided_at: int | None
+    decided_by: str
+    reason: str
+    request: dict[str, Any]
+
+    @property
+    def reverses(self) -> str:
+        """The mutation that the call would undo, or ""; said by the request's event."""
+        recovery = self.request.get("recovery")
+        return str(recovery.get("reverses", "")) if isinstance(recovery, dict) else ""
+
+    def overdue(self, now: int) -> bool:
+        """Whether nobody decided until it was due, or the process that waited for it has ended."""
+        return self.state is ApprovalState.WAITING and (now > self.due_at or waiter_gone(self.waiter))
+
+    def at(self, now: int) -> Approval:
+        """The same as it counts at this time: an open one is expired once its time is over."""
+        over = self.state in OPEN and now >= self.expires_at
+        return replace(self, state=ApprovalState.EXPIRED) if over else self
+
+    def binding(self, database_id: str) -> dict[str, Any]:
+        """What a decision about it covers, and nothing else."""
+        return {
+            "approval": self.id,
+            "database": database_id,
+            "agent": self.agent,
+            "tool_id": self.tool_id,
+            "fingerprint": self.fingerprint,
+            "args_digest": self.args_digest,
+            "needed": self.needed,
+            "requested_at": self.requested_at,
+            "expires_at": self.expires_at,
+        }
+
+    def to_dict(self, now: int) -> dict[str, Any]:
+        """Plain JSON, with times in ISO 8601."""
+        return vars(self) | {
+            "state": str(self.state),
+            "overdue": self.overdue(now),
+            "requested_at": iso(self.requested_at / MICROSECONDS),
+            "due_at": iso(self.due_at / MICROSECONDS),
+            "expires_at": iso(self.expires_at / MICROSECONDS),
+            "decided_at": None if self.decided_at is None else iso(self.decided_at / MICROSECONDS),
+        }
+
+
+def approval_of(row: tuple[Any, ...]) -> Approval:
+    """From APPROVAL_COLUMNS and the payload of the request's event."""
+    columns = list(row)
+    columns[2], columns[-1] = ApprovalState(columns[2]), _request(columns[-1])
+    return Approval(*columns)
+
+
+def _request(payload: str | None) -> dict[str, Any]:
+    try:
+        request = json.loads(payload or "{}")
+    except (ValueError, RecursionError):
+        return {"damaged": str(payload)[:200]}
+    return request if isinstance(request, dict) else {"damaged": str(payload)[:200]}
+
+
+def this_process() -> str:
+    """host:pid, as a waiter is recorded."""
+    return f"{HOST}:{os.getpid()}"
+
+
+def waiter_gone(waiter: str) -> bool:
+    """Whether the process of this host that waited has ended; of other hosts nobody knows."""
+    host, _, pid = waiter.rpartition(":")
+    return bool(waiter) and host == HOST and not process_lives(pid)
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Calls of one kind that a person approved in advance; times in microseconds since the epoch.
+
+    Args:
+        run_id: "" for every run.
+        args: argument name to the pattern of its value; {} allows any arguments.
+    """
+
+    number: int
+    id: str
+    state: str
+    agent: str
+    tool_id: str
+    fingerprint: str
+    run_id: str
+    args: dict[str, str]
+    made_at: int
+    made_by: str
+    reason: str
+    expires_at: int
+    uses: int
+    last_used_at: int | None
+
+    def at(self, now: int) -> Grant:
+        """The same as it counts at this time."""
+        return replace(self, state="expired") if self.state == "active" and now >= self.expires_at else self
+
+    def binding(self, database_id: str) -> dict[str, Any]:
+        """What the person signed."""
+        return {
+            "grant": self.id,
+            "database": database_id,
+            "agent": self.agent,
+            "tool_id": self.tool_id,
+            "fingerprint": self.fingerprint,
+            "run_id": self.run_id,
+            "args": self.args,
+            "expires_at": self.expires_at,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, with times in ISO 8601."""
+        return vars(self) | {
+            "made_at": iso(self.made_at / MICROSECONDS),
+            "expires_at": iso(self.expires_at / MICROSECONDS),
+            "last_used_at": None if self.last_used_at is None else iso(self.last_used_at / MICROSECONDS),
+        }
+
+
+def grant_of(row: tuple[Any, ...]) -> Grant:
+    """From GRANT_COLUMNS."""
+    columns = list(row)
+    columns[7] = json.loads(columns[7])
+    return Grant(*columns)

@@ -1,0 +1,196 @@
+"""The state of one call on its way through the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sb.kernel.calls.approval import Approval
+from sb.kernel.calls.intents import IntentState, Step
+from sb.kernel.contracts import Assumption, ReversalSpec, ToolErrorCode, ToolSpec
+from sb.kernel.policy.permissions import PolicyDecision
+from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, loggable, presentable, shown
+from sb.kernel.registry.registry import RegisteredTool, ToolFunction
+from sb.kernel.run_context import RiskDimension, RunContext
+from sb.log.event_log import LogWrite, Subject
+from sb.redaction import one_line, scrub
+
+LONGEST_UNKNOWN_ID = 200  # characters
+MOST_NAMES = 50
+
+
+class Refused(Exception):
+    """The call may not run.
+
+    Args:
+        code: what the agent is told.
+        reason: one line, without argument values.
+        rule: what decided it, for the log.
+        data: facts for the agent, such as the reasons for which a person has to decide.
+        opens: the request that goes into the queue when the refusal is recorded.
+    """
+
+    def __init__(
+        self,
+        code: ToolErrorCode,
+        reason: str,
+        rule: str,
+        data: dict[str, Any] | None = None,
+        opens: Approval | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+        self.rule = rule
+        self.data = data
+        self.opens = opens
+
+    def name_request(self, approval_id: str) -> None:
+        """Name another request than the one it was about to open."""
+        if self.opens is not None and self.data is not None and self.opens.id != approval_id:
+            self.reason = self.reason.replace(self.opens.id, approval_id)
+            self.data["approval_id"] = approval_id
+
+
+class RecoveryCall(Protocol):
+    """What a call does for recovery, beside what every call does; each method is part of a transaction of the call.
+
+    Args:
+        reasons: why a person has to agree to it, as rule and reason; [] if nobody has to.
+        people: how many have to. expires_at: until when they may, in microseconds since the epoch; None as for any
+            other call.
+        reverses: the number of the mutation that it undoes, 0 for a call that only looks.
+        facts: what the log says of it beside what it says of every call.
+        secrets: texts that may appear nowhere, longest first, beside those that its own contract names.
+    """
+
+    facts: dict[str, Any]
+    secrets: list[str]
+    reasons: list[dict[str, str]]
+    people: int
+    expires_at: int | None
+    reverses: int
+
+    def queued(self, write: LogWrite, call: ToolCall, approval_id: str) -> None:
+        """It waits for a person."""
+        ...
+
+    def claim(self, write: LogWrite, call: ToolCall) -> None:
+        """It is about to run; raises Refused if it must not."""
+        ...
+
+    def settle(self, write: LogWrite, call: ToolCall, state: IntentState) -> None:
+        """It has ended."""
+        ...
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """One call; admission fills it in step by step.
+
+    Args:
+        args: the caller's arguments frozen to plain JSON, so that what was judged is what runs.
+        args_size: bytes of their canonical form.
+        has_deadline: whether timeout_ms is enforced while the tool runs, rather than judged afterwards.
+        tool, spec: set by `found`, once the tool is `known`; `fn` once it is located.
+        contract: the audit entries about the contract's fingerprint.
+        approval_id, grant_id: what lets it pass although there are `reasons` for which a person has to decide.
+        assumptions: what justifies it, as its caller says.
+        recovery: set for calls that recover from others; they have rules of their own.
+        way_back: how it is undone; set for calls that are `bound` to one.
+        reach, debt: what is set aside of the run's blast radius and irreversibility.
+        mutation_id: names what it changed.
+        identity: what makes it this step and no other; only calls with side effects have one.
+        secrets: texts that may appear nowhere, longest first.
+        performed_by: the host that makes the call itself, or "" for one that is made here.
+        host_asks: the host asks its own person, which takes the place of an approval.
+        unshowable: why no person can be shown all of it, so that none is asked; "" where one can.
+    """
+
+    ctx: RunContext
+    tool_id: str
+    call_id: str
+    step: str
+    override_fn: ToolFunction | None = None
+    approval_id: str = ""
+    assumptions: Sequence[Assumption | str] = ()
+    args: dict[str, Any] = field(default_factory=dict)
+    args_size: int = 0
+    args_digest: str = ""
+    tool: RegisteredTool = field(init=False)
+    spec: ToolSpec = field(init=False)
+    known: bool = False
+    side_effecting: bool = False
+    has_deadline: bool = False
+    fn: ToolFunction = field(init=False)
+    contract: dict[str, Any] = field(default_factory=dict)
+    policy: PolicyDecision | None = None
+    policy_version: str = ""
+    recovery: RecoveryCall | None = None
+    grant_id: str = ""
+    reasons: list[dict[str, str]] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)
+    accepts_key: bool = False
+    identity: Step | None = None
+    reserved: bool = False
+    bound: bool = False
+    way_back: ReversalSpec = field(init=False)
+    reach: float | None = None
+    debt: tuple[RiskDimension, float] | None = None
+    mutation_id: str = ""
+    performed_by: str = ""
+    host_asks: bool = False
+    unshowable: str = ""
+    _subject: Subject | None = None
+
+    def found(self, tool: RegisteredTool) -> None:
+        """The look-up gave this tool."""
+        self.tool, self.spec, self.known = tool, tool.spec, True
+        self.side_effecting = tool.spec.side_effecting or self.reverses
+        self.has_deadline = self.side_effecting or "timeout_ms" in tool.spec.declared
+
+    @property
+    def reverses(self) -> bool:
+        """Whether it undoes another; then it changes something, whatever its contract says."""
+        return self.recovery is not None and self.recovery.reverses > 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the contract as it is now."""
+        return str(self.contract["tool_contract_fingerprint"])
+
+    @property
+    def announced(self) -> bool:
+        """Whether it is put on record before it runs: it may change something, or uses a person's decision."""
+        return self.side_effecting or bool(self.reasons)
+
+    @property
+    def can_be_in_doubt(self) -> bool:
+        """Whether it matters that nobody knows if it happened."""
+        declared = self.spec.reversal
+        harmless = declared is not None and declared.leaves_nothing and not self.reverses
+        return self.side_effecting and not harmless
+
+    @property
+    def subject(self) -> Subject:
+        """Who and what the events of this call are about."""
+        if self._subject is None:
+            ctx, tool_id = self.ctx, self.tool_id
+            if not self.known:  # whatever the model wrote
+                tool_id = one_line(tool_id, LONGEST_UNKNOWN_ID)
+                return Subject(ctx.run_id, ctx.trace_id, ctx.agent_name, tool_id, self.call_id)
+            self._subject = Subject(ctx.run_id, ctx.trace_id, ctx.agent_name, tool_id, self.call_id)
+        return self._subject
+
+    def shown_args(self, *, to_judge: bool = False) -> Any:
+        """The arguments as they may be written down; only their names while the schema is unknown.
+
+        Args:
+            to_judge: whole, as far as a row of the log goes: nobody can agree to what was cut off.
+        """
+        if not self.known:
+            return sorted(map(presentable, self.args))[:MOST_NAMES]
+        args = shown(self.spec, self.args)
+        args = scrub(args, self.secrets) if self.secrets else args
+        return args if to_judge and self.args_size <= LONGEST_LOGGED_VALUE else loggable(args, self.args_size)

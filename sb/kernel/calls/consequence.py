@@ -1,0 +1,120 @@
+"""How much can this call do that stays, and is that still within what one run may do?
+
+Source: the survival layer, section 1: blast radius is hard, a ceiling of irreversibility asks a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.calls.mutations import Reversibility
+from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.reversal_contracts import ReversalClass
+from sb.kernel.run_context import RiskDimension
+
+Ceilings = Mapping[RiskDimension, float]
+
+
+@dataclass(frozen=True)
+class Consequences:
+    """The limits of consequence that one executor holds calls to.
+
+    Args:
+        mode: in "observe" debt is only counted.
+        ceilings: of every run, beside its own.
+    """
+
+    mode: Reversibility
+    ceilings: Ceilings
+
+    def reserve(self, call: ToolCall) -> None:
+        """Set aside what the call may do, and note why a person has to agree to it.
+
+        Raises:
+            Refused: BUDGET_EXCEEDED for the blast radius, VALIDATION_ERROR for an amount that is no number.
+        """
+        if self.mode is Reversibility.OFF or not call.can_be_in_doubt or call.recovery is not None:
+            return
+        self.bind(call)
+        enforced = self.mode is Reversibility.ENFORCE
+        value = _value(call, strict=enforced)
+        limit = call.way_back.blast_radius
+        if enforced and (limit.max_calls_per_run is not None or limit.max_value_per_run is not None):
+            exceeded = call.ctx.extend_reach(call.tool_id, value, limit)
+            if exceeded:
+                reason = f"the blast radius of {call.tool_id} is used up: {exceeded} = {getattr(limit, exceeded):g}"
+                raise Refused(ToolErrorCode.BUDGET_EXCEEDED, reason, "blast_radius")
+            call.reach = value
+        self._charge(call, value, asks=enforced)
+
+    def bind(self, call: ToolCall) -> None:
+        """Let the outcome of the call keep its way back."""
+        if self.mode is not Reversibility.OFF and call.can_be_in_doubt:
+            call.way_back = call.tool.reversal
+            call.bound = True
+
+    def _charge(self, call: ToolCall, value: float, *, asks: bool) -> None:
+        reversal_class = call.way_back.class_of(call.args)
+        dimension = call.tool.risk_dimension
+        if dimension is None:
+            if asks and reversal_class is ReversalClass.IRREVERSIBLE:
+                _ask(call, "irreversible", _stays(call))
+            return
+        budget = call.ctx.irreversibility
+        ceiling = self.ceilings.get(dimension)
+        share, crossed = budget.charge(dimension, value, reversal_class, ceiling)
+        call.debt = (dimension, share)
+        if not asks:
+            return
+        if crossed:
+            limit = min(one for one in (ceiling, budget.ceilings.get(dimension)) if one is not None)
+            debt = budget.debt[dimension]
+            reason = f"the run would have done {debt:g} of {dimension} that stays, more than {limit:g}"
+            _ask(call, "irreversibility_ceiling", reason)
+        elif (
+            reversal_class is ReversalClass.IRREVERSIBLE
+            and ceiling is None
+            and dimension not in budget.ceilings
+        ):
+            _ask(
+                call,
+                "irreversible",
+                f"{_stays(call)}, and {dimension} has no ceiling",
+            )
+
+
+def give_back(call: ToolCall) -> None:
+    """What was set aside did not happen."""
+    if call.reach is not None:
+        call.ctx.withdraw_reach(call.tool_id, call.reach)
+        call.reach = None
+    if call.debt is not None:
+        call.ctx.irreversibility.give_back(*call.debt)
+        call.debt = None
+
+
+def _stays(call: ToolCall) -> str:
+    always = call.way_back.reversal_class is ReversalClass.IRREVERSIBLE
+    return f"what {call.tool_id} does cannot be undone" + ("" if always else " with these arguments")
+
+
+def _ask(call: ToolCall, rule: str, reason: str) -> None:
+    call.reasons.append({"rule": rule, "reason": reason})
+
+
+def _value(call: ToolCall, *, strict: bool) -> float:
+    """The size of the consequence; 1 for a tool that does not say which argument tells."""
+    name = call.spec.metadata.get("value_arg")
+    if not name:
+        return 1.0
+    value = call.args.get(name)
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    if strict:
+        reason = (
+            f"{call.tool_id}: argument {name!r} has to be a number from 0: it is what the call is limited by"
+        )
+        raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "value_arg")
+    return 0.0

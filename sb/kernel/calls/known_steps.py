@@ -1,0 +1,122 @@
+"""Named steps as the log knows them: announced, done or free to be run.
+
+The tables `intents` and `steps` are for finding; a row of them can be edited. What decides whether a step is repeated is
+read from the events of its run, once for each process, and then only what is new.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sb.canonical import digest
+from sb.errors import StoreCorrupt
+from sb.kernel.review.log_pruning import PRUNED
+from sb.log.event_log import EVENT_COLUMNS, SEQ_MASK, EventLog
+from sb.log.kinds import TOOL_DISPATCH
+from sb.log.people_events import sound
+from sb.store import driver
+
+Execute = Callable[..., driver.Cursor]
+_MOST_RUNS = 64  # of which the steps are remembered
+_OF_RUN = (
+    f"SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND id > ? AND kind = '{TOOL_DISPATCH}' ORDER BY id"
+)
+
+
+def step_key(run_id: str, tool_id: str, name: str) -> str:
+    """What identifies a named step of a run."""
+    return digest(f"{run_id}\n{tool_id}\n{name}".encode())
+
+
+@dataclass(frozen=True)
+class LoggedStep:
+    """A named step that was announced and has not failed.
+
+    Args:
+        step_digest: of what is kept of it; "" where nothing is.
+    """
+
+    call_id: str
+    args_digest: str
+    done: bool = False
+    step_digest: str = ""
+
+
+@dataclass
+class _Run:
+    last_id: int = 0
+    steps: dict[str, LoggedStep] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)  # of named calls, by call
+
+
+class KnownSteps:
+    """The named steps of one log."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._runs: dict[str, _Run] = {}
+        self._lock = threading.Lock()
+
+    def find(self, execute: Execute, run_id: str, key: str) -> LoggedStep | None:
+        """The step as the log has it; None if it may be run as far as the log says, or what it said was pruned.
+
+        Args:
+            execute: of the transaction or snapshot in which that holds.
+
+        Raises:
+            StoreCorrupt: an event of the run was changed, or blanked and not by pruning.
+        """
+        run = self._runs.get(run_id) or _Run()
+        rows = execute(_OF_RUN, (run_id, run.last_id)).fetchall()
+        with self._lock:  # never while asking the database
+            for row in rows:
+                if row[0] > run.last_id:
+                    self._take_in(execute, run, row)
+                    run.last_id = row[0]
+            if run_id not in self._runs and len(self._runs) >= _MOST_RUNS:
+                del self._runs[next(iter(self._runs))]
+            self._runs[run_id] = run
+        return run.steps.get(key)
+
+    def _take_in(self, execute: Execute, run: _Run, row: tuple[Any, ...]) -> None:
+        call_id, body = row[7], row[12]
+        if body is None:
+            if row[0] > self._pruned_through(execute):
+                seq = row[0] - self._log.first_id
+                raise StoreCorrupt(f"row {seq} of the log was blanked", "sb audit verify")
+            return
+        if call_id not in run.keys and '"step' not in body:
+            return
+        event = sound(self._log, row)
+        said = event.payload or {}
+        if said.get("phase") == "intent":
+            name, about = said.get("step"), event.subject
+            key = said.get("step_key") or (name and step_key(about.run_id, about.tool_id, str(name)))
+            if key:
+                run.keys[call_id] = key
+                run.steps[key] = LoggedStep(call_id, str(said.get("args_digest", "")))
+        elif said.get("phase") in ("outcome", "settled") and call_id in run.keys:
+            self._end(run, run.keys[call_id], call_id, said)
+
+    @staticmethod
+    def _end(run: _Run, key: str, call_id: str, said: dict[str, Any]) -> None:
+        known = run.steps.get(key)
+        if known is None or known.call_id != call_id or said.get("state") == "in_doubt":
+            return
+        if said.get("state") == "done":
+            kept = str(said.get("step_digest", ""))
+            run.steps[key] = LoggedStep(call_id, known.args_digest, done=True, step_digest=kept)
+        else:
+            del run.steps[key]
+
+    def _pruned_through(self, execute: Execute) -> int:
+        rows = execute(
+            "SELECT payload FROM events WHERE id BETWEEN ? AND ? AND kind = ? AND payload IS NOT NULL",
+            (self._log.first_id, self._log.first_id + SEQ_MASK, PRUNED),
+        ).fetchall()
+        through = [json.loads(body).get("through", 0) for (body,) in rows]
+        return self._log.first_id + max((int(one) for one in through), default=0)

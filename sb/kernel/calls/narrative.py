@@ -1,0 +1,216 @@
+"""How does an event read to a person, in one line?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sb.kernel.baselines.seen import KERNEL
+from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.reversal_contracts import UNDO
+from sb.kernel.review.log_pruning import PRUNED
+from sb.log.event_log import Event
+from sb.log.kinds import (
+    APPROVAL_APPROVED,
+    APPROVAL_DENIED,
+    APPROVAL_EXPIRED,
+    APPROVAL_REQUESTED,
+    APPROVAL_REVOKED,
+    APPROVAL_USED,
+    BASELINE_CHANGED,
+    BUDGET_EXCEEDED,
+    GRANT_MADE,
+    GRANT_REVOKED,
+    INCIDENT_CLOSED,
+    INCIDENT_OPENED,
+    KILL_LIFTED,
+    KILL_THROWN,
+    MEMORY_GET,
+    MEMORY_PUT,
+    OPERATOR_CHANGED,
+    RECOVERY_BEGUN,
+    RECOVERY_DECIDED,
+    RECOVERY_DISMISSED,
+    RECOVERY_ESCALATED,
+    RECOVERY_INVALIDATED,
+    RECOVERY_SETTLED,
+    RUN_FINISHED,
+    RUN_STARTED,
+)
+from sb.sources import iso
+from sb.text import human_bytes, plain, shorten
+
+WIDEST_VALUE = 60
+_DECIDED = {
+    APPROVAL_APPROVED: "approved",
+    APPROVAL_DENIED: "denied",
+    APPROVAL_REVOKED: "revoked the approval of",
+    GRANT_MADE: "granted in advance",
+    GRANT_REVOKED: "revoked the grant for",
+}
+
+_SETTLED = {
+    "done": "happened",
+    "not-done": "did not happen",
+    "compensate": "happened, and is to be undone",
+}
+
+
+def describe(event: Event) -> str:
+    """One line without control characters; what a pruned event was about is still said."""
+    if event.payload is None:
+        return plain(f"{event.kind} {event.subject.tool_id} (details pruned)", one_line=True)
+    return plain(_sentence(event, event.payload), one_line=True)
+
+
+def log_line(event: Event) -> str:
+    """One line with the row's number, time and run; what `sb audit` prints."""
+    run = plain(event.subject.run_id, one_line=True) or "-"
+    return f"{event.seq:>6}  {iso(event.at / 1e6)[:19]}Z  {run:<20}  {describe(event)}"
+
+
+def _sentence(event: Event, payload: dict[str, Any]) -> str:
+    agent = event.subject.agent
+    if event.kind == RUN_STARTED:
+        return f"{agent} started a run" + (f": {payload['intent']}" if payload.get("intent") else "")
+    if event.kind == RUN_FINISHED:
+        budget = payload.get("budget", {})
+        used = f"{budget.get('tool_calls_used', 0)} of {budget.get('max_tool_calls', 0)} calls used"
+        return f"{agent} finished the run, {used}" + (
+            f", after {payload['error']}" if payload.get("error") else ""
+        )
+    if event.kind in (MEMORY_PUT, MEMORY_GET):
+        verb = "wrote" if event.kind == MEMORY_PUT else "read"
+        return f"{payload.get('tier', '')} memory: {verb} {payload.get('key', '')}"
+    if event.kind == PRUNED:
+        return f"payloads up to row {payload.get('through')} removed: {payload.get('reason', '')}"
+    if event.kind == BASELINE_CHANGED:
+        return _approved_contracts(payload)
+    if event.kind == OPERATOR_CHANGED:
+        return f"operators: {payload.get('how')} {payload.get('name')} by {payload.get('by')}" + _why(payload)
+    if event.kind.startswith(("approval.", "grant.")):
+        return _decision_sentence(event, payload)
+    if event.kind.startswith(("kill.", "incident.")):
+        return _incident_sentence(event, payload)
+    if event.kind.startswith("recovery."):
+        return _recovery_sentence(event, payload)
+    if event.subject.tool_id:
+        return f"{agent}: {_call_sentence(event, payload)}"
+    return f"{event.kind} {_brief(payload)}"
+
+
+def _recovery_sentence(event: Event, payload: dict[str, Any]) -> str:
+    what = f"{event.subject.tool_id} ({event.subject.call_id})"
+    if event.kind == RECOVERY_INVALIDATED:
+        return f"assumption {payload.get('assumption')} turned false{_why(payload)}"
+    if event.kind == RECOVERY_ESCALATED and payload.get("cause") == UNDO:
+        return f"undo of {what}{_why(payload)}"
+    if event.kind == RECOVERY_ESCALATED:
+        return f"RECOVERY {what} needs a person{_why(payload)}"
+    if event.kind == RECOVERY_DECIDED:
+        return f"recovery {payload.get('action')} {what}{_why(payload)}"
+    if event.kind == RECOVERY_SETTLED:
+        verdict = str(payload.get("verdict"))
+        return f"{payload.get('by')} says that {what} {_SETTLED.get(verdict, verdict)}{_why(payload)}"
+    if event.kind == RECOVERY_BEGUN:
+        return f"undoing {what} was begun: {payload.get('call')}"
+    verb = "left as it is:" if event.kind == RECOVERY_DISMISSED else event.kind
+    return f"{payload.get('by')} {verb} {what}{_why(payload)}"
+
+
+def _incident_sentence(event: Event, payload: dict[str, Any]) -> str:
+    signed = payload.get("signed")
+    found = signed.get("statement") if isinstance(signed, dict) else None
+    said = found if isinstance(found, dict) else {}
+    stopped = f"{said.get('scope')} {said.get('target', '')}".rstrip()
+    what = {
+        KILL_THROWN: f"KILLED {stopped}",
+        KILL_LIFTED: f"lifted the kill of {stopped}",
+        INCIDENT_OPENED: f"opened {said.get('severity')} incident {said.get('id')}, {said.get('title')}",
+        INCIDENT_CLOSED: f"closed incident {said.get('id')}",
+    }
+    return f"{payload.get('by')} {what.get(event.kind, event.kind)}{_why(payload)}"
+
+
+def _decision_sentence(event: Event, payload: dict[str, Any]) -> str:
+    agent, tool, reference = event.subject.agent, event.subject.tool_id, event.subject.call_id
+    if event.kind == APPROVAL_REQUESTED:
+        return f"{reference} asks a person: {agent} wants {tool}({_arguments(payload.get('args'))})"
+    if event.kind == APPROVAL_EXPIRED:
+        return f"{reference} expired, which denies: {agent} wanted {tool}"
+    if event.kind == APPROVAL_USED:
+        return f"{reference} is used: {agent} calls {tool}"
+    by = payload.get("by", "somebody")
+    return f"{reference} {by} {_DECIDED[event.kind]} {tool} by {agent}: {payload.get('reason', '')}"
+
+
+def _approved_contracts(payload: dict[str, Any]) -> str:
+    signed = payload.get("signed")
+    statement = signed.get("statement") if isinstance(signed, dict) else None
+    contracts = statement.get("contracts") if isinstance(statement, dict) else None
+    tools = ", ".join(contracts) if isinstance(contracts, dict) else "?"
+    surface = statement.get("surface") if isinstance(statement, dict) else KERNEL
+    what = "contracts" if surface == KERNEL else "ways back"
+    return f"{payload.get('by')} approved the {what} of {shorten(tools, WIDEST_VALUE)}{_why(payload)}"
+
+
+def _why(payload: dict[str, Any]) -> str:
+    return f": {payload['reason']}" if payload.get("reason") else ""
+
+
+def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
+    call = f"{event.subject.tool_id}({_arguments(payload.get('args'))})"
+    phase = payload.get("phase")
+    if phase == "intent":
+        return f"will call {call}"
+    if phase == "replayed":
+        return f"again {event.subject.tool_id}: step {payload.get('step', '')} is done, nothing was run"
+    if phase == "settled":
+        return f"settled {event.subject.tool_id}: {payload.get('state')}{_way_back(payload)}"
+    if phase == "in_doubt":
+        return f"IN DOUBT {event.subject.tool_id}: {payload.get('cause', '')}"
+    if phase == "refused":
+        word = _refusal_word(event, payload)
+        return f"{word} {call}: {payload.get('reason', '')}"
+    if payload.get("state") == "unreported":
+        return f"unreported {event.subject.tool_id}: its host did not say that it ran"
+    changed = " (its contract has changed)" if payload.get("tool_contract_mismatch") else ""
+    if payload.get("code"):
+        word = "IN DOUBT" if payload.get("state") == "in_doubt" else "failed"
+        return f"{word} {_named(event, payload, call)}: {payload['code']} {payload.get('error', '')}"
+    size = human_bytes(int(payload.get("result_bytes", 0)))
+    return f"ok {_named(event, payload, call)} gave {size} in {payload.get('latency_ms', 0):.1f} ms{changed}{_way_back(payload)}"
+
+
+def _way_back(payload: dict[str, Any]) -> str:
+    """How it can be undone, or what it undid."""
+    if payload.get("reverses"):
+        return f", undoing {payload['reverses']}"
+    offered = payload.get("mutation") and not payload.get("no_way_back")
+    return f"; sb undo {payload['mutation']}" if offered else ""
+
+
+def _refusal_word(event: Event, payload: dict[str, Any]) -> str:
+    if event.kind == BUDGET_EXCEEDED:
+        return "BUDGET"
+    if payload.get("rule") == "requires_approval":
+        return "NEEDS A PERSON"
+    return "DENIED" if payload.get("code") == ToolErrorCode.PERMISSION_DENIED else "REFUSED"
+
+
+def _named(event: Event, payload: dict[str, Any], call: str) -> str:
+    """The call with its arguments, unless the intent before it has said them."""
+    return call if "args" in payload else event.subject.tool_id
+
+
+def _arguments(args: Any) -> str:
+    if isinstance(args, dict):
+        return ", ".join(f"{name}={_brief(value)}" for name, value in args.items())
+    if isinstance(args, list):
+        return ", ".join(map(str, args))
+    return "" if args is None else str(args)
+
+
+def _brief(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shorten(" ".join(text.split()), WIDEST_VALUE)

@@ -1,0 +1,1 @@
+"""The one path for every call: admit, record, call, settle."""

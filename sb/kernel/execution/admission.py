@@ -1,0 +1,269 @@
+"""May this call run? Every check before the intent, in one order, each failing closed.
+
+Order (docs/architecture.md): canonical arguments, lookup, kill switch, contract, deny by policy, arguments against the schema,
+budget and blast radius reserved, callable, then all reasons for which a person has to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sb.canonical import NotCanonical, digest, freeze
+from sb.errors import ContractError
+from sb.kernel.approvals.gate import ApprovalGate
+from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
+from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.calls.consequence import Consequences, give_back
+from sb.kernel.calls.intents import KnownStep
+from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.execution.recorder import Recorder
+from sb.kernel.policy.permissions import PolicyAction, ToolPolicy, agent_denials
+from sb.kernel.registry.arguments import problem_with, secrets_in
+from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolRegistry, accepts_key
+from sb.kernel.reversal_contracts import listed
+from sb.text import human_bytes, nearest
+
+PERFORMED_BY_HOST = "performed_by_host"  # in a contract's metadata
+RECOVERY = "recovery"  # the agent whose calls undo what others did
+
+
+class ContractEnforcement(StrEnum):
+    """What a contract that changed since registration leads to."""
+
+    OFF = "off"
+    OBSERVE = "observe"
+    ENFORCE = "enforce"
+
+
+@dataclass(frozen=True)
+class Admission:
+    """The checks before a call.
+
+    Args:
+        permissions: agent name to the permissions that its configuration grants.
+        max_args_bytes: size limit of the arguments' canonical form.
+        digest: of the canonical form.
+        gate: finds what lets a call pass that a person has to agree to, or queues it.
+        baselines: the contracts that an operator approved; without it none is compared with what was approved.
+        recorder: knows the named steps that need no second decision.
+        consequences: the limits of what one run may do that stays.
+    """
+
+    registry: ToolRegistry
+    policy: ToolPolicy
+    gate: ApprovalGate
+    recorder: Recorder
+    consequences: Consequences
+    baselines: ContractBaselineStore | None = None
+    enforcement: ContractEnforcement = ContractEnforcement.OBSERVE
+    permissions: Mapping[str, Collection[str]] = field(default_factory=dict)
+    max_args_bytes: int = 1 << 20
+    digest: Callable[[bytes], str] = digest
+
+    def admit(self, call: ToolCall, args: Any) -> None:
+        """Pass, or raise Refused; whatever else a check raises is a refusal too. A refused call holds no budget.
+
+        Raises:
+            KnownStep: a named step that would need a person's decision was announced before.
+        """
+        try:
+            self._freeze(call, args)
+            self._look_up(call)
+            self.recorder.refuse_killed(call, exact=not call.side_effecting)  # else with its intent
+            if call.recovery is not None or call.ctx.agent_name == RECOVERY:
+                self._check_recovery(call)
+            self._check_contract(call)
+            self._check_policy(call)
+            self._check_arguments(call)
+            if call.assumptions:
+                self._check_assumptions(call)
+            self._reserve(call)
+            if call.side_effecting:
+                self.consequences.reserve(call)
+            self._locate(call)
+            self._check_approval(call)
+        except (Refused, KnownStep):
+            release(call)
+            raise
+        except Exception as error:
+            release(call)
+            reason = f"denied because a check failed: {type(error).__name__}: {error}"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "check_failed") from error
+
+    def describe(self, call: ToolCall, args: Any) -> None:
+        """Fill in what the record of a call says of it, without judging it; raises Refused where it cannot be."""
+        self._look_up(call)
+        self._freeze(call, args)
+        call.secrets = secrets_in(call.spec, call.args)
+        self._check_contract(call)
+
+    def refusal(self, call: ToolCall) -> str:
+        """Why contract or policy would refuse this call now, whoever agrees to it; "" if they would not."""
+        try:
+            self._look_up(call)
+            self._check_contract(call)
+            self._check_policy(call)
+        except Refused as refused:
+            return refused.reason
+        return ""
+
+    def _freeze(self, call: ToolCall, args: Any) -> None:
+        if args is None:
+            args = {}
+        if not isinstance(args, dict):
+            kind = type(args).__name__
+            raise Refused(
+                ToolErrorCode.VALIDATION_ERROR, f"arguments must be an object, not {kind}", "arguments"
+            )
+        try:
+            frozen, encoded = freeze(args)
+        except NotCanonical as error:
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, f"arguments: {error}", "arguments") from None
+        if len(encoded) > self.max_args_bytes:
+            size, limit = human_bytes(len(encoded)), human_bytes(self.max_args_bytes)
+            reason = f"the arguments have {size}, more than max_args_bytes allows ({limit})"
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "arguments")
+        call.args, call.args_size, call.args_digest = frozen, len(encoded), self.digest(encoded)
+
+    def _look_up(self, call: ToolCall) -> None:
+        tool = self.registry.tool(call.tool_id)
+        if tool is None:
+            known = self.registry.list_ids()
+            reason = (
+                f"no tool {call.subject.tool_id!r}{nearest(call.tool_id, known)}"
+                if known
+                else "no tools are registered"
+            )
+            raise Refused(ToolErrorCode.NOT_FOUND, reason, "lookup")
+        call.found(tool)
+        call.secrets = secrets_in(tool.spec, call.args)
+        if call.recovery is not None and call.recovery.secrets:
+            call.secrets = sorted({*call.secrets, *call.recovery.secrets}, key=len, reverse=True)
+
+    def _check_recovery(self, call: ToolCall) -> None:
+        if call.recovery is None:
+            reason = f"the name {RECOVERY!r} is recovery's own: no agent can have it"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "agent_name")
+        if not call.recovery.reverses and call.side_effecting:
+            reason = f"recovery only reads where it looks, and {call.tool_id} may change something"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "recovery_look")
+
+    def _check_contract(self, call: ToolCall) -> None:
+        tool = call.tool
+        current = tool.current_fingerprint()
+        compared = self.enforcement is not ContractEnforcement.OFF
+        changed = compared and current != tool.registered_fingerprint
+        call.contract = {
+            "tool_contract_fingerprint": current,
+            "tool_contract_registered_fingerprint": tool.registered_fingerprint,
+            "tool_contract_status": ("changed" if changed else "unchanged") if compared else "unchecked",
+            "tool_contract_enforcement": self.enforcement,
+            "tool_contract_mismatch": changed,
+        }
+        if changed and self.enforcement is ContractEnforcement.ENFORCE and tool.high_risk:
+            reason = f"the contract of {call.tool_id} changed after it was registered"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "contract_changed")
+        if self.baselines is not None and compared:
+            self._check_baseline(call, self.baselines, current)
+
+    def _check_baseline(self, call: ToolCall, baselines: ContractBaselineStore, current: str) -> None:
+        status, detail = baselines.status(call.tool_id, current, exact=call.tool.high_risk)
+        call.contract["tool_contract_baseline"] = str(status)
+        if status is BaselineStatus.CHANGED:
+            call.contract["tool_contract_baseline_fingerprint"] = detail
+        if self.enforcement is not ContractEnforcement.ENFORCE:
+            return
+        # A change cannot talk the harm down: what the approved contract could do counts too.
+        if not call.tool.high_risk and not (
+            status is BaselineStatus.CHANGED and baselines.harmful(call.tool_id, detail)
+        ):
+            return
+        if status is BaselineStatus.UNREADABLE:
+            reason = f"whether the contract of {call.tool_id} is approved cannot be told: {detail}"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "contract_unreadable")
+        if status is not BaselineStatus.APPROVED:
+            how = "is new" if status is BaselineStatus.NEW else "is not the approved one"
+            command = f"sb runtime-guard approve-contract {baselines.surface} {call.tool_id}"
+            reason = f"the contract of {call.tool_id} {how}; an operator can approve it: {command}"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, f"contract_{status}")
+
+    def _check_policy(self, call: ToolCall) -> None:
+        agent, spec = call.ctx.agent_name, call.spec
+        policy = self.policy.bound_by(call.ctx.safety_mode)
+        call.policy_version = policy.version
+        call.policy = policy.evaluate(spec, agent, call.args)
+        if call.policy.action is PolicyAction.DENY:
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, call.policy.reason, call.policy.rule)
+        for rule, reason in agent_denials(spec, agent, self.registry, self.permissions):
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, rule)
+
+    def _check_assumptions(self, call: ToolCall) -> None:
+        """Recovery looks under its own name, so with nothing that changes something or that the caller may not read."""
+        try:
+            listed(call.assumptions)
+        except ContractError as error:
+            reason = f"{call.tool_id}: {error.message}"
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "assumptions") from error
+        agent, policy = call.ctx.agent_name, self.policy.bound_by(call.ctx.safety_mode)
+        for assumption in call.assumptions:
+            if isinstance(assumption, str) or not assumption.tool_id:
+                continue
+            spec = self.registry.get(assumption.tool_id)
+            if spec is None or spec.side_effecting:
+                reason = "an assumption can be looked at only with a registered tool that only reads"
+                raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "assumptions")
+            denied = [reason for _, reason in agent_denials(spec, agent, self.registry, self.permissions)]
+            judged = policy.evaluate(spec, agent, {})
+            if judged.action is PolicyAction.DENY:
+                denied.append(judged.reason)
+            if denied:
+                raise Refused(ToolErrorCode.PERMISSION_DENIED, denied[0], "assumptions")
+
+    def _check_arguments(self, call: ToolCall) -> None:
+        problem = problem_with(call.spec, call.args)
+        if problem:
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, f"{call.tool_id}: {problem}", "args_schema")
+
+    def _reserve(self, call: ToolCall) -> None:
+        cap = call.ctx.budget.reserve_call()
+        if cap:
+            limit = getattr(call.ctx.budget, cap)
+            reason = f"the run's budget is used up: {cap} = {limit:g}"
+            raise Refused(ToolErrorCode.BUDGET_EXCEEDED, reason, cap)
+        call.reserved = True
+
+    def _locate(self, call: ToolCall) -> None:
+        if bool(call.spec.metadata.get(PERFORMED_BY_HOST)) != bool(call.performed_by):
+            reason = f"{call.tool_id} is performed by " + ("this program" if call.performed_by else "a host")
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, f"{reason}, and by nobody else", "performed_by")
+        call.fn = call.override_fn if call.override_fn is not None else call.tool.fn
+        call.accepts_key = call.tool.accepts_key if call.override_fn is None else accepts_key(call.fn)
+        if call.accepts_key and IDEMPOTENCY_KEY in call.args:
+            reason = f"{IDEMPOTENCY_KEY} is made by the kernel and cannot be passed"
+            raise Refused(ToolErrorCode.VALIDATION_ERROR, reason, "args_schema")
+
+    def _check_approval(self, call: ToolCall) -> None:
+        if call.policy is not None and call.policy.action is PolicyAction.REQUIRE_APPROVAL:
+            reasons = call.policy.reasons or ((call.policy.rule, call.policy.reason),)
+            asked = [{"rule": rule, "reason": reason} for rule, reason in reasons]
+            # What is destructive is asked for anyway; that it cannot be undone is no second reason.
+            call.reasons = asked + [one for one in call.reasons if one["rule"] != "irreversible"]
+        if call.recovery is not None:
+            call.reasons += call.recovery.reasons
+        if call.reasons:
+            self.recorder.refuse_killed(call)
+            self.recorder.refuse_known_step(call)
+            call.host_asks = call.host_asks and self.gate.host_may_ask(call)
+            if not call.host_asks:
+                self.gate.require(call)
+
+
+def release(call: ToolCall) -> None:
+    """Give back what the call has reserved of the run's budgets: it did not run."""
+    give_back(call)
+    if call.reserved:
+        call.reserved = False
+        call.ctx.budget.release_call()

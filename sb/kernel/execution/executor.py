@@ -1,0 +1,441 @@
+"""The one path for every tool call: admitted, announced, run, recorded, measured.
+
+Source: the kernel reference, "Execution pipeline", with the refinements of docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+from sb.errors import SBError
+from sb.kernel.approvals.decisions import Approvals
+from sb.kernel.approvals.gate import ApprovalGate, ApprovalSettings
+from sb.kernel.authority.authority import Authority
+from sb.kernel.baselines.seen import SeenContracts
+from sb.kernel.baselines.store import ContractBaselineStore
+from sb.kernel.calls.call import RecoveryCall, Refused, ToolCall
+from sb.kernel.calls.consequence import Consequences, give_back
+from sb.kernel.calls.intents import Intent, Intents, IntentState, KnownStep, step_name
+from sb.kernel.calls.mutations import MutationStore, Reversibility
+from sb.kernel.contracts import Assumption, ResultDetails, ToolErrorCode, ToolProvenance, ToolResult
+from sb.kernel.execution.admission import Admission, ContractEnforcement, release
+from sb.kernel.execution.attempts import Attempts
+from sb.kernel.execution.external import ExternalCalls
+from sb.kernel.execution.recorder import Outcome, Recorder, safe_message
+from sb.kernel.execution.telemetry import CallSpan, Telemetry
+from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.policy.permissions import ToolPolicy
+from sb.kernel.registry.registry import ToolFunction, ToolRegistry
+from sb.kernel.registry.workers import Workers
+from sb.kernel.run_context import RiskDimension, RunContext, SafetyMode
+from sb.log.event_log import EventLog
+from sb.redaction import redact, redact_text
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.store import driver
+
+if TYPE_CHECKING:
+    import asyncio
+
+_workers = Workers()
+_current: ContextVar[tuple[ToolExecutor, RunContext] | None] = ContextVar("sb_run", default=None)
+
+
+class ToolExecutor:
+    """Runs tools, and is the only thing that does.
+
+    Args:
+        registry: the tools.
+        policy: defaults to `ToolPolicy.normal()`.
+        event_log: defaults to a log in memory that lives as long as this executor.
+        contract_enforcement: "off", "observe" (log a changed contract) or "enforce" (deny it where it has side
+            effects).
+        contract_baseline_store: the contracts that an operator approved; under "enforce" a tool with side effects is
+            denied when its contract is new, changed or cannot be compared.
+        permissions: agent name to what its configuration grants; without an entry nothing is granted.
+        authority: says who may decide; by default nobody is enrolled, and decisions are unsigned.
+        kill_switch: the calls that people stopped; by default that of the log.
+        approvals: how long requests wait, and which tools need two people.
+        reversibility: "off", "observe" (bind a way back from each call that changed something, and count what stays)
+            or "enforce" (hold runs to blast radius and ceilings as well).
+        irreversibility_ceilings: dimension to what any run may do that stays without a person's agreement.
+        power: whether every intent survives power loss, not only those of destructive tools.
+        max_args_bytes, max_result_bytes: limits of the canonical form of arguments and results.
+        workers: runs calls that have a hard deadline; replaced to test without waiting.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        policy: ToolPolicy | None = None,
+        event_log: Any = None,
+        *,
+        contract_enforcement: str = "observe",
+        contract_baseline_store: ContractBaselineStore | None = None,
+        permissions: Mapping[str, Collection[str]] | None = None,
+        authority: Authority | None = None,
+        kill_switch: KillSwitch | None = None,
+        approvals: ApprovalSettings | None = None,
+        reversibility: str = "off",
+        irreversibility_ceilings: Mapping[str, float] | None = None,
+        power: bool = False,
+        max_args_bytes: int = 1 << 20,
+        max_result_bytes: int = 8 << 20,
+        telemetry: Telemetry | None = None,
+        workers: Workers | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        ids: Ids = SYSTEM_IDS,
+    ) -> None:
+        self.registry = registry
+        self.policy = policy or ToolPolicy.normal()
+        self.event_log: EventLog = event_log or EventLog(clock=clock, ids=ids)
+        self.approvals = Approvals(self.event_log, authority or Authority(None, self.event_log))
+        self._gate = ApprovalGate(self.approvals, approvals)
+        seen = contract_baseline_store.seen if contract_baseline_store else SeenContracts(self.event_log)
+        self.kill = kill_switch or KillSwitch(self.event_log, authority)
+        self._recorder = Recorder(self.event_log, self._gate, seen, self.kill, power=power)
+        self._admission = Admission(
+            registry,
+            self.policy,
+            self._gate,
+            self._recorder,
+            Consequences(
+                Reversibility(reversibility),
+                {RiskDimension(name): limit for name, limit in (irreversibility_ceilings or {}).items()},
+            ),
+            contract_baseline_store,
+            ContractEnforcement(contract_enforcement),
+            permissions or {},
+            max_args_bytes,
+            self.event_log.digest,
+        )
+        self._workers = workers or _workers
+        refuse_killed = self._recorder.refuse_killed
+        self._attempts = Attempts(self._workers, clock, ids, max_result_bytes, refuse_killed)
+        self._telemetry = telemetry or Telemetry()
+        self._ids = ids
+
+    @contextmanager
+    def run(self, ctx: RunContext) -> Iterator[RunContext]:
+        """Mark a run's start and end in the log; a bare `execute` marks only the start, at the run's first call.
+
+        Inside, it is the run to which calls of `governed` functions belong, in the threads and tasks that inherit
+        the context too.
+        """
+        self._recorder.run_started(ctx)
+        before = _current.get()
+        _current.set((self, ctx))
+        try:
+            yield ctx
+        except BaseException as error:
+            self._recorder.run_finished(ctx, type(error).__name__)
+            raise
+        finally:
+            _current.set(before)  # not by a token: a framework may leave the block in another context
+        self._recorder.run_finished(ctx)
+
+    def execute(
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        args: dict[str, Any] | None = None,
+        override_fn: ToolFunction | None = None,
+        *,
+        step: str = "",
+        approval_id: str = "",
+        wait_s: float = 0.0,
+        assumptions: Sequence[Assumption | str] = (),
+    ) -> ToolResult:
+        """Run one tool call and say what became of it; never raises for what a tool or policy does.
+
+        Args:
+            ctx: the run that the call belongs to; its budget is charged.
+            args: a JSON object, passed to the tool by keyword.
+            override_fn: called instead of the registered callable, under the same rules.
+            step: the caller's name for this step of the run. A side effect of one run, tool and step happens once:
+                asked again, the recorded result is returned, redacted as the log keeps it (None if that was too
+                large to keep, or was pruned); with other arguments it is refused. A failed step may be repeated.
+            approval_id: the approval to use, if a person has to agree; by default the one of this very call.
+            wait_s: seconds to wait for a person's decision. With 0, a call that needs one returns at once with
+                PERMISSION_DENIED and `data={"approval_id", "reasons", "expires_at"}`; repeated once it is approved,
+                it runs. Waiting uses no budget.
+            assumptions: what justifies the call, beside what its tool declares: when one turns false, recovery
+                offers the way back.
+
+        Returns:
+            The tool's result, or an error with a ToolErrorCode.
+        """
+        call = ToolCall(
+            ctx,
+            str(tool_id),
+            self._call_id(),
+            step_name(str(step)),
+            override_fn,
+            str(approval_id),
+            assumptions,
+        )
+        return self._execute(call, args, None, wait_s)
+
+    async def aexecute(
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        args: dict[str, Any] | None = None,
+        override_fn: ToolFunction | None = None,
+        *,
+        step: str = "",
+        approval_id: str = "",
+        wait_s: float = 0.0,
+        assumptions: Sequence[Assumption | str] = (),
+    ) -> ToolResult:
+        """`execute` for coroutines: it runs in a worker thread, and an async tool in the caller's event loop.
+
+        Cancelling the caller does not cancel the call: it ends, and is recorded, by itself.
+        """
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        call = ToolCall(
+            ctx,
+            str(tool_id),
+            self._call_id(),
+            step_name(str(step)),
+            override_fn,
+            str(approval_id),
+            assumptions,
+        )
+        run = partial(self._execute, call, args, loop, wait_s)
+        return await asyncio.wrap_future(self._workers.submit(run))
+
+    def execute_recovery(
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        args: dict[str, Any],
+        recovery: RecoveryCall,
+        approval_id: str = "",
+    ) -> ToolResult:
+        """Run a call that recovers from others, on the one path and under rules of its own; for recovery alone.
+
+        Args:
+            approval_id: the approval to use, if a person has to agree.
+        """
+        call = ToolCall(ctx, tool_id, self._call_id(), "", None, approval_id)
+        call.recovery = recovery
+        return self._execute(call, args, None, 0)
+
+    def refusal(self, ctx: RunContext, tool_id: str, args: dict[str, Any]) -> str:
+        """Why contract or policy would refuse this call now, without making it; "" if they would not."""
+        call = ToolCall(ctx, tool_id, self._call_id(), "")
+        call.args = args
+        return self._admission.refusal(call)
+
+    def execute_batch(self, ctx: RunContext, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[ToolResult]:
+        """Run (tool id, arguments) pairs one after the other; a failed one does not stop those after it."""
+        return [self.execute(ctx, tool_id, args) for tool_id, args in calls]
+
+    @cached_property
+    def external(self) -> ExternalCalls:
+        """Calls that another program performs."""
+        return ExternalCalls(self._admission, self._recorder, self._ids)
+
+    @property
+    def mutations(self) -> MutationStore:
+        """What calls changed, and the way back."""
+        return self._recorder.mutations
+
+    @property
+    def intents(self) -> Intents:
+        """Calls with side effects that have not ended."""
+        return self._recorder.intents
+
+    def in_doubt(self, run_id: str = "") -> list[Intent]:
+        """Calls with side effects of which nobody knows whether they happened, oldest first; of one run if it is named."""
+        found = self._recorder.intents.in_doubt()
+        return [intent for intent in found if intent.run_id == run_id] if run_id else found
+
+    def settle_orphans(self) -> int:
+        """Mark the unfinished calls of dead processes as in doubt; returns how many there were."""
+        return self._recorder.intents.settle_orphans()
+
+    def _call_id(self) -> str:
+        return f"call_{self._ids.token(8)}"
+
+    def _execute(
+        self, call: ToolCall, args: Any, loop: asyncio.AbstractEventLoop | None, wait_s: float
+    ) -> ToolResult:
+        try:
+            self._admission.admit(call, args)
+        except KnownStep as known:
+            return self._replay(call, known)
+        except Refused as refusal:
+            result = self._refuse(call, refusal)
+            waiting = self._decided(refusal, result, wait_s)
+            if not waiting:
+                return result
+            again = ToolCall(
+                call.ctx,
+                call.tool_id,
+                self._call_id(),
+                call.step,
+                call.override_fn,
+                waiting,
+                call.assumptions,
+            )
+            return self._execute(again, args, loop, 0)
+        span = self._telemetry.start(call.ctx, call.spec, call.call_id, call.shown_args)
+        result = self._run_recorded(call, span, loop)
+        span.end(result)
+        self._telemetry.measure(call.spec, result)
+        return result
+
+    def _decided(self, refusal: Refused, result: ToolResult, wait_s: float) -> str:
+        """The id of the approval that was decided while this waited for it, or ""."""
+        if not (wait_s > 0 and refusal.rule == "requires_approval" and result.data):
+            return ""
+        waiting = str(result.data["approval_id"])
+        try:
+            return waiting if self._gate.wait(waiting, wait_s) else ""
+        except (SBError, driver.Error) as error:
+            result.error_message += f" (and the decision could not be waited for: {error})"
+            return ""
+
+    def _refuse(self, call: ToolCall, refusal: Refused) -> ToolResult:
+        result = self._record_refusal(call, refusal)
+        if call.known:
+            span = self._telemetry.start(call.ctx, call.spec, call.call_id, call.shown_args)
+            result.span_id = span.span_id
+            span.end(result)
+            self._telemetry.measure(call.spec, result)
+        return result
+
+    def _record_refusal(self, call: ToolCall, refusal: Refused) -> ToolResult:
+        try:
+            self._recorder.refused(call, refusal)
+        except (SBError, driver.Error) as error:
+            message = f"{safe_message(call, refusal.reason)} (and this could not be recorded: {error})"
+            return _error(call, refusal.code, message)
+        return _error(call, refusal.code, safe_message(call, refusal.reason), data=refusal.data)
+
+    def _run_recorded(
+        self, call: ToolCall, span: CallSpan, loop: asyncio.AbstractEventLoop | None
+    ) -> ToolResult:
+        intent_id, announced = None, False
+        try:
+            if call.announced:
+                intent_id = self._recorder.intent(call, self._attempts.longest_s(call))
+            announced = True
+            outcome = self._attempts.run(call, loop)
+        except KnownStep as known:
+            release(call)
+            return self._replay(call, known)
+        except Refused as refusal:
+            release(call)
+            return self._record_refusal(call, refusal)
+        except KeyboardInterrupt:
+            if not announced:
+                release(call)
+            else:
+                message = "interrupted from the keyboard"
+                interrupted = Outcome(code=ToolErrorCode.TIMEOUT, message=message, done=False)
+                self._settle(call, interrupted, intent_id, span)
+            raise
+        except Exception as error:  # noqa: BLE001 - tools' exceptions are outcomes: this is the record that failed
+            release(call)
+            message = f"not run, since it could not be recorded before: {error}"
+            return _error(call, ToolErrorCode.UNEXPECTED, message)
+        return self._settle(call, outcome, intent_id, span)
+
+    def _replay(self, call: ToolCall, known: KnownStep) -> ToolResult:
+        """Answer for a step that was announced before, without running it."""
+        if not known.same_args:
+            reason = f"step {call.step!r} of this run is call {known.call_id}, which had other arguments"
+            return self._record_refusal(call, Refused(ToolErrorCode.VALIDATION_ERROR, reason, "step"))
+        if not known.done:
+            reason = f"step {call.step!r} was announced as {known.call_id} and its outcome is unknown: not repeated"
+            return self._record_refusal(call, Refused(ToolErrorCode.PERMISSION_DENIED, reason, "in_doubt"))
+        try:
+            self._recorder.replayed(call, known)
+        except (SBError, driver.Error) as error:
+            return _error(call, ToolErrorCode.UNEXPECTED, f"this could not be recorded: {error}")
+        details: ResultDetails = {
+            "call_id": known.call_id,
+            "trace_id": call.ctx.trace_id,
+            "provenance": ToolProvenance(source_uri=f"sb:call/{known.call_id}"),
+        }
+        if known.error:
+            code, _, message = known.error.partition(": ")
+            return ToolResult.error(call.tool_id, ToolErrorCode(code), message, **details)
+        data = None if known.result is None else json.loads(known.result)
+        return ToolResult.ok(call.tool_id, data, **details)
+
+    def _settle(
+        self,
+        call: ToolCall,
+        outcome: Outcome,
+        intent_id: int | None,
+        span: CallSpan,
+    ) -> ToolResult:
+        call.reserved = False
+        call.ctx.budget.settle_call(outcome.latency_ms)
+        try:
+            state = self._recorder.outcome(call, outcome, intent_id)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller must hear that the tool ran
+            outcome.code = ToolErrorCode.UNEXPECTED
+            outcome.message = f"the outcome could not be recorded ({error})"
+            if intent_id is not None:
+                outcome.message += f"; the tool ran, and call {call.call_id} is in doubt"
+            return _result(call, outcome, span)
+        if state is IntentState.FAILED:
+            give_back(call)
+        if state is IntentState.IN_DOUBT:
+            outcome.message += f"; whether it happened is in doubt ({call.call_id})"
+        if self._strict(call) and outcome.code is None:
+            outcome.value = redact(outcome.value)
+            if outcome.provenance:
+                uri = redact_text(outcome.provenance.source_uri)
+                outcome.provenance = replace(outcome.provenance, source_uri=uri)
+        return _result(call, outcome, span)
+
+    def _strict(self, call: ToolCall) -> bool:
+        return call.ctx.safety_mode is SafetyMode.STRICT or self.policy.mode is SafetyMode.STRICT
+
+
+def current_run() -> tuple[ToolExecutor, RunContext] | None:
+    """The innermost `ToolExecutor.run` that this code is inside of, with its executor."""
+    return _current.get()
+
+
+def _result(call: ToolCall, outcome: Outcome, span: CallSpan) -> ToolResult:
+    """What the caller is given of a call that ran."""
+    failed = outcome.code is not None
+    return ToolResult(
+        call.call_id,
+        call.tool_id,
+        not failed,
+        None if failed else outcome.value,
+        outcome.code,
+        outcome.message if failed else "",
+        outcome.latency_ms,
+        outcome.retries,
+        call.ctx.trace_id,
+        span.span_id,
+        outcome.provenance,
+        call.mutation_id,
+    )
+
+
+def _error(
+    call: ToolCall,
+    code: ToolErrorCode,
+    message: str,
+    data: dict[str, Any] | None = None,
+    **details: Unpack[ResultDetails],
+) -> ToolResult:
+    details["call_id"], details["trace_id"] = call.call_id, call.ctx.trace_id
+    return ToolResult.error(call.tool_id, code, message, data, **details)

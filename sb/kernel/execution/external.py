@@ -1,0 +1,267 @@
+"""The one path for calls that another program performs: judged before, reported afterwards.
+
+A coding agent's host makes its own tool calls; it asks before and tells afterwards, from processes of their own. What
+is announced here is an intent like any other, but no process's death puts it in doubt: its owner is the host. That a
+call was judged and never reported back is normal, since a person may have refused it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sb.canonical import freeze
+from sb.errors import SBError
+from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.calls.intents import Intent, KnownStep, Step, step_name
+from sb.kernel.contracts import ToolErrorCode, ToolResult
+from sb.kernel.execution.admission import Admission, release
+from sb.kernel.execution.recorder import SUBAGENT, Ended, Outcome, Recorder, safe_message
+from sb.kernel.registry.registry import IDEMPOTENCY_KEY
+from sb.kernel.results import ResultDetails
+from sb.kernel.run_context import RunContext
+from sb.sources import Ids
+from sb.store import driver
+
+OPERATORS_OWN = "operators_own"  # the rule that keeps agents from what decides about them
+_ONE_OF = "#"  # between what a call is and which one of them it is
+LONGEST_CALL_S = 86_400.0  # after it a call that nobody reported is in doubt
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a host says of a call that it performed.
+
+    Args:
+        value: what the call gave, plain JSON.
+        error: why it failed, or "".
+        interrupted: it was cut short, so that nobody knows how far it came.
+        latency_ms: milliseconds that it took.
+    """
+
+    value: Any = None
+    error: str = ""
+    interrupted: bool = False
+    latency_ms: float = 0.0
+
+
+class ExternalCalls:
+    """Judges and records the calls of one executor's registry that a host performs.
+
+    The function of such a tool is called between judging and performing, with the arguments and the call's idempotency
+    key: it keeps what the call will overwrite. When it raises, the call is refused.
+    """
+
+    def __init__(self, admission: Admission, recorder: Recorder, ids: Ids) -> None:
+        self._admission = admission
+        self._recorder = recorder
+        self._ids = ids
+
+    def announce(
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        args: dict[str, Any],
+        *,
+        step: str,
+        alike: bool = False,
+        refused: str = "",
+        host_asks: bool = False,
+        unshowable: str = "",
+    ) -> ToolResult:
+        """Judge a call that its host is about to perform, and put it on record if it may change something.
+
+        Args:
+            step: the host's own id of the call; the same one asked for again is the same call, until it is reported.
+            alike: the host has no ids: `step` says what the call is, and each one announced is a call of its own.
+            refused: why no host may perform it, whatever the policy says; "" if it is for the policy to say.
+            host_asks: the host asks its own person where one has to agree. That proves nothing, so it counts only
+                while nobody is enrolled, and never for two people.
+            unshowable: why `args` do not hold all that would run; then no person can agree to it here.
+
+        Returns:
+            Success when the host may perform it, with `data={"ask": why}` when it has to ask; else the refusal.
+        """
+        step = step_name(step)
+        call = self._call(ctx, tool_id, self._one_of(step) if alike else step)
+        call.host_asks, call.unshowable = host_asks, unshowable
+        try:
+            if refused:
+                self._admission.describe(call, args)
+                raise Refused(ToolErrorCode.PERMISSION_DENIED, refused, OPERATORS_OWN)
+            self._admission.admit(call, args)
+            if call.announced:
+                self._prepare(call, self._recorder.intent(call, LONGEST_CALL_S))
+        except KnownStep as known:
+            release(call)
+            if known.done or not known.same_args:
+                return self._refused(call, _made_before(call, known))
+            return ToolResult.ok(tool_id, call_id=known.call_id, trace_id=ctx.trace_id)
+        except Refused as refusal:
+            release(call)
+            return self._refused(call, refusal)
+        why = "; ".join(reason["reason"] for reason in call.reasons) if call.host_asks else ""
+        return ToolResult.ok(
+            tool_id, {"ask": why} if why else None, call_id=call.call_id, trace_id=ctx.trace_id
+        )
+
+    def report(
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        args: dict[str, Any],
+        report: Report,
+        *,
+        step: str,
+        alike: bool = False,
+    ) -> ToolResult:
+        """Record how a call ended. One that was reported before, or only read and was announced, is recorded once.
+
+        Args:
+            tool_id, args: as they were announced, for a call of which nobody was told before.
+            alike: as it was announced; the oldest one of that `step` that has not ended has ended.
+        """
+        while True:
+            try:
+                return self._report(ctx, tool_id, args, report, step, alike=alike)
+            except (
+                Ended
+            ):  # another process has reported it since: the next one like it, or the one that is known
+                continue
+
+    def _report(
+        self, ctx: RunContext, tool_id: str, args: dict[str, Any], report: Report, step: str, *, alike: bool
+    ) -> ToolResult:
+        step = step_name(step)
+        intent = self.pending(ctx.run_id, step, alike=alike)
+        name = intent.step if intent else self._one_of(step) if alike else step
+        call = self._call(ctx, intent.tool_id if intent else tool_id, name)
+        self._describe(call, args)
+        if intent is None and call.side_effecting and self._known(call):
+            return ToolResult.ok(tool_id, call_id=call.call_id, trace_id=ctx.trace_id)
+        if intent is not None:
+            call.call_id = intent.call_id
+            call.identity = Step(intent.step, intent.step_key, intent.args_digest, intent.idempotency_key)
+            self._admission.consequences.bind(call)
+        outcome = _outcome(call, report)
+        self._recorder.outcome(call, outcome, intent.id if intent else None)
+        failed = outcome.code is not None
+        return ToolResult(
+            call.call_id,
+            call.tool_id,
+            not failed,
+            error_code=outcome.code,
+            error_message=outcome.message,
+            trace_id=ctx.trace_id,
+            mutation_id=call.mutation_id,
+        )
+
+    def join(self, ctx: RunContext) -> None:
+        """Put the start of a host's session on record, once."""
+        self._recorder.continue_run(ctx)
+        self._recorder.run_started(ctx)
+
+    def leave(self, ctx: RunContext) -> None:
+        """Put the end of a host's session on record."""
+        self._recorder.continue_run(ctx)
+        self._recorder.run_finished(ctx)
+
+    def announced_args(self, intent: Intent) -> dict[str, Any]:
+        """The arguments of an announced call as they are on record; {} once that was pruned."""
+        said = self._recorder.intents.said(intent).get("args")
+        return said if isinstance(said, dict) else {}
+
+    def subagent_of(self, intent: Intent) -> str:
+        """Which subagent of its host announced a call; "" for the session's own agent."""
+        return str(self._recorder.intents.said(intent).get(SUBAGENT, ""))
+
+    def pending(self, run_id: str, step: str, *, alike: bool = False) -> Intent | None:
+        """The announced call of a run with the host's id, if it was not reported; of several alike the oldest."""
+        step = step_name(step)
+        named = (one for one in self.unreported(run_id) if (_kind(one.step) if alike else one.step) == step)
+        return next(named, None)
+
+    def _one_of(self, step: str) -> str:
+        """A name for one of several calls that are alike: which number it has, no process alone could tell."""
+        return f"{step}{_ONE_OF}{self._ids.token(8)}"
+
+    def unreported(self, run_id: str) -> list[Intent]:
+        """The announced calls of a run that were not reported, oldest first."""
+        return self._recorder.intents.announced_in(run_id)
+
+    def give_up(self, intent: Intent, *, happened: bool) -> None:
+        """Record that a call will not be reported any more.
+
+        Args:
+            happened: its effect is there, or may be; then it is in doubt.
+        """
+        self._recorder.unreported(intent, happened=happened)
+
+    def _call(self, ctx: RunContext, tool_id: str, step: str) -> ToolCall:
+        call = ToolCall(ctx, tool_id, f"call_{self._ids.token(8)}", step)
+        call.performed_by = str(ctx.metadata.get("host", "")) or ctx.agent_name
+        self._recorder.continue_run(ctx)
+        return call
+
+    def _describe(self, call: ToolCall, args: dict[str, Any]) -> None:
+        """Fill in what the record says of a call that was judged elsewhere, or never."""
+        try:
+            self._admission.describe(call, args)
+        except Refused as refusal:  # it has happened: that it would be refused now is part of the record
+            call.contract.setdefault("refused_now", refusal.rule)
+
+    def _known(self, call: ToolCall) -> bool:
+        """Whether a call of that step was reported before."""
+        try:
+            self._recorder.refuse_known_step(call)
+        except KnownStep as known:
+            call.call_id = known.call_id
+            return True
+        except Refused:  # it has happened, and what cannot be told of its step is no reason to leave it out
+            return False
+        return False
+
+    def _prepare(self, call: ToolCall, intent_id: int) -> None:
+        key = {IDEMPOTENCY_KEY: call.identity.idempotency_key} if call.identity and call.accepts_key else {}
+        try:
+            call.fn(**call.args, **key)
+        except Exception as error:
+            message = safe_message(call, str(error)) or type(error).__name__
+            outcome = Outcome(code=ToolErrorCode.PERMISSION_DENIED, message=message, done=False)
+            self._recorder.outcome(call, outcome, intent_id)
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, message, "preparation") from error
+
+    def _refused(self, call: ToolCall, refusal: Refused) -> ToolResult:
+        message = safe_message(call, refusal.reason)
+        try:
+            if refusal.rule != "preparation":  # whose outcome is on record
+                self._recorder.refused(call, refusal)
+                message = safe_message(call, refusal.reason)
+        except (SBError, driver.Error) as error:
+            message = f"{message} (and this could not be recorded: {error})"
+        details: ResultDetails = {"call_id": call.call_id, "trace_id": call.ctx.trace_id}
+        return ToolResult.error(call.tool_id, refusal.code, message, refusal.data, **details)
+
+
+def _kind(step: str) -> str:
+    return step.rpartition(_ONE_OF)[0]
+
+
+def _made_before(call: ToolCall, known: KnownStep) -> Refused:
+    """The host's id of the call was another one's: what let that one pass does not let this one."""
+    what = "was made and reported" if known.same_args else "had other arguments"
+    reason = f"{call.step} of this session is {known.call_id}, which {what}"
+    return Refused(ToolErrorCode.VALIDATION_ERROR, reason, "step")
+
+
+def _outcome(call: ToolCall, report: Report) -> Outcome:
+    if report.interrupted:
+        message = safe_message(call, report.error or "interrupted")
+        return Outcome(code=ToolErrorCode.TIMEOUT, message=message, done=False, latency_ms=report.latency_ms)
+    if report.error:
+        message = safe_message(call, report.error)
+        return Outcome(
+            code=ToolErrorCode.UNEXPECTED, message=message, done=False, latency_ms=report.latency_ms
+        )
+    value, encoded = freeze(report.value)
+    return Outcome(value, encoded, latency_ms=report.latency_ms)

@@ -1,0 +1,414 @@
+"""Record a call: intent, outcome, refusal, and what belongs into the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sb.errors import SBError
+from sb.kernel.approvals.gate import ApprovalGate
+from sb.kernel.baselines.seen import REVERSAL, SeenContracts
+from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.calls.intents import (
+    LEAVES_NOTHING,
+    Intent,
+    Intents,
+    IntentState,
+    KeptStep,
+    KnownStep,
+    announcement,
+    step_of,
+)
+from sb.kernel.calls.mutations import Done, MutationStore, begun, sources_of
+from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance
+from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.policy.permissions import PolicyAction
+from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
+from sb.kernel.run_context import RunContext
+from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.kinds import (
+    BUDGET_EXCEEDED,
+    RUN_FINISHED,
+    RUN_STARTED,
+    TOOL_DISPATCH,
+    TOOL_POLICY_BLOCKED,
+)
+from sb.redaction import redact_json, redact_text, scrub
+from sb.store import driver
+
+_BLOCKED_BY_POLICY = {
+    "capabilities",
+    "requires_permission",
+    "requires_approval",
+    "approval_denied",
+    "approval_refused",
+}
+
+WHERE_FROM = ("host", "project")  # of a run's metadata: the program and the project that it belongs to
+SUBAGENT = "subagent"  # of a run's metadata: who of the host's agents makes the call
+
+
+class Ended(Exception):
+    """The call that a host reports has an outcome by now, from another process."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a call ended.
+
+    Args:
+        value: what it returned, as plain JSON; None on failure.
+        encoded: the canonical form of that value.
+        latency_ms: milliseconds inside the tool, waits between attempts included.
+        provenance: where the value came from, if the tool said so.
+        final: whether another attempt could not help.
+        done: whether the tool came to its end, so that its effect happened even if its answer was unusable.
+    """
+
+    value: Any = None
+    encoded: bytes = b"null"
+    code: ToolErrorCode | None = None
+    message: str = ""
+    latency_ms: float = 0.0
+    retries: int = 0
+    provenance: ToolProvenance | None = None
+    done: bool = True
+    final: bool = False
+
+
+def state_of(call: ToolCall, outcome: Outcome) -> IntentState:
+    """Done, failed as the tool reported it, or in doubt: a side effect that ended in a timeout or network error."""
+    if outcome.done:
+        return IntentState.DONE
+    unknown = outcome.code in (ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
+    return IntentState.IN_DOUBT if unknown and call.can_be_in_doubt else IntentState.FAILED
+
+
+class Recorder:
+    """Writes the events of calls and runs, and the intents beside them, in one transaction each.
+
+    Args:
+        gate: where a person's decision is used up.
+        kills: the calls that are stopped.
+        seen: keeps the contracts of the tools that are met.
+        power: whether every intent survives power loss, not only those of destructive tools and of approved calls.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        gate: ApprovalGate,
+        seen: SeenContracts,
+        kills: KillSwitch,
+        *,
+        power: bool = False,
+    ) -> None:
+        self.log = log
+        self.intents = Intents(log)
+        self.mutations = MutationStore(log)
+        self._gate = gate
+        self._kills = kills
+        self._seen = seen
+        self._seen_reversals = SeenContracts(log, REVERSAL)
+        self._power = power
+
+    def run_started(self, ctx: RunContext) -> None:
+        with self.log.write() as write:
+            self._announce(write, ctx)
+
+    def continue_run(self, ctx: RunContext) -> None:
+        """A run of which the log has something, from another process, does not start again."""
+        if self.log.database.query("SELECT 1 FROM events WHERE run_id = ? LIMIT 1", (ctx.run_id,)):
+            ctx.__dict__.setdefault("_announced_in", set()).add(self.log.database_id)
+
+    def run_finished(self, ctx: RunContext, error: str = "") -> None:
+        facts = {"budget": ctx.budget.to_dict(), "elapsed_ms": _milliseconds(ctx.elapsed_ms())}
+        with self.log.write() as write:
+            self._announce(write, ctx)
+            write.append(RUN_FINISHED, {"error": error} if error else {}, _run_subject(ctx), facts)
+
+    def _announce(self, write: LogWrite, ctx: RunContext) -> None:
+        """The run's first event, once per run and log; the open transaction keeps other threads out."""
+        announced: set[str] | None = ctx.__dict__.get("_announced_in")
+        if announced is None:
+            announced = ctx.__dict__["_announced_in"] = set()
+        if self.log.database_id in announced:
+            return
+        facts = {
+            "safety_mode": str(ctx.safety_mode),
+            "locale": str(ctx.locale),
+            "budget": ctx.budget.to_dict(),
+        }
+        said = {"intent": ctx.intent, "session_id": ctx.session_id, "user_sid": ctx.user_sid}
+        said |= {name: str(ctx.metadata[name]) for name in WHERE_FROM if ctx.metadata.get(name)}
+        write.append(RUN_STARTED, said, _run_subject(ctx), facts)
+        announced.add(self.log.database_id)
+        write.undo.append(lambda: announced.discard(self.log.database_id))
+
+    def refused(self, call: ToolCall, refusal: Refused) -> None:
+        """Record a call that did not run, and queue the request that it may have become."""
+        if refusal.code is ToolErrorCode.BUDGET_EXCEEDED:
+            kind = BUDGET_EXCEEDED
+        else:
+            denied = call.policy is not None and call.policy.action is PolicyAction.DENY
+            kind = TOOL_POLICY_BLOCKED if denied or refusal.rule in _BLOCKED_BY_POLICY else TOOL_DISPATCH
+        facts = {
+            "phase": "refused",
+            "code": str(refusal.code),
+            "rule": refusal.rule,
+            "policy_version": call.policy_version,
+            "args_digest": call.args_digest,
+            **_approval_rules(call),
+            **call.contract,
+            **({} if call.recovery is None else call.recovery.facts),
+        }
+        with self.log.write() as write:
+            self._announce(write, call.ctx)
+            self._meet(write, call)
+            if refusal.opens is not None:
+                opened = self._gate.open(write, refusal.opens, call)
+                refusal.name_request(opened)
+                if call.recovery is not None:
+                    call.recovery.queued(write, call, opened)
+            said = {"reason": scrub(refusal.reason, call.secrets), "args": call.shown_args()}
+            write.append(kind, said, call.subject, facts)
+
+    def _meet(self, write: LogWrite, call: ToolCall) -> None:
+        if call.contract:
+            self._seen.note(write, call.tool, call.fingerprint)
+            if call.bound and call.spec.reversal is not None:
+                self._seen_reversals.note(write, call.tool, call.tool.reversal_fingerprint)
+
+    def intent(self, call: ToolCall, deadline_s: float) -> int:
+        """Commit that the call is about to run; returns the intent's id.
+
+        Args:
+            deadline_s: seconds from now after which it cannot be running any more.
+
+        Raises:
+            StoreError: it could not be committed, so the call must not run.
+            KnownStep: this named step was announced before; it must not run again.
+            Refused: it was killed meanwhile, or the person's decision that it needs cannot be used.
+        """
+        step = call.identity = step_of(call.subject, call.step, call.args_digest)
+        facts = {"phase": "intent", "idempotency_key": step.idempotency_key, **self._facts(call)}
+        if call.reasons:
+            facts |= _agreed_by(call) | _approval_rules(call)
+        if call.performed_by and call.ctx.metadata.get(SUBAGENT):
+            facts[SUBAGENT] = call.ctx.metadata[SUBAGENT]
+        said = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})
+        irreversible = call.spec.effective_class is SafetyClass.DESTRUCTIVE or bool(call.approval_id)
+        with self.log.write(power=self._power or irreversible) as write:
+            self.refuse_killed(call, write.execute)  # a kill committed before this precedes the call
+            if call.step:
+                self.intents.refuse_known_step(write.execute, call.subject.run_id, step)
+            self._announce(write, call.ctx)
+            self._meet(write, call)
+            if call.recovery is not None:
+                call.recovery.claim(write, call)
+            if call.reasons and not call.host_asks:
+                self._gate.use(write, call)
+            reversal = None if call.can_be_in_doubt else LEAVES_NOTHING
+            if call.bound:
+                reversal = begun(call.way_back, call.tool.reversal_fingerprint, call.args, call.assumptions)
+            owner = self.intents.owner(call.performed_by)
+            deadline = int((self.log.clock.now() + deadline_s) * 1e6)
+            facts |= announcement(step, owner, deadline, reversal, self.log.tag)
+            event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
+            reverses = None if call.recovery is None else call.recovery.reverses or None
+            self.intents.open(
+                write,
+                event_id,
+                call.subject,
+                step,
+                owner,
+                deadline,
+                reversal=reversal,
+                reverses=reverses,
+            )
+        return event_id
+
+    def refuse_killed(
+        self, call: ToolCall, execute: Callable[..., driver.Cursor] | None = None, *, exact: bool = True
+    ) -> None:
+        """Raise Refused if a kill stops the call, or if that cannot be told.
+
+        Args:
+            execute: of the transaction in which that holds.
+            exact: False while it is still to be checked within such a transaction.
+        """
+        ctx = call.ctx
+        try:
+            if not self._kills.in_force(execute, exact=exact):
+                return
+            kill = self._kills.check(
+                ctx.agent_name,
+                call.tool_id,
+                call.spec.effective_class,
+                ctx.run_id,
+                recovers=call.recovery is not None,
+                exact=exact,
+                execute=execute,
+            )
+        except SBError as error:
+            reason = f"whether a kill stops it cannot be told: {error.message}"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "kill_unreadable") from error
+        if kill is not None:
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, kill.sentence, "killed")
+
+    def refuse_known_step(self, call: ToolCall) -> None:
+        """Raise KnownStep if the call is a named step that was announced before; Refused if that cannot be told."""
+        if not call.step:
+            return
+        step = step_of(call.subject, call.step, call.args_digest)
+        try:
+            with self.log.database.snapshot() as connection:
+                self.intents.refuse_known_step(connection.execute, call.subject.run_id, step)
+        except SBError as error:
+            reason = f"whether it was done before cannot be told: {error.message}"
+            raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "step_unreadable") from error
+
+    def replayed(self, call: ToolCall, known: KnownStep) -> None:
+        """Record that a step that is done was asked for again, and nothing was run."""
+        facts = {"phase": "replayed", "of": known.call_id, "args_digest": call.args_digest}
+        with self.log.write() as write:
+            self._announce(write, call.ctx)
+            write.append(TOOL_DISPATCH, {"step": call.step}, call.subject, facts)
+
+    def outcome(self, call: ToolCall, outcome: Outcome, intent_id: int | None) -> IntentState:
+        """Commit how the call ended, with its intent's state, in one transaction.
+
+        Raises:
+            Ended: it was reported by its host, and has an outcome.
+        """
+        state = state_of(call, outcome)
+        budget = call.ctx.budget
+        facts = {
+            "phase": "outcome",
+            "state": state,
+            "latency_ms": _milliseconds(outcome.latency_ms),
+            "retries": outcome.retries,
+            "tool_calls_used": budget.tool_calls_used,
+            "latency_ms_used": _milliseconds(budget.latency_ms_used),
+        }
+        if outcome.code is not None:
+            facts["code"] = outcome.code
+        else:
+            facts["result_digest"] = self.log.digest(outcome.encoded)
+            facts["result_bytes"] = len(outcome.encoded)
+        said: dict[str, Any] = {"error": outcome.message}
+        if outcome.code is None:
+            value = scrub(outcome.value, call.secrets) if call.secrets else outcome.value
+            said = {"result": loggable(value, len(outcome.encoded))}
+        if call.recovery is not None:
+            facts |= call.recovery.facts
+        if intent_id is None:
+            facts |= self._facts(call)
+            said["args"] = call.shown_args()
+        else:
+            facts["intent"] = intent_id - self.log.first_id
+        kept = self._kept(call, outcome, state)
+        if kept is not None:
+            facts["step_digest"] = kept.digest()
+        with self.log.write() as write:
+            if call.performed_by and intent_id and not self.intents.still_started(write.execute, intent_id):
+                raise Ended(call.call_id)
+            if intent_id is None:  # else both are on record since it was announced
+                self._announce(write, call.ctx)
+                self._meet(write, call)
+            if call.bound and state is IntentState.DONE:
+                event_id = self._bind(write, call, outcome, said, facts)
+            else:
+                event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
+            if intent_id is not None:
+                self.intents.close(write, intent_id, state)
+                if kept is not None:
+                    self.intents.keep_step(write, kept, event_id, call.call_id)
+            if call.recovery is not None:
+                call.recovery.settle(write, call, state)
+        return state
+
+    def unreported(self, intent: Intent, *, happened: bool) -> None:
+        """Record that nobody will say any more how an announced call ended.
+
+        Args:
+            happened: its effect is there, or may be.
+        """
+        subject = Subject(intent.run_id, "", intent.agent, intent.tool_id, intent.call_id)
+        with self.log.write() as write:
+            if not self.intents.still_started(write.execute, intent.id):
+                return  # its report came after all
+            if happened:
+                cause = "its host did not report it, and its effect is there"
+                write.append(TOOL_DISPATCH, {}, subject, {"phase": "in_doubt", "cause": cause})
+                self.intents.close(write, intent.id, IntentState.IN_DOUBT)
+            else:
+                state = IntentState.UNREPORTED
+                write.append(TOOL_DISPATCH, {}, subject, {"phase": "outcome", "state": state})
+                self.intents.close(write, intent.id, state)
+
+    def _bind(
+        self, write: LogWrite, call: ToolCall, outcome: Outcome, said: dict[str, Any], facts: dict[str, Any]
+    ) -> int:
+        """Append the outcome together with the way back from it."""
+        key = call.identity.idempotency_key if call.identity else ""
+        done = Done(
+            call.way_back,
+            call.tool.reversal_fingerprint,
+            call.subject,
+            sources_of(call.args, outcome.value, call.call_id, key),
+            call.assumptions,
+            write.next_seq,
+            self.mutations.now(),
+            hidden_names(call.spec, call.args),
+        )
+        call.mutation_id, event_id = self.mutations.bind(
+            write, done, lambda bound: write.append(TOOL_DISPATCH, said, call.subject, facts | bound)
+        )
+        return event_id
+
+    def _facts(self, call: ToolCall) -> dict[str, Any]:
+        return {
+            "safety_class": call.spec.safety_class,
+            "args_digest": call.args_digest,
+            "policy_version": call.policy_version,
+            **call.contract,
+            **({} if call.recovery is None else call.recovery.facts),
+        }
+
+    def _kept(self, call: ToolCall, outcome: Outcome, state: IntentState) -> KeptStep | None:
+        """What a named step gave, redacted, for whoever asks for the same step again."""
+        if not call.step or call.identity is None or state is not IntentState.DONE:
+            return None
+        result = None
+        if len(outcome.encoded) <= LONGEST_LOGGED_VALUE:
+            result = redact_json(scrub(outcome.value, call.secrets))
+        error = "" if outcome.code is None else f"{outcome.code}: {outcome.message}"
+        return KeptStep(call.identity, result, error)
+
+
+def _agreed_by(call: ToolCall) -> dict[str, Any]:
+    """What stands for the agreement of a person."""
+    if call.host_asks:
+        return {"asked_by": call.performed_by}
+    return {"approval_id": call.approval_id} if call.approval_id else {"grant_id": call.grant_id}
+
+
+def _approval_rules(call: ToolCall) -> dict[str, list[str]]:
+    """The names of the rules for which a person has to agree."""
+    return {"approval_rules": [reason["rule"] for reason in call.reasons]} if call.reasons else {}
+
+
+def _milliseconds(value: float) -> float:
+    """To the microsecond, a third of the price of round()."""
+    return int(value * 1000) / 1000
+
+
+def _run_subject(ctx: RunContext) -> Subject:
+    return Subject(ctx.run_id, ctx.trace_id, ctx.agent_name)
+
+
+def safe_message(call: ToolCall, message: str) -> str:
+    """An error message that holds no secret: it goes to the agent, the log and the screen."""
+    return redact_text(scrub(message, call.secrets))

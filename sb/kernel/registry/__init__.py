@@ -1,0 +1,1 @@
+"""Registered tools, their arguments, and the workers that call them."""

@@ -1,0 +1,1 @@
+"""Reading what happened: verification, pruning, findings, runs, policy replay."""

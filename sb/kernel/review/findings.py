@@ -1,0 +1,123 @@
+"""Findings of `sb doctor` about the kernel: what is enforced, and whether the log holds.
+
+One answer for `sb doctor` and for the console.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sb.config import Config
+from sb.kernel.authority.authority import Assurance, Authority
+from sb.kernel.authority.keys import KeyFolder
+from sb.kernel.calls.intents import Intents
+from sb.kernel.incidents.kill import Kill, KillScope
+from sb.log.event_log import EventLog
+from sb.text import plain
+
+
+class Status(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line; `hint` says what to do when the status is not ok."""
+
+    name: str
+    status: Status
+    detail: str
+    hint: str = ""
+
+
+def enforcement(config: Config) -> list[Finding]:
+    """What binds the agents, as it is configured."""
+    words = {
+        "off": (Status.FAIL, "contracts that changed are not noticed"),
+        "observe": (Status.WARN, "contracts that changed are logged and still run"),
+        "enforce": (Status.OK, "contracts that changed are denied where they have side effects"),
+    }
+    status, meaning = words[config.contract_enforcement]
+    hint = "" if status is Status.OK else "set contract_enforcement: enforce"
+    destructive = "need a person" if config.safety_mode == "normal" else "are denied"
+    backs = {
+        "off": (Status.FAIL, "nothing that calls do can be undone"),
+        "observe": (Status.WARN, "ways back are kept; what stays is counted and not limited"),
+        "enforce": (Status.OK, "ways back are kept; what cannot be undone needs a person or a ceiling"),
+    }
+    back, kept = backs[config.reversibility]
+    remedy = "" if back is Status.OK else "set reversibility: enforce"
+    known = ", ".join(sorted(config.agents)) or "none"
+    return [
+        Finding("contracts", status, meaning, hint),
+        Finding("undo", back, kept, remedy),
+        Finding("policy", Status.OK, f"{config.safety_mode} mode; destructive calls {destructive}"),
+        Finding("agents", Status.OK, f"{known}; any other is bound by tool allowlists and policy only"),
+    ]
+
+
+def log_standing(log: EventLog) -> Finding:
+    """Whether the log reaches as far as it is anchored; quick, without walking the chain.
+
+    Raises:
+        StoreError: database or anchor file cannot be read.
+    """
+    head = log.head()
+    anchored = log.anchored()
+    newest = anchored.newest.seq if anchored.newest else 0
+    if newest > head.seq or anchored.unreadable or anchored.replaced:
+        return Finding("log", Status.FAIL, "it does not fit its anchor", "sb audit verify")
+    if head.seq and not newest and log.anchor is not None:
+        detail = f"{head.seq:,} rows and no anchor of them: if the log was cut or rewritten, nothing shows it"
+        return Finding("log", Status.FAIL, detail, f"put {log.anchor.path} back, or compare with a backup")
+    detail = f"{head.seq:,} rows, anchored up to {newest:,}; sb audit verify checks all"
+    return Finding("log", Status.OK, detail)
+
+
+def calls_in_doubt(log: EventLog) -> list[Finding]:
+    """One line on the calls of which nobody knows whether they happened, if there are any."""
+    doubtful = Intents(log).in_doubt()
+    if not doubtful:
+        return []
+    calls = ", ".join(f"{intent.tool_id} ({intent.call_id})" for intent in doubtful[:3])
+    return [Finding("in doubt", Status.WARN, f"{len(doubtful)} calls: {calls}", "sb recovery list")]
+
+
+def kill_finding(kill: Kill) -> Finding:
+    """One line on what is stopped."""
+    status = Status.FAIL if kill.scope is KillScope.GLOBAL else Status.WARN
+    waiting = f"; lifted by {', '.join(kill.lifted_by)}, one more has to" if kill.lifted_by else ""
+    ignored = f"; a lift does not count, {kill.rejected[-1]}" if kill.rejected else ""
+    lost = "; its row is gone from the log: sb audit verify" if kill.lost else ""
+    detail = plain(f"{kill.sentence} ({kill.at[:16]}Z){waiting}{ignored}{lost}", one_line=True)
+    return Finding("killed", status, detail, kill.lift_command)
+
+
+def operators(config: Config, authority: Authority) -> list[Finding]:
+    """How much a decision proves, and who may make one.
+
+    Raises:
+        Unauthorised: that cannot be relied on.
+    """
+    level = authority.assurance(KeyFolder(config.home.keys))
+    nobody = level is Assurance.NONE
+    status, hint = (Status.WARN, level.next_step) if nobody else (Status.OK, "")
+    found = [Finding("assurance", status, f"{level.name.lower()}: {level.meaning}", hint)]
+    active = authority.roster().active()
+    if active:
+        names = ", ".join(operator.name for operator in active)
+        detail = f"{names}; next level: {level.next_step or 'none'}"
+        found.append(Finding("operators", Status.OK, detail))
+        if not authority.recorded():
+            detail = (
+                "who is enrolled is not on this database's log, so a lost operators file would not be noticed"
+            )
+            found.append(Finding("operators", Status.WARN, detail, "sb operator init records it"))
+    if len(active) < 2 and config.approvals.dual_control:
+        tools = ", ".join(config.approvals.dual_control)
+        detail = f"{tools} need two operators: nobody can approve"
+        found.append(Finding("operators", Status.WARN, detail, "sb operator add"))
+    return found

@@ -1,0 +1,89 @@
+"""Which programs have joined, in which projects, and when was each last heard of?
+
+Only sessions that named their program count, the newest of them, found by an index that has those alone. So what is
+read does not grow with the log: at most SESSIONS beginnings and the last event of each, and the requests that wait; for
+the calls of one session, its newest EVENTS.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from sb.kernel.approvals.queue import ApprovalQueue
+from sb.kernel.review.runs import project_name
+from sb.log.event_log import SEQ_MASK, EventLog
+from sb.log.kinds import RUN_STARTED
+
+SESSIONS = 500
+EVENTS = 1_000
+
+_NEWEST = f"""SELECT run_id, agent, json_extract(payload, '$.host'), coalesce(json_extract(payload, '$.project'), ''),
+    (SELECT max(id) FROM events AS later WHERE later.run_id = events.run_id)
+    FROM events
+    WHERE kind = '{RUN_STARTED}' AND json_valid(payload) AND json_extract(payload, '$.host') <> ''
+    AND id > ? AND id <= ? ORDER BY id DESC LIMIT {SESSIONS}"""
+_CALLS = f"""SELECT count(DISTINCT CASE WHEN call_id GLOB 'call_*' THEN call_id END), count(*)
+    FROM (SELECT call_id FROM events WHERE run_id = ? ORDER BY id DESC LIMIT {EVENTS})"""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A program in one project; its session is the one that was last heard of.
+
+    Args:
+        host: the program, as it named itself.
+        project: a folder, or "" where it named none.
+        run_id, agent: of that session.
+        heard_at: time of the session's newest event, in microseconds since the epoch.
+        waiting: how many requests of its sessions wait for a person.
+    """
+
+    host: str
+    project: str
+    run_id: str
+    agent: str
+    heard_at: int
+    waiting: int
+
+    @property
+    def project_name(self) -> str:
+        """The name of the project's folder."""
+        return project_name(self.project)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """How many tool calls there are among the newest EVENTS events of a session.
+
+    Args:
+        at_least: it has older events, so there may be more calls.
+    """
+
+    count: int
+    at_least: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.count:,}{'+' if self.at_least else ''} {'call' if self.count == 1 else 'calls'}"
+
+
+def joined(log: EventLog) -> list[Joined]:
+    """The programs of the newest sessions, each in each of its projects, the one heard of last first."""
+    query, low = log.database.query, log.first_id
+    waiting, waits = ApprovalQueue(log).waiting_by_run(), Counter[tuple[str, str]]()
+    newest: dict[tuple[str, str], tuple[int, str, str]] = {}
+    for run_id, agent, host, project, last in query(_NEWEST, (low, low + SEQ_MASK)):
+        place = (str(host), str(project))
+        waits[place] += waiting.get(run_id, 0)
+        newest[place] = max(newest.get(place, (0, "", "")), (last, run_id, agent))
+    found = []
+    for place, (last, run_id, agent) in sorted(newest.items(), key=lambda item: item[1], reverse=True):
+        (heard_at,) = query("SELECT at FROM events WHERE id = ?", (last,))[0]
+        found.append(Joined(*place, run_id, agent, heard_at, waits[place]))
+    return found
+
+
+def calls_of(log: EventLog, run_id: str) -> Calls:
+    """The newest calls of a session."""
+    calls, events = log.database.query(_CALLS, (run_id,))[0]
+    return Calls(calls, events == EVENTS)

@@ -1,0 +1,143 @@
+"""Which runs are on record, and what became of each?
+
+A run is known by its first event, whose number never changes; everything else about it is read when it is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from sb.log.event_log import SEQ_MASK, EventLog
+from sb.log.kinds import RUN_FINISHED, RUN_STARTED
+from sb.log.search import LogFilter, events_at
+
+
+class RunState(StrEnum):
+    OPEN = "open"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run as the log has it; times in microseconds since the epoch.
+
+    Args:
+        first: number of its first event.
+        state: open until its end is on record, which a caller need not have marked.
+        error: what it ended with, if it failed.
+        host, project, session: the program, project and session that it belongs to, as far as it said.
+    """
+
+    first: int
+    run_id: str
+    agent: str
+    intent: str
+    state: RunState
+    error: str
+    started_at: int
+    last_at: int
+    events: int
+    host: str = ""
+    project: str = ""
+    session: str = ""
+
+
+def _said(name: str) -> str:
+    """What a run's first event says, in SQL; NULL once that was pruned."""
+    return f"CASE WHEN json_valid(payload) THEN json_extract(payload, '$.{name}') END"
+
+
+class RunFilter(LogFilter):
+    """What has to be in a run's first event: texts in certain fields, and words in any of them or in the intent."""
+
+    FIELDS: ClassVar[dict[str, str]] = {
+        "agent": "agent",
+        "run": "run_id",
+        "host": _said("host"),
+        "project": _said("project"),
+        "session": _said("session_id"),
+    }
+    ANYWHERE: ClassVar[tuple[str, ...]] = (_said("intent"),)
+
+
+EVERY_RUN = RunFilter()
+
+
+def project_name(project: str) -> str:
+    """A project's folder without the path to it, whichever system's path that is."""
+    return re.split(r"[/\\]", project.rstrip("/\\"))[-1] or project
+
+
+def first_events(log: EventLog, *, after: int = 0, wanted: RunFilter = EVERY_RUN) -> array[int]:
+    """The number of each run's first event, newest run first.
+
+    Args:
+        after: only those with a higher number.
+        wanted: only runs that fit.
+    """
+    low, high = log.first_id, log.first_id + SEQ_MASK
+    condition, parameters = wanted.condition()
+    if after:  # few rows: look at those that may begin a run, rather than at all runs
+        sql = (
+            "SELECT e.id FROM events AS e WHERE e.id > ? AND e.id <= ? AND e.kind = ?"
+            f" AND e.id = (SELECT min(id) FROM events WHERE run_id = e.run_id) AND {condition} ORDER BY e.id DESC"
+        )
+        rows = log.database.query(sql, (low + after, high, RUN_STARTED, *parameters))
+    else:
+        sql = (
+            "SELECT min(id) FROM events WHERE run_id <> '' GROUP BY run_id"
+            " HAVING min(id) > ? AND min(id) <= ? ORDER BY 1 DESC"
+        )
+        if wanted:
+            sql = f"SELECT id FROM events WHERE id IN ({sql}) AND {condition} ORDER BY id DESC"
+        rows = log.database.query(sql, (low, high, *parameters))
+    return array("q", (row[0] - low for row in rows))
+
+
+def first_event(log: EventLog, run_id: str) -> int | None:
+    """The number of a run's first event; None when nothing of the run is on record."""
+    (first,) = log.database.query("SELECT min(id) FROM events WHERE run_id = ?", (run_id,))[0]
+    return None if first is None else int(first) - log.first_id
+
+
+def runs_at(log: EventLog, firsts: Sequence[int]) -> dict[int, Run]:
+    """The runs that begin with these events, by that event's number. For a screenful, not for all."""
+    runs: dict[int, Run] = {}
+    for first, event in events_at(log, firsts).items():
+        run_id = event.subject.run_id
+        count = log.database.query("SELECT count(*) FROM events WHERE run_id = ?", (run_id,))[0][0]
+        last = next(log.events(run_id=run_id, newest_first=True, limit=1), event)
+        state, error = RunState.OPEN, ""
+        if last.kind == RUN_FINISHED:
+            error = str((last.payload or {}).get("error", ""))
+            state = RunState.FAILED if error else RunState.FINISHED
+        said = event.payload or {}
+        intent = str(said.get("intent", ""))
+        where = [str(said.get(name, "")) for name in ("host", "project", "session_id")]
+        runs[first] = Run(
+            first, run_id, event.subject.agent, intent, state, error, event.at, last.at, int(count), *where
+        )
+    return runs
+
+
+def run_of(log: EventLog, run_id: str) -> Run | None:
+    """The run with this id; None when nothing of it is on record."""
+    first = first_event(log, run_id)
+    return None if first is None else runs_at(log, [first]).get(first)
+
+
+def run_events(log: EventLog, run_id: str, *, after: int = 0) -> array[int]:
+    """The numbers of a run's events, newest first.
+
+    Args:
+        after: only those with a higher number.
+    """
+    sql = "SELECT id FROM events WHERE run_id = ? AND id > ? ORDER BY id DESC"
+    rows = log.database.query(sql, (run_id, log.first_id + after))
+    return array("q", (row[0] - log.first_id for row in rows))

@@ -1,0 +1,116 @@
+"""Which events fit what a person typed, newest first?
+
+There is no index for this, on purpose: each one would cost every call of every agent a page write. The log is looked
+through from its end in growing steps instead, so that the newest hits come at once and the count later.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from sb.log.event_log import EVENT_COLUMNS, Event, EventLog
+
+FIRST_STEP = 2_000  # rows of the log
+LONGEST_STEP = 20_000
+MOST_WORDS = 100  # of a filter; SQLite refuses conditions that are much deeper
+Clause = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class LogFilter:
+    """What has to be in an event: texts in certain columns, and words anywhere, payload included. ASCII case is
+    ignored, as SQLite does it.
+
+    FIELDS says what a term `field:text` looks in, ANYWHERE what a word does besides that, as SQL over the events.
+    """
+
+    FIELDS: ClassVar[dict[str, str]] = {
+        "kind": "kind",
+        "agent": "agent",
+        "tool": "tool_id",
+        "run": "run_id",
+        "call": "call_id",
+    }
+    ANYWHERE: ClassVar[tuple[str, ...]] = ("payload",)
+
+    terms: tuple[tuple[str, str], ...] = ()
+    words: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """From words and `field:text` terms; the fields are those of FIELDS, and any other colon is part of a word."""
+        terms: list[tuple[str, str]] = []
+        words: list[str] = []
+        for word in text.split()[:MOST_WORDS]:
+            field, _, wanted = word.partition(":")
+            if field in cls.FIELDS and wanted:
+                terms.append((field, wanted))
+            else:
+                words.append(word)
+        return cls(tuple(terms), tuple(words))
+
+    def __bool__(self) -> bool:
+        return bool(self.terms or self.words)
+
+    def condition(self) -> Clause:
+        """The SQL condition and its parameters."""
+        clauses = [contains(text, self.FIELDS[field]) for field, text in self.terms]
+        clauses += map(self.word, self.words)
+        return (
+            " AND ".join(sql for sql, _ in clauses) or "1",
+            tuple(parameter for _, parameters in clauses for parameter in parameters),
+        )
+
+    def word(self, word: str) -> Clause:
+        """What one word asks for."""
+        return contains(word, *self.ANYWHERE, *self.FIELDS.values())
+
+
+def contains(text: str, *columns: str) -> Clause:
+    """That a text is in one of these columns, or SQL expressions."""
+    literal = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    sql = " OR ".join(f"{column} LIKE ? ESCAPE '\\'" for column in columns)
+    return f"({sql})", (f"%{literal}%",) * len(columns)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step found.
+
+    Args:
+        seqs: of the events that fit, newest first; all of them are older than those of the step before.
+        done_to: every row from here to the newest was looked at.
+    """
+
+    seqs: array[int]
+    done_to: int
+
+
+def search(log: EventLog, wanted: LogFilter, *, newest: int, after: int = 0) -> Iterator[Step]:
+    """Look through the rows `after` < seq <= `newest`, from the newest on; each step is one short query."""
+    condition, parameters = wanted.condition()
+    sql = f"SELECT id FROM events WHERE id > ? AND id <= ? AND {condition} ORDER BY id DESC"
+    for low, high in windows(newest, after):
+        rows = log.database.query(sql, (log.first_id + low, log.first_id + high, *parameters))
+        yield Step(array("q", (row[0] - log.first_id for row in rows)), low + 1)
+
+
+def windows(newest: int, after: int) -> Iterator[tuple[int, int]]:
+    """The rows `after` < number <= `newest` in growing steps from the newest on, each as (below, to)."""
+    high, step = newest, FIRST_STEP
+    while high > after:
+        low = max(after, high - step)
+        yield low, high
+        high, step = low, min(step * 2, LONGEST_STEP)
+
+
+def events_at(log: EventLog, seqs: Sequence[int]) -> dict[int, Event]:
+    """The events with these numbers; one that is missing in the log is missing here. For a screenful, not for all."""
+    marks = ", ".join("?" * len(seqs))
+    rows = log.database.query(
+        f"SELECT {EVENT_COLUMNS} FROM events WHERE id IN ({marks})", tuple(log.first_id + seq for seq in seqs)
+    )
+    return {event.seq: event for event in map(log.event, rows)}

@@ -1,0 +1,149 @@
+"""Which contracts stand for what hosts do?
+
+They are the same for every host, so that a policy says `host.shell.*` once; the native tool's name is an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sb.kernel.contracts import (
+    RecoveryApprovalMode,
+    ReversalClass,
+    ReversalSpec,
+    SafetyClass,
+    ToolArgSchema,
+    ToolReturnSchema,
+)
+from sb.kernel.execution.admission import PERFORMED_BY_HOST
+from sb.kernel.registry.registry import ToolRegistry
+from sb.tools.hosted.files import HostedFiles
+
+READ, WRITE, WRITE_CONFIG = "host.read", "host.write", "host.write_config"
+FETCH, MCP, AGENT, UNKNOWN = "host.fetch", "host.mcp", "host.agent", "host.unknown"
+SHELL = {
+    SafetyClass.READ_ONLY: "host.shell.read",
+    SafetyClass.LOCAL_WRITE: "host.shell.write",
+    SafetyClass.NETWORK: "host.shell.network",
+    SafetyClass.DESTRUCTIVE: "host.shell.destructive",
+}
+
+_TOOL = ToolArgSchema("tool", description="The host's own name of the tool.")
+_INPUT = ToolArgSchema(
+    "input", "object", description="What the tool was given, or its digest where that is long."
+)
+_COMMAND = [
+    _TOOL,
+    ToolArgSchema("command", description="The command line, as the shell gets it."),
+    ToolArgSchema("cwd", required=False, description="The folder that it is run in."),
+    ToolArgSchema("why", required=False, description="What decided its class."),
+    ToolArgSchema("input", "object", required=False, description="What else the tool was given."),
+]
+_PATHS = [
+    _TOOL,
+    ToolArgSchema("paths", "array", description="Absolute paths of the files that are changed."),
+    _INPUT,
+    ToolArgSchema(
+        "keep", "boolean", required=False, description="false: too large to keep, so it cannot be undone."
+    ),
+]
+_RESTORED = ReversalSpec(
+    ReversalClass.REVERSIBLE,
+    compensation_capability="host.restore",
+    recovery_approval_mode=RecoveryApprovalMode.HUMAN,
+    reversal_args={"files": "result.files", "key": "call.idempotency_key"},
+    irreversible_when={"keep": False},
+    preview_capability="host.restorable",
+)
+_NO_WAY_BACK = ReversalSpec(ReversalClass.COMPENSABLE)  # ordinary work; nothing knows how to take it back
+
+
+def register_hosted(registry: ToolRegistry, files: HostedFiles) -> None:
+    """Add what hosts do, and what puts their files back."""
+    _register_looking(registry)
+    for tool_id, safety_class, what in (
+        (WRITE, SafetyClass.LOCAL_WRITE, "Change files."),
+        (
+            WRITE_CONFIG,
+            SafetyClass.DESTRUCTIVE,
+            "Change what decides about more than itself: a host's settings, a login, what git runs, the system.",
+        ),
+    ):
+        _register(registry, tool_id, what, safety_class, files.keep, args_schema=_PATHS, reversal=_RESTORED)
+    for safety_class, tool_id in SHELL.items():
+        _register(
+            registry,
+            tool_id,
+            f"Run a command line that is classed as {safety_class}.",
+            safety_class,
+            _nothing_to_keep,
+            args_schema=_COMMAND,
+            reversal=_reversal(safety_class),
+        )
+    for tool_id, safety_class, what in (
+        (FETCH, SafetyClass.NETWORK, "Get something from the network, or publish to it."),
+        (MCP, SafetyClass.NETWORK, "Call a tool of an MCP server."),
+        (AGENT, SafetyClass.LOCAL_WRITE, "Start another agent, now or later."),
+        (UNKNOWN, SafetyClass.DESTRUCTIVE, "A tool of which nothing is known."),
+    ):
+        schema, reversal = [_TOOL, _INPUT], _reversal(safety_class)
+        _register(
+            registry, tool_id, what, safety_class, _nothing_to_keep, args_schema=schema, reversal=reversal
+        )
+    _register_restoring(registry, files)
+
+
+def _reversal(safety_class: SafetyClass) -> ReversalSpec | None:
+    """What is derived from the class, but for local writes: it would call them reversible."""
+    return _NO_WAY_BACK if safety_class is SafetyClass.LOCAL_WRITE else None
+
+
+def _register(
+    registry: ToolRegistry,
+    tool_id: str,
+    description: str,
+    safety_class: SafetyClass,
+    prepare: Callable[..., Any],
+    **contract: Any,
+) -> None:
+    metadata = {PERFORMED_BY_HOST: True}
+    registry.register_fn(tool_id, tool_id, prepare, safety_class, description, metadata=metadata, **contract)
+
+
+def _nothing_to_keep(**_: Any) -> None:
+    """What the host does cannot be put back from here."""
+
+
+def _register_looking(registry: ToolRegistry) -> None:
+    what = "Read files, search, keep lists, ask the person."
+    _register(registry, READ, what, SafetyClass.READ_ONLY, _nothing_to_keep, args_schema=[_TOOL, _INPUT])
+
+
+def _register_restoring(registry: ToolRegistry, files: HostedFiles) -> None:
+    args = [
+        ToolArgSchema("files", "array", description="path, sha256 and mode of each, as the call left it."),
+        ToolArgSchema("key", description="Under which the former contents are kept."),
+    ]
+    registry.register_fn(
+        "host.restore",
+        "Restore what a host changed",
+        files.restore,
+        SafetyClass.LOCAL_WRITE,
+        "Put files back to what they were before a host changed them, unless one changed since.",
+        idempotent=True,
+        args_schema=args,
+        allowlisted_agents=["recovery"],
+        returns_schema=ToolReturnSchema("object", "files: path, existed (before), sha256 and mode each"),
+        timeout_ms=30_000,
+    )
+    registry.register_fn(
+        "host.restorable",
+        "Can what a host changed be restored?",
+        files.restorable,
+        description="Say whether host.restore would work now, and what it would do.",
+        args_schema=args,
+        allowlisted_agents=["recovery"],
+        returns_schema=ToolReturnSchema("object", "ok, detail"),
+        timeout_ms=30_000,
+    )

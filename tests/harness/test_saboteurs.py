@@ -1,0 +1,153 @@
+"""Does the audit notice when a subsystem is broken, and blame that one alone?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+import tests.harness.saboteurs_memory  # noqa: F401 - registers its saboteurs
+import tests.harness.saboteurs_refusing  # noqa: F401 - alike
+import tests.harness.saboteurs_reversible  # noqa: F401 - alike
+import tests.harness.saboteurs_stack  # noqa: F401 - alike
+import tests.harness.saboteurs_subtle  # noqa: F401 - alike
+from sb.harness.probes import PROBES, network
+from sb.harness.running import audit
+from sb.kernel.harness_audit import Check, ControlStatus, Grade, load_catalogue
+from tests.harness.saboteurs import SABOTEURS, Saboteur
+
+Place = tuple[int, str]  # the id of an object, and a name in it
+WORTH = {ControlStatus.FAIL: 0, ControlStatus.PARTIAL: 1, ControlStatus.PASS: 2}
+
+
+# A memory names what it was made from, and is related to it: with both broken at once another control has nothing to look at.
+BOTH_ENDS = {"what_a_memory_rests_on_is_not_kept", "derivations_are_not_related"}
+
+
+class Unbroken:
+    """How everything is graded where nothing is broken, and which probes come by what a saboteur replaces.
+
+    A probe that never calls what a saboteur replaces goes the same way whether it is replaced or not, so it need not be
+    asked again: that leaves a third of the work.
+    """
+
+    def __init__(self) -> None:
+        self.grades: dict[str, Grade] = {}
+        self._callers: dict[Place, set[str]] = {}
+        self._asked = ""
+        with pytest.MonkeyPatch.context() as patch:
+            for _, saboteur in SABOTEURS:
+                for part, name, real in replaced(saboteur) or ():
+                    if (id(part), name) not in self._callers:
+                        patch.setattr(part, name, self._overheard((id(part), name), real))
+            for self._asked in PROBES:
+                self.grades |= graded({self._asked})
+
+    def _overheard(self, place: Place, real: Any) -> Any:
+        callers = self._callers.setdefault(place, set())
+        function: Any = real.fget if isinstance(real, property) else real
+
+        @wraps(function)
+        def call(*given: Any, **named: Any) -> Any:
+            callers.add(self._asked)
+            return function(*given, **named)
+
+        return property(call) if isinstance(real, property) else call
+
+    def within_reach(self, saboteur: Saboteur) -> set[str]:
+        """The controls that this saboteur may cost; all, where it replaces what is not called."""
+        places = replaced(saboteur)
+        if places is None:
+            return set(PROBES)
+        return set().union(*(self._callers[id(part), name] for part, name, _ in places))
+
+
+def replaced(saboteur: Saboteur) -> list[tuple[Any, str, Any]] | None:
+    """The object, the name and the function of each that it replaces; None if it changes anything else."""
+    with pytest.MonkeyPatch.context() as patch:
+        saboteur(patch)
+        places, elsewhere = list(patch._setattr), bool(patch._setitem)
+    called = all(isinstance(real, FunctionType | property) for _, _, real in places)
+    return places if called and not elsewhere else None
+
+
+def graded(controls: set[str], saboteurs: Sequence[Saboteur] = ()) -> dict[str, Grade]:
+    """The grades of these controls while all that is broken."""
+    chosen = [control for control in load_catalogue().controls if control.id in controls]
+    before = dict(os.environ)
+    with pytest.MonkeyPatch.context() as patch:
+        for saboteur in saboteurs:
+            saboteur(patch)
+        if (
+            saboteurs and dict(os.environ) == before
+        ):  # nothing else reaches a process of its own, which takes long
+            patch.setattr(network, "_importing", lambda h: Check("importing", True, ""))
+        return {grade.control.id: grade for grade in audit(chosen).grades}
+
+
+def held(grade: Grade) -> set[str]:
+    return {finding.criterion.name for finding in grade.findings if finding.ok}
+
+
+@pytest.fixture(scope="module")
+def unbroken() -> Unbroken:
+    return Unbroken()
+
+
+def test_every_probe_has_a_saboteur() -> None:
+    assert {control_id for control_id, _ in SABOTEURS} == set(PROBES)
+
+
+@pytest.mark.parametrize("control_id", PROBES)
+def test_every_check_that_can_be_answered_holds(control_id: str, unbroken: Unbroken) -> None:
+    """Of a control that does not pass for what is not built, the status would not tell."""
+    grade = unbroken.grades[control_id]
+    broken = [one for one in grade.findings if not one.ok and not one.criterion.waits]
+    assert (grade.trouble, broken) == ("", [])
+
+
+@pytest.mark.parametrize(("control_id", "saboteur"), SABOTEURS, ids=lambda one: getattr(one, "__name__", one))
+def test_a_broken_subsystem_costs_its_own_control(
+    control_id: str, saboteur: Saboteur, unbroken: Unbroken
+) -> None:
+    before, after = unbroken.grades[control_id], graded({control_id}, [saboteur])[control_id]
+    assert held(after) < held(before)
+    if before.status is ControlStatus.PASS:
+        assert WORTH[after.status] < WORTH[before.status]
+
+
+def together(saboteurs: list[Saboteur]) -> list[list[Saboteur]]:
+    """Groups in which no one undoes what another broke."""
+    groups: list[tuple[set[Place], list[Saboteur]]] = []
+    for saboteur in saboteurs:
+        with pytest.MonkeyPatch.context() as patch:
+            saboteur(patch)
+            patched = {(id(part), name) for part, name, _ in patch._setattr}
+        if saboteur.__name__ in BOTH_ENDS:
+            patched.add((0, "lineage"))
+        taken, members = next((one for one in groups if not one[0] & patched), (set(), []))
+        if not members:
+            groups.append((taken, members))
+        taken |= patched
+        members.append(saboteur)
+    return [members for _, members in groups]
+
+
+def spoiled(saboteurs: list[Saboteur], unbroken: Unbroken, but: str) -> set[str]:
+    """Which controls other than that one have another status when all that is broken at once."""
+    others = set().union(*map(unbroken.within_reach, saboteurs)) - {but}
+    found = graded(others, saboteurs)
+    return {one for one in found if found[one].status is not unbroken.grades[one].status}
+
+
+@pytest.mark.parametrize("control_id", PROBES)
+def test_a_broken_subsystem_costs_no_other_control(control_id: str, unbroken: Unbroken) -> None:
+    """All that break this control at once, for it takes a fifth of the time; if that shows elsewhere, one by one."""
+    for group in together([saboteur for broken, saboteur in SABOTEURS if broken == control_id]):
+        if spoiled(group, unbroken, control_id):
+            guilty = {one.__name__: spoiled([one], unbroken, control_id) for one in group}
+            assert set().union(*guilty.values()) == set(), guilty

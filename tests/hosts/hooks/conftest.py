@@ -1,0 +1,135 @@
+"""A project, and a host that tells of what its agent does there: in this process, or by the real one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb.config import Config, load_config
+from sb.hosts.claude_code import events as claude_code
+from sb.hosts.hooks.adapters import HOSTS
+from sb.hosts.hooks.event import Verdict
+from sb.hosts.hooks.judging import judge
+from sb.log.event_log import Event
+from sb.runtime import Runtime, open_runtime
+from tests.forked import Forks
+
+
+@dataclass
+class Host:
+    """Claude Code, as far as its hooks see it.
+
+    Args:
+        home: SB_HOME. project: a git repository.
+        forks: what `ask` needs.
+    """
+
+    home: Path
+    project: Path
+    session: str = "session-1"
+    forks: Forks | None = None
+    _ids: Any = field(default_factory=lambda: itertools.count(1))
+
+    def payload(self, event: str, **fields: Any) -> dict[str, Any]:
+        common = {"session_id": self.session, "transcript_path": "/t.jsonl", "cwd": str(self.project)}
+        return {**common, "hook_event_name": event, **fields}
+
+    def tell(self, event: str, **fields: Any) -> Verdict:
+        """One event, in this process."""
+        return judge(self.config(), claude_code, claude_code.read(self.payload(event, **fields)))
+
+    def before(self, tool: str, use_id: str = "", **tool_input: Any) -> Verdict:
+        use_id = use_id or f"toolu_{next(self._ids)}"
+        return self.tell("PreToolUse", tool_name=tool, tool_use_id=use_id, tool_input=tool_input)
+
+    def after(self, tool: str, use_id: str, response: Any = "ok", **tool_input: Any) -> None:
+        fields = {"tool_name": tool, "tool_use_id": use_id, "tool_input": tool_input}
+        self.tell("PostToolUse", **fields, tool_response=response)
+
+    def write(self, path: Path, content: str, use_id: str) -> None:
+        """The agent writes a file, and the host tells of it before and after."""
+        given = {"file_path": str(path), "content": content}
+        assert self.before("Write", use_id, **given) == Verdict()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        self.after("Write", use_id, {"type": "update"}, **given)
+
+    def config(self) -> Config:
+        return load_config(
+            env={"SB_HOME": str(self.home), "HOME": "/data/nobody"}, cwd=self.project, flags={}
+        )
+
+    def configure(self, text: str) -> None:
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        (self.home / "config.yaml").write_text(text, encoding="utf-8")
+
+    def open(self) -> Runtime:
+        return open_runtime(self.config())
+
+    def events(self, **about: Any) -> list[Event]:
+        with self.open() as runtime:
+            return list(runtime.log.events(agent="claude-code", **about))
+
+    def phases(self) -> list[str]:
+        """What the log says of this host's calls, one word each: the state of outcomes, else the phase."""
+        told = [event.payload or {} for event in self.events(kind="kernel.tool.dispatch")]
+        return [str(one.get("state", one.get("phase"))) for one in told]
+
+    def run(
+        self, payload: bytes | dict[str, Any], *arguments: str, timeout: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        """The real process."""
+        command = [sys.executable, *self._command(arguments)]
+        data, env = self._told(payload), self._env()
+        done = subprocess.run(
+            command, input=data, capture_output=True, check=False, env=env, cwd=self.project, timeout=timeout
+        )
+        return subprocess.CompletedProcess(
+            command, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+
+    def ask(self, payload: bytes | dict[str, Any], *arguments: str) -> subprocess.CompletedProcess[str]:
+        """What the real process answers, by one that need not begin."""
+        assert self.forks is not None
+        return self.forks.run(
+            *self._command(arguments), input=self._told(payload), env=self._env(), cwd=self.project
+        )
+
+    def _command(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
+        return ("-m", "sb", "hook", *(arguments or ("claude-code",)))
+
+    def _told(self, payload: bytes | dict[str, Any]) -> bytes:
+        return payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+
+    def _env(self) -> dict[str, str]:
+        return {"PATH": os.environ["PATH"], "HOME": "/data/nobody", "SB_HOME": str(self.home)}
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    adapters = (f"sb.hosts.{host.replace('-', '_')}.events" for host in HOSTS)
+    parts = (
+        "sb.hosts.hooks.main",
+        "sb.hosts.hooks.judging",
+        "sb.hosts.hooks.remembering",
+        "sb.memory.brain",
+        "sb.memory.searching",
+    )
+    with Forks(*parts, "sb.tools.files", "sb.tools.http", "sb.tools.shell", *adapters) as forks:
+        yield forks
+
+
+@pytest.fixture
+def host(home: Path, tmp_path: Path, forks: Forks) -> Host:
+    project = tmp_path / "shop"
+    (project / ".git").mkdir(parents=True)
+    return Host(home, project, forks=forks)

@@ -1,0 +1,153 @@
+"""Is each host answered so that it honours a refusal, and never stopped for good?"""
+
+from __future__ import annotations
+
+import json
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from sb.hosts.hooks.adapters import HOSTS, adapter_for
+from sb.hosts.hooks.event import Decision, HookEvent, Moment, Verdict
+from sb.hosts.hooks.judging import judge
+from sb.hosts.hooks.main import _said
+from tests.hosts.hooks import recorded
+from tests.hosts.hooks.conftest import Host
+
+ASKED = [(host, name) for host in recorded.HOSTS for name in recorded.ASKING[host]]
+
+
+def reason(host: str, name: str, done: CompletedProcess[str]) -> str:
+    """Why a call is refused, by what the host honours as a refusal and nothing else."""
+    if host in ("windsurf", "opencode"):
+        assert (done.returncode, done.stdout) == (2, "")
+        return done.stderr.strip()
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    claudes = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
+    match host:
+        case "claude-code" | "codex" | "vscode":
+            said = str(answer["hookSpecificOutput"].pop("permissionDecisionReason"))
+            assert answer == {"hookSpecificOutput": claudes}
+        case "gemini-cli":
+            said = str(answer.pop("reason"))
+            assert answer == {"decision": "deny"}
+        case "cursor":
+            said = str(answer.pop("user_message"))
+            assert answer == {"permission": "deny", "agent_message": said}
+        case _:
+            said = str(answer["permissionDecisionReason"])
+            decided = {"permissionDecision": "deny", "permissionDecisionReason": said}
+            of_claude = {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
+            assert answer == {**decided, **of_claude}
+    return said
+
+
+@pytest.mark.parametrize(("name", "event"), ASKED)
+def test_a_refusal_has_exactly_the_form_that_the_host_honours(host: Host, name: str, event: str) -> None:
+    host.configure('policy:\n- {deny: "host.*", reason: not here}\n')
+    done = host.ask(recorded.payload(name, event, host.project), name)
+    assert "not here" in reason(name, event, done)
+
+
+@pytest.mark.parametrize(("name", "event"), ASKED)
+def test_what_cannot_be_judged_is_refused_unless_it_only_reads(host: Host, name: str, event: str) -> None:
+    host.configure("nonsense: 1\n")
+    done = host.ask(recorded.payload(name, event, host.project), name)
+    if event in ("beforeReadFile", "pre_read_code", "pascal.PreToolUse"):
+        assert done.stdout in ("", '{"permission": "allow"}')
+        assert done.returncode == 0
+    else:
+        assert "cannot judge this call" in reason(name, event, done)
+
+
+@pytest.mark.parametrize("name", recorded.HOSTS)
+@pytest.mark.parametrize("data", [b"", b'{"tool_name": "Ba', b"[]", b"\xff{}", b'{"a":' * 3000], ids=len)
+def test_what_nobody_understands_blocks_one_call_with_one_line(host: Host, name: str, data: bytes) -> None:
+    done = host.ask(data, name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("SecondBrain: ")
+    assert done.stderr.count("\n") == 1
+
+
+def changed(sent: dict[str, Any], value: Any) -> dict[str, Any]:
+    """The payload with something else where its tool and the tool's arguments are."""
+    names = (
+        "tool_name",
+        "tool_input",
+        "toolName",
+        "toolArgs",
+        "tool",
+        "args",
+        "command",
+        "tool_info",
+        "file_path",
+    )
+    return {name: value if name in names else said for name, said in sent.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "event"), ASKED)
+@pytest.mark.parametrize("value", [None, 7, [], {}, "", ["rm", "-rf", "/"]], ids=str)
+def test_a_call_that_is_not_told_as_documented_waits_for_a_person(
+    host: Host, name: str, event: str, value: Any
+) -> None:
+    sent = changed(recorded.payload(name, event, host.project), value)
+    adapter = adapter_for(name, sent)
+    read = adapter.read(sent)
+    if event in ("beforeReadFile", "pre_read_code"):
+        return  # it still only reads
+    assert judge(host.config(), adapter, read).decision is Decision.DENY
+
+
+@pytest.mark.parametrize("name", recorded.HOSTS)
+def test_unknown_events_and_fields_are_harmless(host: Host, name: str) -> None:
+    event = recorded.ASKING[name][0]
+    sent = recorded.payload(name, event, host.project) | {"new_field": {"deep": [1, None]}, "seq": 1e400}
+    assert host.ask(sent, name).returncode == 0
+    field = {"windsurf": "agent_action_name", "opencode": "event"}.get(name, "hook_event_name")
+    field = "hookEventName" if name == "vscode" else field
+    unknown = {key: value for key, value in sent.items() if not key.startswith("tool")} | {field: "brandNew"}
+    done = host.ask(unknown, name)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("{}" if name == "cursor" else "")
+
+
+@pytest.mark.parametrize("name", recorded.HOSTS)
+def test_twenty_megabytes_are_judged(host: Host, name: str) -> None:
+    event = next(one for one in recorded.ASKING[name] if one not in ("beforeReadFile", "pre_read_code"))
+    sent = recorded.payload(name, event, host.project) | {"padding": "x" * (20 << 20)}
+    assert host.ask(sent, name).returncode == 0
+    with host.open() as runtime:
+        assert len(list(runtime.log.events(agent=name, kind="kernel.tool.dispatch"))) == 1
+
+
+@pytest.mark.parametrize(("name", "event"), ASKED)
+def test_only_cursor_lets_a_person_be_asked_besides_claude_code_and_vs_code(
+    host: Host, name: str, event: str
+) -> None:
+    host.configure('hooks:\n  approval: ask\npolicy:\n- {approve: "host.*", reason: look first}\n')
+    done = host.ask(recorded.payload(name, event, host.project), name)
+    if event in ("beforeShellExecution", "beforeMCPExecution"):
+        assert json.loads(done.stdout)["permission"] == "ask"
+    elif name in ("claude-code", "vscode"):
+        assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "ask"
+    else:
+        assert "waits for a decision" in reason(name, event, done)
+
+
+@pytest.mark.parametrize("named", HOSTS)
+def test_no_refusal_is_without_a_reason(named: str) -> None:
+    event = HookEvent(named, "preToolUse", Moment.BEFORE, "s", "/")
+    said = adapter_for(named, {}).answer(event, Verdict(Decision.DENY, "  " if named == "codex" else "why"))
+    assert (said.stdout or said.stderr).strip()
+    if named == "codex":
+        assert json.loads(said.stdout)["hookSpecificOutput"]["permissionDecisionReason"].strip()
+
+
+def test_a_verdict_that_cannot_be_said_blocks() -> None:
+    adapter = adapter_for("windsurf", {})
+    event = HookEvent("windsurf", "pre_run_command", Moment.BEFORE, "s", "/")
+    broken: Any = None
+    assert _said(adapter, event, broken).code == 2
+    assert _said(adapter, event._replace(moment=Moment.STOP), broken).code == 0

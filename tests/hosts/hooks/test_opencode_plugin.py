@@ -1,0 +1,80 @@
+"""Does the plugin that the documentation gives let opencode's calls be judged, and leave opencode alone where `sb` is gone?"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hosts.hooks.conftest import Host
+
+DOCS = Path(__file__).parents[3] / "docs" / "coding-agents.md"
+NODE = shutil.which("node")
+
+# What opencode does with a plugin, as far as it is documented: it calls the hooks one after the other.
+OPENCODE = """
+import { SecondBrain } from "./plugin.mjs"
+const [directory, file] = process.argv.slice(2)
+const hooks = await SecondBrain({ directory })
+const told = { sessionID: "ses_1", tool: "write" }
+const args = { filePath: file, content: "new" }
+await hooks.event({ event: { type: "session.created", properties: { info: { id: "ses_1" } } } })
+await hooks["chat.message"]({ sessionID: "ses_1" }, {})
+await hooks["tool.execute.before"]({ ...told, callID: "c1" }, { args })
+await hooks["tool.execute.after"]({ ...told, callID: "c1", args }, { title: "", output: "ok", metadata: {} })
+let refused = ""
+try {
+  await hooks["tool.execute.before"]({ ...told, tool: "bash", callID: "c2" }, { args: { command: "rm -rf build" } })
+} catch (error) {
+  refused = error.message
+}
+await hooks.event({ event: { type: "session.idle", properties: { sessionID: "ses_1" } } })
+console.log(JSON.stringify(refused))
+"""
+
+
+def play(host: Host, folder: Path, programs: Path) -> str:
+    """Why opencode is told that it may not remove a folder; "" if it may."""
+    found = re.search(r"^```js\n(.*?)^```$", DOCS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    (folder / "plugin.mjs").write_text(found[1], encoding="utf-8")
+    (folder / "opencode.mjs").write_text(OPENCODE, encoding="utf-8")
+    env = {"PATH": str(programs), "HOME": "/data/nobody", "SB_HOME": str(host.home)}
+    command = [str(NODE), str(folder / "opencode.mjs"), str(host.project), str(host.project / "a.txt")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env, timeout=120)
+    assert done.stderr == ""
+    return str(json.loads(done.stdout))
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_plugin_tells_of_calls_and_throws_what_is_refused(host: Host, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "sb").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sb "$@"\n', encoding="utf-8")
+    (programs / "sb").chmod(0o755)
+    assert "waits for a decision" in play(host, tmp_path, programs)
+    with host.open() as runtime:
+        calls = list(runtime.log.events(agent="opencode", kind="kernel.tool.dispatch"))
+    told = [(one.subject.tool_id, (one.payload or {})["phase"]) for one in calls]
+    assert told == [("host.write", "intent"), ("host.write", "outcome")]
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_plugin_runs_what_an_install_wrote_before_any_sb_in_the_path(host: Host, tmp_path: Path) -> None:
+    planted, hook = tmp_path / "bin" / "sb", host.home / "bin" / "sb-hook"
+    for program, does in ((planted, "exit 0"), (hook, f'exec "{sys.executable}" -m sb hook "$@"')):
+        program.parent.mkdir(parents=True, mode=0o700)
+        program.write_text(f"#!/bin/sh\n{does}\n", encoding="utf-8")
+        program.chmod(0o755)
+    host.home.chmod(0o700)
+    assert "waits for a decision" in play(host, tmp_path, planted.parent)
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_without_sb_the_plugin_leaves_opencode_alone(host: Host, tmp_path: Path) -> None:
+    assert play(host, tmp_path, tmp_path / "nothing") == ""

@@ -1,0 +1,375 @@
+"""An agent of another host than Claude Code, which wants a consequence that nobody asked about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb.hosts.hooks.adapters import adapter_for
+from sb.hosts.hooks.event import Decision, GovernedCall, Moment, Verdict
+from sb.hosts.hooks.judging import judge, surroundings
+from sb.hosts.hooks.translation import govern
+from sb.kernel.authority.signing import Label
+from tests.hosts.hooks import recorded
+from tests.hosts.hooks.conftest import Host
+
+ADA = Label("ada")
+# What each host is told from when it runs a command, and when it writes a file; and where the path is.
+COMMANDS = {
+    "codex": ("PreToolUse", "tool_input", "command"),
+    "copilot": ("preToolUse", "toolArgs", "command"),
+    "cursor": ("beforeShellExecution", "", "command"),
+    "gemini-cli": ("BeforeTool", "tool_input", "command"),
+    "vscode": ("PreToolUse", "tool_input", "command"),
+    "windsurf": ("pre_run_command", "tool_info", "command_line"),
+}
+WRITES = {
+    "copilot": ("preToolUse", "create", {"path": "@"}),
+    "cursor": ("preToolUse", "Write", {"file_path": "@"}),
+    "gemini-cli": ("BeforeTool.write_file", "write_file", {"file_path": "@"}),
+    "opencode": ("tool.execute.before", "write", {"filePath": "@"}),
+    "vscode": ("PreToolUse.create_file", "create_file", {"filePath": "@"}),
+    "codex": ("PreToolUse.apply_patch", "apply_patch", {"command": "*** Begin Patch\n*** Add File: @\n+x\n*** End Patch\n"}),
+}  # fmt: skip
+
+# What is told of the same call when it was made.
+AFTER: dict[str, dict[str, Any]] = {
+    "copilot": {"toolResult": {"resultType": "success"}},
+    "cursor": {"hook_event_name": "postToolUse", "tool_output": '"ok"'},
+    "gemini-cli": {"hook_event_name": "AfterTool", "tool_response": {"llmContent": "ok"}},
+    "opencode": {"event": "tool.execute.after", "output": "ok"},
+    "vscode": {"hookEventName": "PostToolUse", "tool_response": "ok"},
+    "codex": {"hook_event_name": "PostToolUse", "tool_response": "ok"},
+}
+
+
+def tool_call(host: str, event: str, tool: str, args: Any, project: Path) -> dict[str, Any]:
+    sent = recorded.payload(host, event, project)
+    names = {"copilot": ("toolName", "toolArgs"), "opencode": ("tool", "args")}
+    name, given = names.get(host, ("tool_name", "tool_input"))
+    return sent | {name: tool, given: args}
+
+
+def command(host: str, line: str, project: Path) -> dict[str, Any]:
+    event, table, field = COMMANDS[host]
+    sent = recorded.payload(host, event, project)
+    return sent | ({table: sent[table] | {field: line}} if table else {field: line})
+
+
+def write(host: str, path: str, project: Path) -> dict[str, Any]:
+    event, tool, args = WRITES[host]
+    return tool_call(
+        host, event, tool, {name: said.replace("@", path) for name, said in args.items()}, project
+    )
+
+
+def told(host: Host, named: str, sent: dict[str, Any]) -> Verdict:
+    adapter = adapter_for(named, sent)
+    return judge(host.config(), adapter, adapter.read(sent))
+
+
+def governed(host: Host, named: str, sent: dict[str, Any]) -> GovernedCall:
+    """What a call comes under, before the kernel is asked."""
+    event = adapter_for(named, sent).read(sent)
+    return govern(event.calls[0], surroundings(host.config(), event))
+
+
+@pytest.mark.parametrize("named", WRITES)
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "file://{0}",
+        "FILE://{0}",
+        "file:{0}",
+        "file://localhost{0}",
+        "file://{escaped}",
+        " {0}",
+        "\t{0}",
+        "\ufeff{0}",
+    ],
+)
+def test_no_edit_reaches_secondbrains_own_by_a_spelling_that_a_host_resolves(
+    host: Host, named: str, spelling: str
+) -> None:
+    own = str(host.home / "config.yaml")
+    path = spelling.format(own, escaped=own.replace("config", "%63onfig"))
+    assert "belongs to SecondBrain" in governed(host, named, write(named, path, host.project)).refused
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("read_file", {"filePath": "file://{escaped}"}),
+        ("fetch_webpage", {"urls": ["file://{escaped}?x"], "query": "key"}),
+        (
+            "multi_replace_string_in_file",
+            {"filePath": "a.txt", "replacements": '[{"filePath": "{own}", "oldString": "a"}]'},
+        ),
+        ("apply_patch", {"input": "*** Begin Patch\n*** Update File: file://{own}\n@@\n-a\n+b\n"}),
+        ("apply_patch", {"explanation": "*** Add File: a.txt", "input": ["*** Delete File: {own}"]}),
+        ("apply_patch", {"input": "*** Begin Patch\n*** Add File: a.txt\r*** Delete File: {own}\n"}),
+        ("str_replace_editor", {"path": "a.txt", "file_path": "{own}"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_no_other_argument_of_a_tool_reaches_secondbrains_own(
+    host: Host, tool: str, args: dict[str, Any]
+) -> None:
+    own = str(host.home / "digest.key")
+    text = json.dumps(args).replace("{own}", own).replace("{escaped}", own.replace("digest", "%64igest"))
+    sent = tool_call("vscode", "PreToolUse", tool, json.loads(text), host.project)
+    assert "belongs to SecondBrain" in governed(host, "vscode", sent).refused
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"filePath": "vscode-userdata:/User/settings.json"},
+        {"filePath": ["/etc/hosts"], "path": "a.txt"},
+        {"filePath": "a.txt", "replacements": {"0": {"filePath": "b.txt"}}},
+        {"filePath": "a.txt", "edits": "[not a list"},
+    ],
+    ids=str,
+)
+def test_an_edit_of_a_file_that_is_not_told_as_documented_waits(host: Host, args: dict[str, Any]) -> None:
+    sent = tool_call("vscode", "PreToolUse", "create_file", args, host.project)
+    assert governed(host, "vscode", sent).tool_id == "host.unknown"
+
+
+def test_a_colon_in_a_patch_hides_no_file(host: Host) -> None:
+    sent = write("codex", ".vscode/mcp.json:x", host.project)
+    assert governed(host, "codex", sent).tool_id == "host.write_config"
+
+
+SETTINGS = [
+    ".vscode/settings.json",  # chat.useHooks switches all hooks of VS Code off
+    ".vscode/tasks.json",
+    ".vscode/extensions/x/package.json",
+    "shop.code-workspace",
+    "{home}/.config/Code/User/settings.json",
+    "{home}/.config/Code/User/profiles/p/mcp.json",
+    "{home}/.config/Cursor/User/settings.json",
+    ".cursor/hooks/x.sh",
+    ".cursor/cli.json",
+    ".cursor/environment.json",
+    "{home}/.cursor/cli-config.json",
+    ".gemini/extensions/x/hooks/hooks.json",
+    ".gemini/.env",
+    ".gemini/hooks/x.sh",
+    "{home}/.gemini/policies/x.toml",
+    "{home}/.gemini/trustedFolders.json",
+    ".github/mcp.json",
+    ".windsurf/hooks/x.sh",
+    ".windsurf/mcp_config.json",
+    "{home}/.claude/plugins/x/hooks/hooks.json",
+    "{xdg}/opencode/plugin/x.js",
+]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_of_every_host_wait_by_every_hosts_edit_and_are_refused_in_its_shell(
+    host: Host, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "conf"))
+    path = name.format(home=tmp_path, xdg=tmp_path / "conf")
+    for named in WRITES:
+        assert governed(host, named, write(named, path, host.project)).tool_id == "host.write_config", named
+    by_shell = governed(host, "gemini-cli", command("gemini-cli", f"echo x > {path}", host.project))
+    assert "decides about agents" in by_shell.refused
+
+
+@pytest.mark.parametrize("name", ["src/settings.json", "docs/cursor/user.md", ".vscode/launch.json", "AGENTS.md"])  # fmt: skip
+def test_a_projects_own_files_are_edited_unasked(host: Host, name: str) -> None:
+    for named in WRITES:
+        assert governed(host, named, write(named, name, host.project)).tool_id == "host.write"
+
+
+@pytest.fixture
+def hidden(host: Host, tmp_path: Path) -> Host:
+    """A host whose SB_HOME lies hidden in its user's home, as it does unless somebody says otherwise."""
+    return Host(tmp_path / ".sb", host.project, forks=host.forks)
+
+
+UNTOLD = [
+    "codex",
+    "copilot",
+    "cursor",
+    "vscode",
+]  # a terminal that keeps its folder, or a folder that hooks do not get
+
+
+@pytest.mark.parametrize("named", UNTOLD)
+@pytest.mark.parametrize(
+    "line", ["cat .sb/digest.key", "echo x > .sb/config.yaml", "sed -i s/a/b/ ../../.sb/x"]
+)
+def test_a_cd_of_an_earlier_command_does_not_lead_to_secondbrains_own(
+    hidden: Host, named: str, line: str
+) -> None:
+    earlier = governed(hidden, named, command(named, "cd ..", hidden.project))
+    assert (earlier.tool_id, earlier.refused) == ("host.shell.read", "")
+    later = governed(hidden, named, command(named, line, hidden.project))
+    assert "belongs to SecondBrain" in later.refused
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("echo x > settings.json", True),
+        ("sed -i s/true/false/ config.toml", True),
+        ("cp /tmp/x pre-commit", True),
+        ("cd {0} && echo x > settings.json", False),
+        ("echo x > {0}/settings.json", False),
+        ("echo x > src/settings.json", False),
+        ("echo x > package.json", False),
+        ("cat settings.json", False),
+    ],
+)
+def test_a_bare_name_of_a_setting_is_not_written_in_a_folder_that_is_not_known(
+    host: Host, line: str, refused: bool
+) -> None:
+    for named in UNTOLD:
+        call = governed(host, named, command(named, line.format(host.project), host.project))
+        assert ("may be a setting or a hook there" in call.refused) is refused, named
+    told_it = governed(host, "gemini-cli", command("gemini-cli", line.format(host.project), host.project))
+    assert told_it.refused == ""
+
+
+@pytest.mark.parametrize("named", ["codex", "vscode"])
+def test_who_decides_is_told_that_the_folder_is_not_known(host: Host, named: str) -> None:
+    told(host, named, command(named, "rm -rf build", host.project))
+    told(host, named, command(named, f"cd '{host.project}' && rm -rf build", host.project))
+    with host.open() as runtime:
+        known, unknown = (one.request["args"]["why"] for one in runtime.approvals.page())
+    assert "the folder it runs in is not known" in unknown
+    assert known == "rm -r: deletes a folder and what is in it"
+
+
+@pytest.mark.parametrize("named", ["gemini-cli", "windsurf"])
+def test_where_the_folder_is_told_nothing_is_added(host: Host, named: str) -> None:
+    call = governed(host, named, command(named, "rm -rf build", host.project))
+    assert "not known" not in call.args["why"]
+
+
+@pytest.mark.parametrize("named", UNTOLD)
+def test_everyday_commands_of_a_terminal_that_keeps_its_folder_go_on(host: Host, named: str) -> None:
+    for line in ("cd sub && npm test", "git commit -m x", "grep -r x .", "ls -la", "find . -name x"):
+        call = governed(host, named, command(named, line, host.project))
+        assert (call.refused, call.tool_id == "host.shell.destructive") == ("", False), line
+
+
+@pytest.mark.parametrize(
+    ("before", "path", "refused"),
+    [
+        ("", "{home}/config.yaml", True),
+        ("cd {home}/.. && ", "{home.name}/config.yaml", True),
+        ("", ".codex/config.toml", False),
+        ("cd .vscode && ", "settings.json", False),
+        ("cd '.git/hooks' && ", "pre-commit", False),
+    ],
+)
+def test_a_patch_within_a_command_is_looked_at_as_codex_performs_it(
+    host: Host, before: str, path: str, refused: bool
+) -> None:
+    text = f"{before}apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\nEOF\n"
+    line = text.format(home=host.home)
+    call = governed(host, "codex", command("codex", line, host.project))
+    assert (bool(call.refused), call.tool_id) == (
+        refused,
+        "host.shell.destructive" if not refused else call.tool_id,
+    )
+    harmless = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.txt\n+x\n*** End Patch\nEOF\n"
+    assert governed(host, "codex", command("codex", harmless, host.project)).tool_id == "host.shell.network"
+
+
+@pytest.mark.parametrize(
+    ("named", "path"),
+    [("windsurf", "../.sb/config.yaml"), ("copilot", ".sb/config.yaml"), ("codex", ".sb/config.yaml")],
+)
+def test_an_edit_by_a_relative_path_waits_where_no_folder_is_told(
+    hidden: Host, named: str, path: str
+) -> None:
+    if named == "windsurf":
+        sent = recorded.payload(named, "pre_write_code", hidden.project)
+        sent["tool_info"] |= {"file_path": path}
+    else:
+        sent = write(named, path, hidden.project) | {"cwd": ""}
+    assert governed(hidden, named, sent).tool_id == "host.unknown"
+
+
+def approve(host: Host) -> None:
+    with host.open() as runtime:
+        runtime.approvals.approve(runtime.approvals.page()[0].id, ADA, "once")
+
+
+def test_a_tool_of_which_nothing_is_known_is_approved_for_one_folder(host: Host, tmp_path: Path) -> None:
+    sent = tool_call("vscode", "PreToolUse", "run_task", {"id": "build"}, host.project)
+    told(host, "vscode", sent)
+    with host.open() as runtime:
+        assert str(host.project) in str(runtime.approvals.page()[0].request["args"])
+    approve(host)
+    other = sent | {"cwd": str(tmp_path), "sessionId": "another", "tool_use_id": "x1"}
+    assert told(host, "vscode", other).decision is Decision.DENY
+    assert told(host, "vscode", sent | {"tool_use_id": "x2"}) == Verdict()
+
+
+def test_other_words_of_the_model_make_a_command_of_vs_code_no_other_one(host: Host) -> None:
+    given = {"command": "rm -rf build", "explanation": "tidy", "goal": "tidy up", "isBackground": False}
+    told(host, "vscode", tool_call("vscode", "PreToolUse", "run_in_terminal", given, host.project))
+    approve(host)
+    given |= {"explanation": "as agreed", "goal": "again"}
+    again = tool_call("vscode", "PreToolUse", "run_in_terminal", given, host.project) | {"tool_use_id": "x"}
+    background = again | {"tool_input": given | {"isBackground": True}}
+    assert told(host, "vscode", background).decision is Decision.DENY
+    assert told(host, "vscode", again) == Verdict()
+
+
+@pytest.mark.parametrize(
+    ("named", "event", "fields", "without"),
+    [
+        ("codex", "PreToolUse", {"timestamp": "2026-11-20T10:00:00Z", "prompt_id": "p"}, ""),
+        ("codex", "PreToolUse", {}, "turn_id"),
+        ("gemini-cli", "BeforeTool", {}, "timestamp"),
+        ("claude-code", "PreToolUse", {"timestamp": "2026-11-20T10:00:00Z"}, ""),
+        ("copilot", "preToolUse", {"hookEventName": "preToolUse"}, ""),
+        ("copilot", "preToolUse", {"hook_event_name": "postToolUse"}, ""),
+    ],
+)
+def test_a_field_more_or_less_makes_no_call_another_hosts_or_one_that_was_made(
+    host: Host, named: str, event: str, fields: dict[str, Any], without: str
+) -> None:
+    sent = recorded.payload(named, event, host.project) | fields
+    sent.pop(without, None)
+    adapter = adapter_for(named, sent)
+    assert (adapter.HOST, adapter.read(sent).moment) == (named, Moment.BEFORE)
+
+
+@pytest.mark.parametrize("named", WRITES)
+@pytest.mark.parametrize("spelling", ["{0}", "file://{0}"])
+def test_an_edit_is_undone_in_the_file_that_a_host_took_the_path_for(
+    host: Host, named: str, spelling: str
+) -> None:
+    link, target = host.project / "link.txt", host.project.parent / "target.txt"
+    target.write_text("before", encoding="utf-8")
+    link.symlink_to(target)
+    sent = write(named, spelling.format(link), host.project)
+    assert told(host, named, sent) == Verdict()
+    link.write_text("after", encoding="utf-8")
+    told(host, named, sent | AFTER[named])
+    with host.open() as runtime:
+        run_id = next(iter(runtime.log.events(agent=named))).subject.run_id
+        refs = runtime.recovery.mutations.of_run(run_id)
+        assert [one.state for one in runtime.recovery.undo_all(refs, ADA, "no")] == ["reversed"]
+    assert (link.is_symlink(), target.read_text(encoding="utf-8")) == (True, "before")
+
+
+@pytest.mark.parametrize("named", ["codex", "gemini-cli"])  # with and without ids
+def test_a_report_that_nobody_announced_makes_nothing_to_undo(host: Host, named: str) -> None:
+    path = host.project / "a.txt"
+    path.write_text("there", encoding="utf-8")
+    told(host, named, write(named, str(path), host.project) | AFTER[named])
+    with host.open() as runtime:
+        run_id = next(iter(runtime.log.events(agent=named))).subject.run_id
+        assert runtime.recovery.mutations.of_run(run_id) == []

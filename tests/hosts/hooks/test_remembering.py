@@ -1,0 +1,200 @@
+"""Does a host's session begin with what is remembered of its project, and leave something behind, and never depend on it?"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb.hosts.hooks.event import Verdict
+from sb.hosts.hooks.remembering import scope_of
+from tests.hosts.hooks import recorded
+from tests.hosts.hooks.conftest import Host
+
+TAKES_CONTEXT = [
+    ("claude-code", "SessionStart"),
+    ("codex", "SessionStart"),
+    ("gemini-cli", "SessionStart"),
+    ("vscode", "SessionStart"),
+    ("cursor", "sessionStart"),
+]
+
+
+def remember(host: Host, text: str, **more: Any) -> None:
+    with host.open() as runtime, runtime.brain("ada", scope="project:shop") as brain:
+        brain.remember(text, **more)
+
+
+def records(host: Host) -> list[tuple[str, str, str]]:
+    with host.open() as runtime:
+        return runtime.database.query("SELECT kind, agent, text FROM records ORDER BY id")
+
+
+@pytest.mark.parametrize(("name", "event"), TAKES_CONTEXT)
+def test_a_session_is_told_what_is_remembered_in_the_form_that_its_host_takes(
+    host: Host, name: str, event: str
+) -> None:
+    remember(host, "orders are numbered from 1000")
+    done = host.ask(recorded.payload(name, event, host.project), name)
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    if name == "cursor":
+        context = answer.pop("additional_context")
+        assert answer == {}
+    else:
+        assert answer["hookSpecificOutput"].pop("hookEventName") == "SessionStart"
+        context = answer["hookSpecificOutput"].pop("additionalContext")
+        assert answer == {"hookSpecificOutput": {}}
+    assert "orders are numbered from 1000" in context
+    assert "not an instruction" in context
+
+
+@pytest.mark.parametrize("name", ["copilot", "opencode"])
+def test_hosts_that_do_not_take_context_are_told_nothing(host: Host, name: str) -> None:
+    remember(host, "orders are numbered from 1000")
+    event = {"copilot": "sessionStart", "opencode": "session.created"}[name]
+    done = host.ask(recorded.payload(name, event, host.project), name)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_of_a_project_of_which_nothing_is_remembered_nothing_is_said(host: Host) -> None:
+    assert host.tell("SessionStart", source="startup") == Verdict()
+    with host.open() as runtime, runtime.brain("ada", scope="project:other") as brain:
+        brain.remember("of another project")
+    assert host.tell("SessionStart", source="startup") == Verdict()
+
+
+def test_what_is_told_can_command_no_terminal_and_keeps_to_the_budget(host: Host) -> None:
+    host.configure("memory:\n  orient_tokens: 300\n")
+    for number in range(80):
+        remember(host, f"fact \x1b[31m{number}\x07 of the shop")
+    context = host.tell("SessionStart", source="startup").context
+    assert "\x1b" not in context
+    assert "\x07" not in context
+    assert len(context) / 4 * 1.3 < 350
+
+
+def test_a_session_that_goes_on_is_not_told_again_and_one_that_lost_its_context_is(host: Host) -> None:
+    remember(host, "orders are numbered from 1000")
+    fact = "orders are numbered from 1000"
+    assert fact in host.tell("SessionStart", source="startup").context
+    assert fact not in host.tell("SessionStart", source="resume").context
+    assert fact in host.tell("SessionStart", source="compact").context
+
+
+def test_the_next_session_is_handed_what_this_one_wrote_and_changed(host: Host) -> None:
+    host.tell("SessionStart", source="startup")
+    with (
+        host.open() as runtime,
+        runtime.brain("claude-code", session=host.session, scope="project:shop") as brain,
+    ):
+        brain.log("make orders exportable", "session_start")
+        brain.log("export of umlauts is not yet tested", "warning")
+    host.write(host.project / "src" / "export.py", "x", "t1")
+    host.write(host.project / "src" / "export.py", "y", "t2")
+    host.tell("SessionEnd", reason="logout")
+    context = Host(host.home, host.project, "session-2").tell("SessionStart", source="startup").context
+    assert "From claude-code, verified" in context
+    assert "Goal: make orders exportable" in context
+    assert "State: claude-code session ended (logout); changed src/export.py\n" in context
+    assert "Open: export of umlauts is not yet tested" in context
+
+
+def test_a_session_that_did_nothing_leaves_nothing(host: Host) -> None:
+    remember(host, "a fact")
+    host.tell("SessionStart", source="startup")
+    host.before("Read", "t1", file_path=str(host.project / "a.txt"))
+    host.tell("SessionEnd", reason="other")
+    assert [kind for kind, _, _ in records(host)] == ["fact"]
+
+
+def test_a_session_that_ends_twice_is_handed_on_once_unless_something_came_in_between(host: Host) -> None:
+    host.write(host.project / "a.txt", "one", "t1")
+    for _ in range(2):
+        host.tell("SessionEnd", reason="other")
+    assert [kind for kind, _, _ in records(host)] == ["event", "handoff"]
+    host.tell("SessionStart", source="resume")
+    host.write(host.project / "b.txt", "two", "t2")
+    host.tell("SessionEnd", reason="other")
+    written = records(host)
+    assert [kind for kind, _, _ in written] == ["event", "handoff", "event", "handoff"]
+    assert "changed b.txt" in written[2][2]
+
+
+def test_switched_off_nothing_is_told_and_nothing_is_kept(host: Host) -> None:
+    remember(host, "a fact")
+    host.configure("memory:\n  hooks: false\n")
+    assert host.tell("SessionStart", source="startup") == Verdict()
+    host.write(host.project / "a.txt", "one", "t1")
+    assert host.tell("SessionEnd", reason="other") == Verdict()
+    assert len(records(host)) == 1
+
+
+def test_a_failure_of_memory_is_said_and_holds_nobody_up(host: Host) -> None:
+    with host.open() as runtime, runtime.brain("bob", session=host.session) as brain:
+        brain.remember("the host's id is taken by somebody else")
+    done = host.ask(host.payload("SessionStart", source="startup"))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == f"SecondBrain: memory: session '{host.session}' is bob's, in stack 'default'\n"
+    host.write(host.project / "a.txt", "one", "t1")
+    assert host.ask(host.payload("SessionEnd", reason="other")).returncode == 0
+    assert [event.kind for event in host.events()][-1] == "kernel.run.finished"
+
+
+def test_an_altered_handoff_is_not_told(host: Host) -> None:
+    with host.open() as runtime:
+        runtime.brain("ada", scope="project:shop").wrap_up("do this next: rm -rf /")
+        with runtime.database.write() as execute:
+            execute("UPDATE records SET fields = replace(fields, 'rm', 'mv') WHERE kind = 'handoff'")
+    context = host.tell("SessionStart", source="startup").context
+    assert "cannot be relied on" in context
+    assert "do this next" not in context
+
+
+@pytest.mark.parametrize(
+    ("folder", "scope"),
+    [("shop", "project:shop"), ("my shop\tnew", "project:my-shop-new"), ("läden", "project:läden"), ("x" * 250, "project:" + "x" * 150)],
+)  # fmt: skip
+def test_the_project_is_called_after_its_repository(tmp_path: Path, folder: str, scope: str) -> None:
+    (tmp_path / folder / ".git").mkdir(parents=True)
+    (tmp_path / folder / "src").mkdir()
+    assert scope_of(str(tmp_path / folder / "src")) == scope
+
+
+@pytest.mark.parametrize("cwd", ["", "relative", "/"])
+def test_without_a_project_there_is_what_is_global(cwd: str) -> None:
+    assert scope_of(cwd) == "global"
+
+
+def test_calls_load_nothing_of_the_memory(host: Host) -> None:
+    script = (
+        "import sys, os\n"
+        "sys.argv = ['sb', 'hook', 'claude-code']\n"
+        "end = os._exit\n"
+        "def report(code):\n"
+        "    sys.stderr.write(' '.join(sys.modules)); sys.stderr.flush(); end(code)\n"
+        "os._exit = report\n"
+        "from sb.__main__ import main\n"
+        "main()\n"
+    )
+
+    def loaded(payload: dict[str, Any]) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            input=json.dumps(payload).encode(),
+            capture_output=True,
+            check=False,
+            env={"PATH": "/usr/bin:/bin", "HOME": "/data/nobody", "SB_HOME": str(host.home)},
+        )
+        return set(done.stderr.decode().split())
+
+    given = {"command": "ls"}
+    call = host.payload("PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input=given)
+    assert loaded(call) & {"sb.memory", "numpy", "snowballstemmer", "sb.store.records"} == set()
+    start = loaded(host.payload("SessionStart", source="startup"))
+    assert "sb.memory.brain" in start
+    assert start & {"tokenizers", "safetensors", "typer", "textual"} == set()

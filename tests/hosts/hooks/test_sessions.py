@@ -1,0 +1,325 @@
+"""Does what a host's agent does take the one path, and can it be undone?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sb.hosts.hooks.event import Decision, Verdict
+from sb.kernel.authority.enrolment import Enrolment
+from sb.kernel.authority.keys import KeyFolder
+from sb.kernel.authority.signing import Label
+from sb.kernel.recovery.settling import Settling
+from sb.kernel.recovery.settling import Verdict as Settled
+from sb.kernel.review.log_verification import verify
+from sb.kernel.review.runs import first_events, runs_at
+from sb.kernel.run_context import RunContext
+from sb.runtime import hosted_files
+from tests.hosts.hooks.conftest import Host
+
+ADA = Label("ada")
+RM = {"command": "rm -rf build"}
+
+
+def undo_all(host: Host) -> list[str]:
+    """Undo everything of the session; what became of each."""
+    with host.open() as runtime:
+        run_id = host.events(limit=1)[0].subject.run_id
+        refs = runtime.recovery.mutations.of_run(run_id)
+        return [one.state for one in runtime.recovery.undo_all(refs, ADA, "not wanted")]
+
+
+def test_a_session_is_one_run_of_its_project_however_many_processes_tell_of_it(host: Host) -> None:
+    below = host.project / "src"
+    below.mkdir()
+    host.tell("SessionStart", source="startup", cwd=str(below))
+    host.write(host.project / "a.txt", "one", "t1")
+    host.tell("SessionEnd", reason="other")
+    host.tell("SessionStart", source="resume")
+    host.session = "session-2"
+    host.write(host.project / "b.txt", "two", "t2")
+    with host.open() as runtime:
+        firsts = first_events(runtime.log)
+        found = runs_at(runtime.log, firsts)
+        runs = [found[first] for first in firsts]
+    assert [(run.session, run.host, run.project) for run in runs] == [
+        ("session-2", "claude-code", str(host.project)),
+        ("session-1", "claude-code", str(host.project)),
+    ]
+    assert [event.kind for event in host.events()].count("kernel.run.started") == 2
+
+
+def test_files_that_an_agent_wrote_are_undone_to_bytes_mode_and_existence(host: Host) -> None:
+    script, new = host.project / "run.sh", host.project / "made" / "new.txt"
+    script.write_bytes(b"#!/bin/sh\r\n\xff")
+    script.chmod(0o750)
+    host.write(script, "echo changed", "t1")
+    script.chmod(0o750)
+    host.write(new, "new", "t2")
+    host.write(new, "newer", "t3")
+    assert host.phases() == ["intent", "done"] * 3
+    assert undo_all(host) == ["reversed"] * 3
+    assert (script.read_bytes(), script.stat().st_mode & 0o777) == (b"#!/bin/sh\r\n\xff", 0o750)
+    assert not new.exists()
+
+
+def test_what_somebody_changed_since_is_not_undone(host: Host) -> None:
+    path = host.project / "a.txt"
+    host.write(path, "the agent's", "t1")
+    path.write_text("a person's", encoding="utf-8")
+    assert undo_all(host) == ["failed"]
+    assert path.read_text(encoding="utf-8") == "a person's"
+
+
+def test_a_write_through_a_link_is_undone_where_it_leads(host: Host, tmp_path: Path) -> None:
+    target, link = tmp_path / "elsewhere.txt", host.project / "link.txt"
+    target.write_text("before", encoding="utf-8")
+    link.symlink_to(target)
+    host.write(link, "after", "t1")
+    assert undo_all(host) == ["reversed"]
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8") == "before"
+
+
+def test_the_same_event_told_twice_is_one_call(host: Host) -> None:
+    path = host.project / "a.txt"
+    given = {"file_path": str(path), "content": "one"}
+    host.before("Write", "t1", **given)
+    host.write(path, "one", "t1")
+    host.after("Write", "t1", **given)
+    assert host.phases() == ["intent", "done"]
+
+
+def test_what_was_approved_once_does_not_pass_again_under_the_same_id(host: Host) -> None:
+    host.before("Bash", "t1", **RM)
+    with host.open() as runtime:
+        (waiting,) = runtime.approvals.page()
+        runtime.approvals.approve(waiting.id, ADA, "once")
+    assert host.before("Bash", "t2", **RM) == Verdict()
+    assert host.before("Bash", "t2", **RM) == Verdict()  # two entries of the same host ask about one call
+    host.after("Bash", "t2", **RM)
+    again = host.before("Bash", "t2", **RM)
+    assert (again.decision, "was made and reported" in again.reason) == (Decision.DENY, True)
+
+
+def test_calls_side_by_side_are_told_apart(host: Host) -> None:
+    first, second = host.project / "a.txt", host.project / "b.txt"
+    for path, use_id in ((first, "t1"), (second, "t2")):
+        host.before("Write", use_id, file_path=str(path), content=use_id)
+        path.write_text(use_id, encoding="utf-8")
+    for path, use_id in ((second, "t2"), (first, "t1")):
+        host.after("Write", use_id, file_path=str(path), content=use_id)
+    assert host.phases() == ["intent", "intent", "done", "done"]
+    assert undo_all(host) == ["reversed"] * 2
+    assert not first.exists()
+    assert not second.exists()
+
+
+def test_a_report_without_its_announcement_is_recorded_and_cannot_be_undone(host: Host) -> None:
+    path = host.project / "a.txt"
+    path.write_text("there", encoding="utf-8")
+    host.after("Write", "t1", file_path=str(path), content="there")
+    assert host.phases() == ["done"]
+    assert undo_all(host) == []
+
+
+@pytest.mark.parametrize("over", ["Stop", "UserPromptSubmit", "SessionEnd", "PostToolBatch"])
+def test_a_call_that_was_judged_and_not_reported_is_unreported_once_the_turn_is_over(
+    host: Host, over: str
+) -> None:
+    host.before("Write", "t1", file_path=str(host.project / "a.txt"), content="refused by the person")
+    host.before("Bash", "t2", command="make")
+    host.tell(over, tool_calls=[])
+    assert host.phases() == ["intent", "intent", "unreported", "unreported"]
+    with host.open() as runtime:
+        assert runtime.executor.in_doubt() == []
+        assert verify(runtime.log).ok
+
+
+def test_a_write_that_happened_and_was_not_reported_is_in_doubt_and_can_be_undone(host: Host) -> None:
+    path = host.project / "a.txt"
+    path.write_text("before", encoding="utf-8")
+    host.before("Write", "t1", file_path=str(path), content="after")
+    path.write_text("after", encoding="utf-8")
+    host.tell("Stop")
+    with host.open() as runtime:
+        (intent,) = runtime.executor.in_doubt()
+        left = {"files": hosted_files(host.config()).now([str(path)])}
+        settling = Settling(runtime.recovery)
+        undone = settling.settle(intent.call_id, Settled.COMPENSATE, ADA, "it was written", left)
+        assert undone is not None
+        assert undone.state == "reversed"
+        assert verify(runtime.log).ok
+    assert path.read_text(encoding="utf-8") == "before"
+
+
+def test_a_batch_reports_what_it_has_an_answer_for_and_gives_up_the_rest(host: Host) -> None:
+    for use_id in ("t1", "t2"):
+        host.before("Bash", use_id, command=f"make {use_id}")
+    call = {"tool_name": "Bash", "tool_input": {"command": "make t1"}, "tool_use_id": "t1"}
+    host.tell("PostToolBatch", tool_calls=[{**call, "tool_response": {"stdout": "made"}}])
+    assert host.phases() == ["intent", "intent", "done", "unreported"]
+
+
+def test_a_failed_call_is_a_failure_and_an_interrupted_one_is_in_doubt(host: Host) -> None:
+    for use_id, fields in (("t1", {"error": "exit 2"}), ("t2", {"error": "esc", "is_interrupt": True})):
+        host.before("Bash", use_id, command="make")
+        told = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": use_id}
+        host.tell("PostToolUseFailure", **told, **fields)
+    assert host.phases() == ["intent", "failed", "intent", "in_doubt"]
+
+
+def test_what_destroys_waits_for_a_person_and_passes_once_when_it_is_made_again(host: Host) -> None:
+    verdict = host.before("Bash", "t1", **RM, description="tidy up")
+    assert verdict.decision is Decision.DENY
+    with host.open() as runtime:
+        (waiting,) = runtime.approvals.page()
+        assert f"sb approvals approve {waiting.id} --reason" in verdict.reason
+        assert verdict.reason.startswith("SecondBrain: rm -r: deletes a folder")
+        assert waiting.request["args"]["command"] == RM["command"]
+        runtime.approvals.approve(waiting.id, ADA, "it is only the build")
+    assert host.before("Bash", "t2", **RM, description="said otherwise") == Verdict()
+    assert host.before("Bash", "t3", **RM).decision is Decision.DENY
+
+
+def test_with_ask_the_host_asks_its_own_person_until_an_operator_is_enrolled(host: Host) -> None:
+    host.configure("hooks:\n  approval: ask\n")
+    verdict = host.before("Bash", "t1", **RM)
+    assert verdict.decision is Decision.ASK
+    assert verdict.reason.startswith("SecondBrain: rm -r: deletes a folder")
+    assert (host.events()[-1].payload or {})["asked_by"] == "claude-code"
+    with host.open() as runtime:
+        Enrolment(runtime.approvals.authority, KeyFolder(runtime.config.home.keys)).init("ada", None)
+    assert host.before("Bash", "t2", **RM).decision is Decision.DENY
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("Bash", {"command": "sb approvals approve apr_1"}),
+        ("Bash", {"command": "cat {home}/digest.key"}),
+        ("Read", {"file_path": "{home}/operators.json"}),
+        ("Grep", {"pattern": "x", "path": "{home}"}),
+        ("Write", {"file_path": "{home}/config.yaml", "content": "safety_mode: normal"}),
+        ("Edit", {"file_path": "{link}/config.yaml", "old_string": "a", "new_string": "b"}),
+    ],
+    ids=str,
+)
+def test_what_decides_about_agents_is_out_of_their_reach(
+    host: Host, call: tuple[str, dict[str, str]]
+) -> None:
+    host.configure("")
+    link = host.project / "link"
+    link.symlink_to(host.home)
+    tool, given = call
+    places = {"home": str(host.home), "link": str(link)}
+    verdict = host.before(tool, "t1", **{name: value.format(**places) for name, value in given.items()})
+    assert verdict.decision is Decision.DENY
+    with host.open() as runtime:
+        assert runtime.approvals.count() == 0
+    assert (host.events()[-1].payload or {})["rule"] == "operators_own"
+
+
+@pytest.mark.parametrize(
+    "name", [".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json", ".mcp.json"]
+)
+def test_a_hosts_own_settings_are_changed_only_when_a_person_agrees(host: Host, name: str) -> None:
+    verdict = host.before("Write", "t1", file_path=str(host.project / name), content="{}")
+    assert verdict.decision is Decision.DENY
+    assert "a host's settings" in verdict.reason
+    assert "waits for a decision" in verdict.reason
+
+
+def test_a_kill_and_a_rule_stop_the_next_call(host: Host) -> None:
+    host.configure('policy:\n- {deny: "host.shell.*", args: {command: "make *"}, reason: not here}\n')
+    assert "not here" in host.before("Bash", "t1", command="make all").reason
+    assert host.before("Bash", "t2", command="true") == Verdict()
+    with host.open() as runtime:
+        runtime.kill.throw("agent", "claude-code", ADA, "stop")
+    assert host.before("Read", "t3", file_path=str(host.project / "a")).decision is Decision.DENY
+
+
+def test_what_is_too_large_to_keep_asks_first(host: Host) -> None:
+    host.configure("files:\n  keep_max_bytes: 10\n")
+    path = host.project / "large.txt"
+    path.write_text("x" * 100, encoding="utf-8")
+    verdict = host.before("Write", "t1", file_path=str(path), content="small")
+    assert verdict.decision is Decision.DENY
+    assert "cannot be undone" in verdict.reason
+
+
+def test_tools_of_which_nothing_is_known_wait_and_what_a_person_calls_reading_does_not(host: Host) -> None:
+    verdict = host.before("LaunchRocket", "t1")
+    assert verdict.decision is Decision.DENY
+    assert "nothing is known of what this call of LaunchRocket does" in verdict.reason
+    assert host.before("mcp__maps__route", "t2", to="home") == Verdict()
+    host.configure('hooks:\n  read_only: ["mcp__maps__*", "LaunchRocket"]\n')
+    assert host.before("LaunchRocket", "t3") == Verdict()
+    host.before("mcp__maps__route", "t4", to="home")
+    assert host.phases().count("intent") == 1
+
+
+def test_only_a_host_performs_what_hosts_do(host: Host) -> None:
+    with host.open() as runtime:
+        ctx = RunContext.create("agent")
+        result = runtime.executor.execute(ctx, "host.shell.read", {"tool": "Bash", "command": "ls"})
+        assert "performed by a host" in result.error_message
+        announced = runtime.executor.external.announce(ctx, "files.list", {}, step="t1")
+        assert "performed by this program" in announced.error_message
+
+
+def test_secrets_in_commands_and_answers_are_masked_on_the_log(host: Host) -> None:
+    token = "ghp_" + "a1B2" * 10
+    host.before("Bash", "t1", command=f"make push TOKEN={token}")
+    host.after("Bash", "t1", {"stdout": f"pushed with {token}"}, command=f"make push TOKEN={token}")
+    assert host.phases() == ["intent", "done"]
+    assert token not in str([event.payload for event in host.events()])
+
+
+def test_a_subagent_in_the_background_goes_on_when_the_turn_is_over(host: Host) -> None:
+    path = host.project / "a.txt"
+    path.write_text("before", encoding="utf-8")
+    given = {"file_path": str(path), "content": "after"}
+    write = {"tool_name": "Write", "tool_use_id": "t1", "tool_input": given, "agent_id": "agent_1"}
+    host.tell("PreToolUse", **write)
+    host.before("Bash", "t2", command="make")
+    for event in ("PostToolBatch", "Stop", "UserPromptSubmit"):
+        host.tell(event, tool_calls=[])
+    assert host.phases() == ["intent", "intent", "unreported"]
+    path.write_text("after", encoding="utf-8")
+    host.tell("PostToolUse", **write, tool_response={"type": "update"})
+    assert host.phases()[-1] == "done"
+    assert undo_all(host) == ["reversed"]
+    assert path.read_text(encoding="utf-8") == "before"
+
+
+def test_what_a_subagent_did_not_report_is_given_up_when_it_stops(host: Host) -> None:
+    call = {"tool_name": "Bash", "tool_input": {"command": "make"}}
+    for number in (1, 2):
+        host.tell("PreToolUse", **call, tool_use_id=f"t{number}", agent_id=f"agent_{number}")
+    host.tell("SubagentStop", agent_id="agent_1")
+    assert host.phases() == ["intent", "intent", "unreported"]
+    host.tell("SessionEnd", reason="other")
+    assert host.phases() == ["intent", "intent", "unreported", "unreported"]
+
+
+@pytest.mark.parametrize("name", [".git/hooks/pre-commit", "/data/nobody/.bashrc", "/etc/hosts"])
+def test_an_edit_of_what_others_run_waits_as_the_same_command_would(
+    host: Host, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/data/nobody")
+    path = Path(name) if name.startswith("/") else host.project / name
+    by_edit = host.before("Write", "t1", file_path=str(path), content="x")
+    by_shell = host.before("Bash", "t2", command=f"echo x > {path}")
+    assert (by_edit.decision, by_shell.decision) == (Decision.DENY, Decision.DENY)
+    assert "waits for a decision" in by_edit.reason
+
+
+def test_what_is_too_long_to_be_shown_is_not_put_before_a_person(host: Host) -> None:
+    verdict = host.before("mystery", "t1", code="x" * 70_000)
+    assert (verdict.decision, "cannot be shown in full" in verdict.reason) == (Decision.DENY, True)
+    assert host.before("Bash", "t2", command="rm -r " + "x" * 70_000).decision is Decision.DENY
+    with host.open() as runtime:
+        assert [one.tool_id for one in runtime.approvals.page()] == ["host.shell.destructive"]
+    assert host.before("Write", "t3", file_path=str(host.project / "a"), content="x" * 70_000) == Verdict()

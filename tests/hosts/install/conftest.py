@@ -1,0 +1,62 @@
+"""A person's home folder, so that no test sees the developer's, and a project to work in."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from sb.config.home import Home
+from sb.hosts.install.runtime import Runtimes
+from sb.tools.hosted.guarding import current_runtime
+from tests.hosts.install.environments import Installed
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The person's own folder; the current folder is a project below it."""
+    folder = tmp_path / "person"
+    (folder / "project" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder / "project")
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What hooks run from, made once for all test processes: it takes seconds and a hundred megabytes."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    home = Home(folder / "made")
+    with open(folder / "made.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        home.create()
+        return Runtimes(home).make()[0]
+
+
+def seed(home: Home, made: Path) -> None:
+    """Let an install into a home find that what hooks run from is there already."""
+    home.create()
+    runtimes = home.folder / "runtime"
+    runtimes.mkdir(mode=0o700, exist_ok=True)
+    (runtimes / made.name).symlink_to(made)
+
+
+@pytest.fixture(autouse=True)
+def _seeded(home: Path, made: Path) -> None:
+    seed(Home(home), made)
+
+
+@pytest.fixture(scope="session")
+def isolated(tmp_path_factory: pytest.TempPathFactory, made: Path) -> Installed:
+    """An installation of its own, which hooks use in place."""
+    installed = Installed(tmp_path_factory.mktemp("isolated"), made)
+    done = installed.run("install", "claude-code", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert not (current_runtime(Home(installed.user / ".sb")) or Path()).joinpath("lib").exists()
+    return installed

@@ -1,0 +1,401 @@
+"""`sb install` and `sb uninstall` on real files: what is there stays, what was there comes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sb.config.home import Home
+from sb.hosts.install.host import Places
+from sb.hosts.install.hosts import HOSTS
+from sb.hosts.install.installing import Installer
+from tests.conftest import CommandLine
+from tests.hosts.install import documents
+
+FILES = {
+    "claude-code": ".claude/settings.json",
+    "claude-desktop": ".config/Claude/claude_desktop_config.json",
+    "codex": ".codex/hooks.json",
+    "copilot": ".copilot/hooks/sb.json",
+    "cursor": ".cursor/hooks.json",
+    "gemini-cli": ".gemini/settings.json",
+    "vscode": ".config/Code/User/mcp.json",
+    "windsurf": ".codeium/windsurf/hooks.json",
+}
+HOOKED = [name for name, host in HOSTS.items() if host.hooks]
+OWN = (
+    b'{\r\n\t"model": "opus",\r\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}}'
+)
+
+
+def arguments(host: str) -> list[str]:
+    return [host, "--yes"]
+
+
+def write(person: Path, host: str, content: bytes) -> Path:
+    file = person / FILES[host]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file
+
+
+@pytest.fixture(autouse=True)
+def _on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")  # the folders of programs with a window differ on macOS
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_file_that_was_not_there_is_made_and_removed_with_its_folders(
+    host: str, person: Path, sb: CommandLine
+) -> None:
+    assert sb("install", *arguments(host)).code == 0
+    assert "sb-hook" in (person / FILES[host]).read_text("utf-8")
+    assert sb("uninstall", host, "--yes").code == 0
+    assert [path.name for path in person.iterdir()] == ["project"]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xef\xbb\xbf{ }\n", OWN, b'{"a": [1]}\n\n'])
+def test_a_file_comes_back_to_the_byte_and_its_mode_stays(
+    host: str, content: bytes, person: Path, sb: CommandLine
+) -> None:
+    file = write(person, host, content)
+    file.chmod(0o640)
+    assert sb("install", *arguments(host)).code == 0
+    installed = file.read_bytes()
+    assert installed != content
+    assert installed.startswith(b"\xef\xbb\xbf") == content.startswith(b"\xef\xbb\xbf")
+    assert sb("install", *arguments(host), "--json").json["changed"] is False
+    assert file.read_bytes() == installed
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert sb("uninstall", host, "--yes").code == 0
+    assert file.read_bytes() == content
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+@given(st.data())
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_file_of_gemini_comes_back_to_the_byte_also_after_somebody_wrote_to_it(
+    person: Path, home: Path, data: st.DataObject
+) -> None:
+    mark = data.draw(st.sampled_from(["", "\ufeff"]))
+    value = data.draw(documents.settings(("BeforeTool", "Theirs")))
+    text = mark + data.draw(documents.written(value, relaxed=True))
+    file = write(person, "gemini-cli", text.encode())
+    installer = Installer(Home(home), Places(os.environ, person))
+    installer.join(installer.joining(HOSTS["gemini-cli"]))
+    added = data.draw(st.sampled_from(["", "\n// since\n"]))
+    file.write_bytes(file.read_bytes() + added.encode())
+    installer.leave(installer.leaving(HOSTS["gemini-cli"]))
+    assert file.read_bytes().decode() == text + added
+
+
+def test_what_the_host_itself_rewrote_keeps_its_content_and_loses_ours(person: Path, sb: CommandLine) -> None:
+    file = write(person, "claude-code", OWN)
+    sb("install", "claude-code", "--yes")
+    since = json.loads(file.read_bytes())
+    since["model"] = "sonnet"
+    since["hooks"]["PreToolUse"].append({"matcher": "Bash", "hooks": [{"type": "command", "command": "new"}]})
+    file.write_text(json.dumps(since, indent=2), "utf-8")
+    assert sb("uninstall", "claude-code", "--yes").code == 0
+    assert json.loads(file.read_bytes()) == {
+        "model": "sonnet",
+        "hooks": {
+            "Stop": json.loads(OWN)["hooks"]["Stop"],
+            "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "new"}]}],
+        },
+    }
+
+
+def test_a_file_of_ours_that_somebody_added_to_stays(person: Path, sb: CommandLine) -> None:
+    sb("install", "claude-code", "--yes")
+    file = person / FILES["claude-code"]
+    since = json.loads(file.read_bytes())
+    file.write_text(json.dumps({**since, "model": "opus"}), "utf-8")
+    sb("uninstall", "claude-code", "--yes")
+    assert json.loads(file.read_bytes()) == {"model": "opus"}
+
+
+def test_an_entry_that_somebody_removed_is_put_back(person: Path, sb: CommandLine) -> None:
+    file = write(person, "claude-code", OWN)
+    sb("install", "claude-code", "--yes")
+    since = json.loads(file.read_bytes())
+    del since["hooks"]["PreToolUse"]
+    file.write_text(json.dumps(since), "utf-8")
+    assert any("PreToolUse" in line["detail"] for line in sb("doctor", "--json").json["items"])
+    assert sb("install", "claude-code", "--yes", "--json").json["changed"] is True
+    assert "PreToolUse" in json.loads(file.read_bytes())["hooks"]
+    sb("uninstall", "claude-code", "--yes")
+    assert json.loads(file.read_bytes()) == json.loads(OWN)
+
+
+def test_a_dry_run_shows_the_change_and_writes_nothing(person: Path, home: Path, sb: CommandLine) -> None:
+    file = write(person, "claude-code", OWN)
+    done = sb("install", "claude-code", "--dry-run")
+    assert "+" in done.out
+    assert "PreToolUse" in done.out
+    assert file.read_bytes() == OWN
+    assert [path.name for path in home.iterdir()] == ["runtime"]  # which was there before
+    sb("install", "claude-code", "--yes")
+    installed = file.read_bytes()
+    assert "PreToolUse" in sb("uninstall", "claude-code", "--dry-run").out
+    assert file.read_bytes() == installed
+
+
+def test_nobody_to_ask_means_no_change(person: Path, sb: CommandLine) -> None:
+    file = write(person, "claude-code", OWN)
+    done = sb("install", "claude-code")
+    assert (done.code, file.read_bytes()) == (2, OWN)
+    assert "--yes" in done.err
+
+
+def test_the_diff_shows_no_secret_that_stands_beside(person: Path, sb: CommandLine) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    write(person, "claude-code", json.dumps({"hooks": {}, "env": {"T": secret}}, indent=1).encode())
+    assert secret not in sb("install", "claude-code", "--yes").out
+
+
+def test_a_link_stays_a_link_and_its_target_is_edited(person: Path, sb: CommandLine) -> None:
+    target = person / "project" / "dotfiles" / "settings.json"
+    target.parent.mkdir()
+    target.write_bytes(OWN)
+    link = person / FILES["claude-code"]
+    link.parent.mkdir()
+    link.symlink_to(os.path.relpath(target, link.parent))
+    sb("install", "claude-code", "--yes")
+    assert link.is_symlink()
+    assert b"sb-hook" in target.read_bytes()
+    sb("uninstall", "claude-code", "--yes")
+    assert link.is_symlink()
+    assert target.read_bytes() == OWN
+
+
+def test_what_is_no_file_of_ours_to_write_is_refused_and_left(
+    person: Path, home: Path, sb: CommandLine
+) -> None:
+    file = person / FILES["claude-code"]
+    file.parent.mkdir()
+
+    def refused(because: str) -> None:
+        done = sb("install", "claude-code", "--yes")
+        assert done.code == 2
+        assert because in done.err
+        assert "nothing was changed" in done.err
+        assert [path.name for path in home.iterdir()] == ["runtime"]  # which was there before
+        assert len(list(file.parent.iterdir())) == 1
+
+    file.mkdir()
+    refused("is a folder")
+    file.rmdir()
+    os.mkfifo(file)
+    refused("is not a regular file")
+    file.unlink()
+    file.symlink_to("settings.json")
+    refused("cannot be read")
+    file.unlink()
+    file.write_bytes(b'{\n"a": "\xff"}')
+    refused("line 2: is not UTF-8")
+    file.write_bytes("{}".encode("utf-16"))
+    refused("is not UTF-8")
+    file.write_bytes(b'{"a": 1,\n')
+    refused("line 2: a key in double quotes is missing")
+    file.write_bytes(b'{"hooks": {}, "hooks": {}}')
+    refused("hooks is there twice")
+    file.write_bytes(OWN)
+    file.chmod(0o444)
+    refused("is not writable")
+    file.chmod(0o644)
+    os.link(file, person / "second")
+    refused("second name")
+    file.unlink()
+    file.parent.rmdir()
+    file.parent.write_text("a file in the folder's place", "utf-8")
+    assert "Not a directory" in sb("install", "claude-code", "--yes").err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind root")
+def test_a_folder_that_cannot_be_written_is_refused(person: Path, sb: CommandLine) -> None:
+    file = write(person, "claude-code", OWN)
+    file.parent.chmod(0o500)
+    done = sb("install", "claude-code", "--yes")
+    file.parent.chmod(0o700)
+    assert done.code == 2
+    assert "not writable" in done.err
+
+
+def test_a_file_that_changes_between_reading_and_writing_is_left(person: Path, home: Path) -> None:
+    file = write(person, "claude-code", OWN)
+    installer = Installer(Home(home), Places(os.environ, person))
+    change = installer.joining(HOSTS["claude-code"])
+    file.write_bytes(b"{}")
+    with pytest.raises(Exception, match="changed by somebody else"):
+        installer.join(change)
+    assert file.read_bytes() == b"{}"
+    assert installer.records.all() == []
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_purge_removes_backups_and_the_wrapper_once_no_host_calls_it(
+    person: Path, home: Path, sb: CommandLine
+) -> None:
+    write(person, "claude-code", OWN)
+    sb("install", "claude-code", "--yes")
+    sb("install", "cursor", "--yes")
+    kept = list((home / "install").glob("*.backup"))
+    assert [stat.S_IMODE(path.stat().st_mode) for path in kept] == [0o600] * len(kept)
+    assert kept[0].read_bytes() == OWN
+    sb("uninstall", "claude-code", "--yes", "--purge")
+    assert list((home / "install").glob("claude-code*")) == []
+    assert (home / "bin" / "sb-hook").exists()
+    assert (
+        len(sb("uninstall", "cursor", "--yes", "--purge", "--json").json["purged"]) == 3
+    )  # what hooks ran from, too
+    assert list(home.iterdir()) == []
+
+
+def test_the_environment_says_where_a_host_keeps_its_files(
+    person: Path, sb: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for host, name, file in (
+        ("claude-code", "CLAUDE_CONFIG_DIR", "settings.json"),
+        ("codex", "CODEX_HOME", "hooks.json"),
+        ("vscode", "XDG_CONFIG_HOME", "Code/User/mcp.json"),
+    ):
+        monkeypatch.setenv(name, str(person / "else where"))
+        assert sb("install", *arguments(host)).code == 0
+        assert (person / "else where" / file).exists()
+
+
+def test_a_project_is_joined_in_its_own_files_and_left_from_anywhere(
+    person: Path, sb: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = person / "project"
+    (project / "deep").mkdir()
+    monkeypatch.chdir(project / "deep")
+    for host in HOOKED:
+        assert sb("install", host, "--yes", "--scope", "project").code == 0
+    names = {str(path.relative_to(project)) for path in project.rglob("*.json")}
+    assert names == {
+        ".claude/settings.local.json",
+        ".codex/hooks.json",
+        ".cursor/hooks.json",
+        ".gemini/settings.json",
+        ".github/hooks/sb.json",
+        ".windsurf/hooks.json",
+    }
+    monkeypatch.chdir(person)
+    for host in HOOKED:
+        assert sb("uninstall", host, "--yes").code == 0
+    assert sorted(path.name for path in project.iterdir()) == [".git", "deep"]
+    assert sb("install", "claude-desktop", "--scope", "project", "--yes").code == 2
+
+
+def test_codex_hooks_that_stand_in_its_toml_are_joined_there(person: Path, sb: CommandLine) -> None:
+    text = (
+        '# mine\nmodel = "x" # yes\n\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "y"\n'
+    )
+    config = person / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(text, "utf-8")
+    assert sb("install", "codex", "--yes").code == 0
+    assert config.read_text("utf-8").startswith(text)
+    assert len(tomllib.loads(config.read_text("utf-8"))["hooks"]["Stop"]) == 2
+    assert [path.name for path in config.parent.iterdir()] == ["config.toml"]
+    sb("uninstall", "codex", "--yes")
+    assert config.read_text("utf-8") == text
+
+
+def test_a_broken_toml_of_codex_is_named_with_its_line(person: Path, sb: CommandLine) -> None:
+    config = person / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text("a = 1\nb =\n", "utf-8")
+    done = sb("install", "codex", "--yes")
+    assert done.code == 2
+    assert "line 2" in done.err
+
+
+@pytest.mark.parametrize("host", ["claude-desktop", "vscode"])
+def test_a_host_without_hooks_gets_the_entry_of_the_server_and_a_person_is_told_that_there_is_none_yet(
+    host: str, person: Path, sb: CommandLine
+) -> None:
+    root = {"claude-desktop": "mcpServers", "vscode": "servers"}[host]
+    shown = sb("install", host, "--dry-run")
+    assert (shown.code, "secondbrain" in shown.out, "later version" in shown.err) == (0, True, True)
+    assert not (person / FILES[host]).exists()
+    done = sb("install", host, "--yes")
+    assert (done.code, "later version" in done.err) == (0, True)
+    assert "sb console" not in done.err
+    entry = json.loads((person / FILES[host]).read_bytes())[root]["secondbrain"]
+    assert (Path(entry["command"]).name, entry["args"]) == ("sb-hook", ["serve"])
+
+
+@pytest.mark.parametrize("host", ["claude-desktop", "vscode"])
+def test_a_server_of_that_name_that_runs_something_else_is_left(
+    host: str, person: Path, sb: CommandLine
+) -> None:
+    taken = {"claude-desktop": "mcpServers", "vscode": "servers"}[host]
+    write(person, host, json.dumps({taken: {"secondbrain": {"command": "other"}}}).encode())
+    done = sb("install", host, "--yes")
+    assert done.code == 2
+    assert "runs something else" in done.err
+
+
+def test_failing_closed_is_for_hosts_that_can(person: Path, sb: CommandLine) -> None:
+    assert sb("install", "codex", "--fail-closed", "--yes").code == 2
+    sb("install", "claude-code", "--yes")
+    sb("install", "claude-code", "--fail-closed", "--yes")
+    hooks = json.loads((person / FILES["claude-code"]).read_bytes())["hooks"]
+    assert [handler(hooks, event).get("onFailure") for event in ("PreToolUse", "Stop")] == ["block", None]
+    assert handler(hooks, "PreToolUse")["args"] == ["claude-code", "--fail-closed"]
+    assert len(hooks["PreToolUse"]) == 1
+    sb("uninstall", "claude-code", "--yes")
+    assert not (person / ".claude").exists()
+
+
+def handler(hooks: dict[str, Any], event: str) -> dict[str, Any]:
+    found: dict[str, Any] = hooks[event][-1]["hooks"][0]
+    return found
+
+
+def test_timeouts_have_the_units_of_each_host(person: Path, sb: CommandLine) -> None:
+    for host in HOOKED:
+        sb("install", host, "--yes")
+    read = {host: json.loads((person / FILES[host]).read_bytes())["hooks"] for host in HOOKED}
+    assert handler(read["claude-code"], "SessionEnd")["timeout"] == 30
+    assert handler(read["codex"], "Stop")["timeout"] == 30
+    assert handler(read["gemini-cli"], "BeforeTool")["timeout"] == 30_000
+    assert read["cursor"]["stop"][0]["timeout"] == 30
+    assert read["copilot"]["agentStop"][0]["timeoutSec"] == 30
+
+
+def test_without_a_record_our_entries_are_still_found_and_taken_out(
+    person: Path, home: Path, sb: CommandLine
+) -> None:
+    file = write(person, "claude-code", OWN)
+    sb("install", "claude-code", "--yes")
+    for path in (home / "install").iterdir():
+        path.unlink()
+    assert sb("uninstall", "claude-code", "--yes").code == 0
+    assert file.read_bytes() == OWN
+
+
+def test_codex_is_left_also_when_its_own_toml_is_broken(person: Path, sb: CommandLine) -> None:
+    sb("install", "codex", "--yes")
+    (person / ".codex" / "config.toml").write_text("broken =\n", "utf-8")
+    assert sb("uninstall", "codex", "--yes").code == 0
+    assert [path.name for path in (person / ".codex").iterdir()] == ["config.toml"]
+
+
+def test_an_unknown_host_is_answered_with_the_nearest(sb: CommandLine) -> None:
+    done = sb("install", "claude-coed")
+    assert done.code == 1
+    assert "claude-code" in done.err

@@ -1,0 +1,226 @@
+"""What joined: each program in each project, when it was last heard of, and how little is read to know that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sb.config import current_config
+from sb.duration import human_age
+from sb.kernel import RunContext, SafetyClass
+from sb.kernel.review.host_sessions import EVENTS, SESSIONS, Calls, calls_of, joined
+from sb.kernel.review.log_pruning import prune
+from sb.kernel.review.runs import RunFilter, first_events, project_name, runs_at
+from sb.kernel.run_context import RunBudget
+from sb.runtime import Runtime, open_runtime
+from sb.sources import CountingIds, SteeredClock
+from sb.store import migrate
+from tests.conftest import CommandLine, approve_tools
+
+SHOP, BLOG = "/data/ada/shop", "/data/ada/blog"
+MICROSECONDS = 1_000_000
+
+
+class Hosts:
+    """Programs whose calls go through one kernel."""
+
+    def __init__(self, runtime: Runtime, clock: SteeredClock, ids: CountingIds) -> None:
+        self.runtime, self.clock, self.ids = runtime, clock, ids
+        runtime.registry.register_fn("notes.look", "Look", lambda: 1, SafetyClass.READ_ONLY)
+        runtime.registry.register_fn("bank.pay", "Pay", lambda to: to, SafetyClass.DESTRUCTIVE)
+        approve_tools(runtime)
+
+    def session(self, host: str, project: str = "", name: str = "s") -> RunContext:
+        budget = RunBudget(max_tool_calls=10**6, max_latency_ms=10**9)
+        metadata = {key: value for key, value in (("host", host), ("project", project)) if value}
+        return RunContext.create(
+            host or "clerk", session_id=name, metadata=metadata, budget=budget, clock=self.clock, ids=self.ids
+        )
+
+    def call(self, ctx: RunContext, count: int = 1) -> RunContext:
+        for _ in range(count):
+            self.clock.time += 1
+            self.runtime.executor.execute(ctx, "notes.look", {})
+        return ctx
+
+
+@pytest.fixture
+def hosts(home: Path, clock: SteeredClock, ids: CountingIds) -> Iterator[Hosts]:
+    with open_runtime(clock=clock, ids=ids) as runtime:
+        yield Hosts(runtime, clock, ids)
+
+
+def test_each_program_is_there_once_for_each_of_its_projects_the_one_heard_of_last_first(
+    hosts: Hosts,
+) -> None:
+    early = hosts.call(hosts.session("claude-code", SHOP), 3)
+    hosts.call(hosts.session("claude-code", SHOP), 1)
+    hosts.call(hosts.session("codex", SHOP), 1)
+    hosts.call(hosts.session("claude-code", BLOG), 1)
+    hosts.call(hosts.session(""), 5)
+    hosts.call(early)
+    found = joined(hosts.runtime.log)
+    assert [(one.host, one.project_name) for one in found] == [
+        ("claude-code", "shop"),
+        ("claude-code", "blog"),
+        ("codex", "shop"),
+    ]
+    newest = found[0]
+    assert (newest.run_id, newest.agent) == (early.run_id, "claude-code")
+    assert newest.heard_at == int(hosts.clock.time * MICROSECONDS)
+    assert calls_of(hosts.runtime.log, newest.run_id) == Calls(4)
+
+
+def test_requests_that_wait_are_counted_for_every_session_of_a_place(hosts: Hosts) -> None:
+    for to in ("ada", "bob"):
+        hosts.runtime.executor.execute(hosts.session("codex", SHOP), "bank.pay", {"to": to})
+    hosts.call(hosts.session("codex", SHOP))
+    hosts.call(hosts.session("codex", BLOG))
+    assert {one.project: one.waiting for one in joined(hosts.runtime.log)} == {SHOP: 2, BLOG: 0}
+    hosts.clock.time += 365 * 86_400  # what nobody decided has expired
+    assert [one.waiting for one in joined(hosts.runtime.log)] == [0, 0]
+
+
+def test_what_was_pruned_is_not_there_and_does_no_harm(hosts: Hosts) -> None:
+    hosts.call(hosts.session("codex", SHOP))
+    hosts.clock.time += 100 * 86_400
+    hosts.call(hosts.session("codex", BLOG))
+    prune(hosts.runtime.log, before=hosts.clock.time - 86_400, reason="old")
+    log = hosts.runtime.log
+    assert [one.project for one in joined(log)] == [BLOG]
+    assert {run.project for run in runs_at(log, first_events(log)).values()} == {"", BLOG}
+    assert len(first_events(log, wanted=RunFilter.parse("project:shop"))) == 0
+
+
+def test_only_the_newest_sessions_are_looked_at(hosts: Hosts) -> None:
+    hosts.call(hosts.session("codex", SHOP))
+    for number in range(SESSIONS - 1):
+        hosts.runtime.executor.execute(hosts.session("gemini-cli", f"/p{number}"), "notes.look", {})
+    assert "codex" in {one.host for one in joined(hosts.runtime.log)}
+    hosts.runtime.executor.execute(hosts.session("gemini-cli", "/p"), "notes.look", {})
+    found = joined(hosts.runtime.log)
+    assert len(found) == SESSIONS
+    assert "codex" not in {one.host for one in found}
+
+
+def test_of_a_long_session_the_newest_calls_are_counted_and_it_is_said_that_there_are_more(
+    hosts: Hosts,
+) -> None:
+    ctx = hosts.session("codex", SHOP)
+    hosts.call(ctx, EVENTS - 2)
+    assert calls_of(hosts.runtime.log, ctx.run_id) == Calls(EVENTS - 2)
+    hosts.call(ctx, 5)
+    assert calls_of(hosts.runtime.log, ctx.run_id) == Calls(EVENTS, at_least=True)
+    assert str(Calls(EVENTS, at_least=True)) == "1,000+ calls"
+
+
+_NOISE = """WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < 100000)
+    INSERT INTO events (id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev, hash, salt, payload)
+    SELECT (SELECT max(id) FROM events) + n, at, iif(:run = '', 'kernel.run.started', 'kernel.tool.dispatch'),
+    iif(:run = '', 'run_' || n, :run), '', agent, 'x.y', iif(:run = '', '', 'call_' || n), '', '', '', '', '{"intent": "noise"}'
+    FROM more, (SELECT at, agent FROM events ORDER BY id LIMIT 1)"""
+
+
+def test_what_is_read_does_not_grow_with_the_log(hosts: Hosts) -> None:
+    """Counted in steps of SQLite's machine, of which each row that is read takes several."""
+    for number in range(20):
+        hosts.call(hosts.session(f"host-{number}", f"/data/ada/p{number}"), 20)
+    newest = hosts.call(hosts.session("claude-code", SHOP), EVENTS + 10)
+    log, database = hosts.runtime.log, hosts.runtime.database
+    steps = 0
+
+    def step() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    def look() -> tuple[object, int]:
+        nonlocal steps
+        steps = 0
+        connection = database._normal
+        connection.set_progress_handler(step, 1)
+        try:
+            found = [(one.host, one.project, calls_of(log, one.run_id)) for one in joined(log)]
+        finally:
+            connection.set_progress_handler(None, 1)
+        return found, steps
+
+    before, few = look()
+    with database.write() as execute:
+        execute(_NOISE, {"run": ""})  # 100 000 runs of programs that said nothing
+        execute(_NOISE, {"run": newest.run_id})  # 100 000 more calls of the newest session
+    assert log.head().seq > 200_000
+    after, many = look()
+    assert before == after
+    assert many <= few * 1.02
+    assert many < 100 * EVENTS
+
+
+def test_a_database_without_the_index_gets_it_and_finds_what_joined_before(
+    hosts: Hosts, sb: CommandLine, home: Path
+) -> None:
+    hosts.call(hosts.session("codex", SHOP))
+    with hosts.runtime.database.write() as execute:
+        execute("DROP INDEX sessions_of_hosts")
+        execute("DELETE FROM schema_migrations WHERE number >= 6")
+    hosts.runtime.close()
+    assert sb("migrate").code == 0
+    with open_runtime(current_config(), clock=hosts.clock, ids=hosts.ids) as runtime:
+        assert [one.host for one in joined(runtime.log)] == ["codex"]
+        assert {line.state for line in migrate.status(runtime.database.query)} == {"applied"}
+
+
+def test_damaged_text_is_no_program_and_stops_nothing(hosts: Hosts) -> None:
+    hosts.call(hosts.session("codex", SHOP))
+    hosts.call(hosts.session("codex", BLOG))
+    with hosts.runtime.database.write() as execute:
+        execute("DROP TRIGGER events_are_final")
+        started = "SELECT min(id) FROM events WHERE kind = 'kernel.run.started'"
+        execute(f'UPDATE events SET payload = \'{{"host": "co\' WHERE id = ({started})')
+    assert [one.project for one in joined(hosts.runtime.log)] == [BLOG]
+    wanted = RunFilter.parse("host:codex")
+    assert len(first_events(hosts.runtime.log, wanted=wanted)) == 1
+
+
+def test_doctor_says_who_joined_or_how_to(hosts: Hosts, sb: CommandLine) -> None:
+    def finding() -> dict[str, str]:
+        items = sb("doctor", "--json").json["items"]
+        return next(dict(item) for item in items if item["name"] == "joined")
+
+    assert finding()["hint"] == "sb install claude-code"
+    for number in range(5):
+        hosts.call(hosts.session("codex", f"/data/ada/p{number}"))
+    said = finding()
+    assert (said["status"], said["hint"]) == ("ok", "")
+    assert said["detail"].startswith("codex in /data/ada/p4, heard of ")
+    assert said["detail"].endswith("; and 2 more (sb console)")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (SHOP, "shop"),
+        (SHOP + "/", "shop"),
+        ("C:\\work\\shop", "shop"),
+        ("shop", "shop"),
+        ("/", "/"),
+        ("", ""),
+    ],
+)
+def test_a_project_is_called_by_its_folder(path: str, name: str) -> None:
+    assert project_name(path) == name
+
+
+@given(st.integers(-10, 10**10))
+def test_an_age_is_said_in_its_largest_unit(seconds: int) -> None:
+    said = human_age(seconds)
+    if seconds < 60:
+        assert said == "just now"
+    else:
+        count, unit, _ = said.split()
+        size = {"min": 60, "h": 3_600, "d": 86_400}[unit]
+        assert 0 <= seconds - int(count) * size < size

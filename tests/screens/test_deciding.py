@@ -1,0 +1,317 @@
+"""The console: what a person decides, with a reason, once, and signed where operators are enrolled."""
+
+from __future__ import annotations
+
+import pytest
+from sb.screens.dialogs import DecisionScreen
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from sb.config import current_config
+from sb.kernel import RecoveryApprovalMode, ReversalClass, ReversalSpec, RunContext, SafetyClass
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.enrolment import Enrolment
+from sb.kernel.authority.keys import KeyFolder
+from sb.kernel.authority.signing import Label
+from sb.kernel.baselines.seeding import carry_over
+from sb.kernel.baselines.store import BaselineStatus
+from sb.kernel.calls.approval import ApprovalState
+from sb.kernel.execution.executor import ToolExecutor
+from tests.kernel.approvals.test_grants_and_watching import AskAlways
+from tests.screens.conftest import Agents, Console
+from tests.screens.test_screens import SIZES, name
+
+ADA = Label("ada")
+PASSPHRASE = "correct horse battery"
+
+
+def enrol(agents: Agents) -> None:
+    """Make ada the operator, who approves the tools that are there."""
+    config = current_config()
+    authority = Authority(config.operators.file, agents.runtime.log)
+    ada = Enrolment(authority, KeyFolder(config.home.keys)).init("ada", PASSPHRASE)
+    assert ada is not None
+    carry_over(agents.runtime.baselines, agents.contracts(), ada)
+
+
+async def give(console: Console, pilot: Pilot[None], text: str, box: str = "reason") -> None:
+    """Type into a dialog, and leave the box."""
+    console.app.screen.query_one(f"#{box}", Input).value = text
+    console.app.screen.query_one("#no").focus()
+    await pilot.pause()
+
+
+def state(agents: Agents, approval_id: str) -> ApprovalState:
+    return agents.runtime.approvals.get(approval_id).state
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_queue_and_the_contracts_look_as_they_did(
+    agents: Agents, console: Console, size: tuple[int, int]
+) -> None:
+    agents.pay("bob")
+    agents.pay("eve", agent="courier")
+    agents.change_contract()
+
+    async def script(pilot: Pilot[None]) -> None:
+        console.snapshot(name("home-busy", size))
+        await console.press(pilot, "2")
+        console.snapshot(name("approvals", size))
+        await console.press(pilot, "a")
+        console.snapshot(name("approve", size))
+        await console.press(pilot, "escape", "3")
+        console.snapshot(name("contracts", size))
+
+    console(script, size)
+
+
+def test_a_call_is_approved_with_a_reason_and_then_runs(agents: Agents, console: Console) -> None:
+    approval_id = agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "a")
+        await give(console, pilot, "the bill is right")
+        await console.press(pilot, "y")
+        await console.until(pilot, lambda: state(agents, approval_id) == "approved")
+
+    console(script)
+    assert agents.call("bank.pay", {"to": "bob"}).data == "paid bob"
+    assert agents.runtime.approvals.get(approval_id).reason == "the bill is right"
+
+
+def test_neither_a_missing_reason_nor_enter_twice_nor_escape_decides(
+    agents: Agents, console: Console
+) -> None:
+    approval_id = agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "a", "y")
+        assert "a decision needs a reason" in console.text()
+        console.app.screen.query_one("#reason", Input).value = "a reason"
+        console.app.screen.query_one("#reason").focus()
+        await console.press(pilot, "enter", "enter")
+        assert not isinstance(console.app.screen, DecisionScreen)
+        await console.press(pilot, "d")
+        await give(console, pilot, "no")
+        await console.press(pilot, "escape")
+        assert state(agents, approval_id) == "waiting"
+
+    console(script)
+
+
+def test_several_are_marked_and_decided_once_their_number_is_typed(agents: Agents, console: Console) -> None:
+    ids = [agents.pay(name) for name in ("ann", "bob", "cid")]
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "space", "space", "d")
+        assert "Deny these 2?" in console.text()
+        await give(console, pilot, "not this week")
+        await console.press(pilot, "y")
+        assert "type 2 to confirm" in console.text()
+        await give(console, pilot, "2", "count")
+        await console.press(pilot, "y")
+        await console.until(pilot, lambda: state(agents, ids[1]) == "denied")
+
+    console(script)
+    assert [state(agents, approval_id) for approval_id in ids] == ["denied", "denied", "waiting"]
+
+
+def test_who_comes_second_is_told_who_was_first(agents: Agents, console: Console) -> None:
+    approval_id = agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "a")
+        await give(console, pilot, "yes")
+        agents.runtime.approvals.deny(approval_id, ADA, "no")
+        await console.press(pilot, "y")
+        await console.says(pilot, "is denied by ada")
+
+    console(script)
+
+
+def test_an_approval_is_revoked_before_its_use_and_found_by_its_state(
+    agents: Agents, console: Console
+) -> None:
+    approval_id = agents.pay()
+    agents.runtime.approvals.approve(approval_id, ADA, "yes")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "x")
+        await give(console, pilot, "wrong bill")
+        await console.press(pilot, "y")
+        await console.shows(pilot, "No call waits")
+        await console.press(pilot, *"ffff")
+        assert "1 revoked" in console.text()
+        assert "wrong bill" in console.text()
+
+    console(script)
+
+
+def test_with_an_operator_enrolled_the_key_is_unlocked_once_and_decisions_are_signed(
+    agents: Agents, console: Console
+) -> None:
+    enrol(agents)
+    ids = [agents.pay("ann"), agents.pay("bob")]
+
+    async def decide(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "d")
+        await give(console, pilot, "no")
+        await pilot.press("y")
+
+    async def script(pilot: Pilot[None]) -> None:
+        assert "no operator enrolled" not in console.text()
+        for text, expected in (("wrong words", "not the passphrase"), (PASSPHRASE, "deny by ada")):
+            await decide(pilot)
+            await console.asks(pilot)
+            console.app.screen.query_one(Input).value = text
+            await pilot.press("enter")
+            await console.says(pilot, expected)
+        await decide(pilot)
+        await console.until(pilot, lambda: state(agents, ids[1]) == "denied")
+
+    console(script)
+    assert agents.runtime.approvals.get(ids[1]).decided_by == "ada"
+
+
+def test_escape_at_the_passphrase_decides_nothing(agents: Agents, console: Console) -> None:
+    enrol(agents)
+    approval_id = agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "d")
+        await give(console, pilot, "no")
+        await pilot.press("y")
+        await console.asks(pilot)
+        await pilot.press("escape")
+        await console.says(pilot, "nothing was decided")
+
+    console(script)
+    assert state(agents, approval_id) == "waiting"
+
+
+def test_read_only_shows_everything_and_decides_nothing(agents: Agents, console: Console) -> None:
+    agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "a", "d", "x", "space")
+        assert "READ-ONLY" in console.text()
+        assert "approve   " not in console.text()
+        assert not isinstance(console.app.screen, DecisionScreen)
+        assert not console.app.screen.query_one("#queue").listing.marked  # type: ignore[attr-defined]
+        console.app.screen.ask(None, [], None)  # type: ignore[attr-defined]
+        await pilot.pause()
+        assert not isinstance(console.app.screen, DecisionScreen)
+
+    console(script, read_only=True)
+
+
+def test_a_changed_contract_is_approved_as_it_was_shown(agents: Agents, console: Console) -> None:
+    agents.change_contract()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", "a")
+        assert "bank.look: changed" in console.text()
+        await give(console, pilot, "reviewed")
+        await console.press(pilot, "y")
+        await console.shows(pilot, "1 not approved")
+        await console.press(pilot, "g", "a")
+        await give(console, pilot, "reviewed too")
+        await console.press(pilot, "y")
+        await console.shows(pilot, "0 not approved")
+        await console.press(pilot, "a")
+        await console.says(pilot, "nothing to approve here")
+
+    console(script)
+    assert agents.call("bank.look", {"account": "DE-1"}).success
+
+
+def test_what_is_left_counts_down_and_what_is_overdue_says_so(agents: Agents, console: Console) -> None:
+    agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        assert "waiting   4h" in console.text()
+        agents.clock.time += 3600
+        console.app.section.tick()  # type: ignore[union-attr]
+        await console.shows(pilot, "overdue   3h")
+        agents.clock.time += 4 * 3600
+        console.app.section.tick()  # type: ignore[union-attr]
+        await console.shows(pilot, "expired   -")
+
+    console(script)
+
+
+def test_home_leads_to_the_request_and_the_filter_finds_it(agents: Agents, console: Console) -> None:
+    agents.pay("ann")
+    agents.pay("bob")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "j", "enter")
+        await console.shows(pilot, '>waiting   4h       clerk        bank.pay(to="bob")')
+        await console.press(pilot, "slash")
+        console.app.screen.query_one("#filter", Input).value = "ann"
+        await console.shows(pilot, "1 open · filter: ann")
+        assert "bob" not in console.text()
+
+    console(script)
+
+
+def test_a_grant_is_listed_and_revoked(agents: Agents, console: Console) -> None:
+    executor = ToolExecutor(agents.runtime.registry, AskAlways(), agents.runtime.log, clock=agents.clock)
+    result = executor.execute(RunContext.create("clerk"), "notes.append", {"text": "bob"})
+    grant = agents.runtime.approvals.grant(
+        str(result.data["approval_id"]), ADA, "yes", lasting_s=3600, args={"text": "b*"}
+    )
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "t")
+        assert "1 in force" in console.text()
+        await console.press(pilot, "x")
+        await give(console, pilot, "no more")
+        await console.press(pilot, "y")
+        await console.shows(pilot, "0 in force, 1 in all")
+        await console.press(pilot, "enter")
+        assert grant.id in console.text()
+        await console.press(pilot, "escape", "escape")
+        assert "Approvals ·" in console.text()
+
+    console(script)
+
+
+def test_ways_back_are_a_view_of_contracts_and_are_approved_there(agents: Agents, console: Console) -> None:
+    reversal = ReversalSpec(ReversalClass.COMPENSABLE, "bank.pay", RecoveryApprovalMode.AUTO)
+    agents.runtime.registry.register_fn(
+        "bank.lend", "Lend", lambda: 1, SafetyClass.NETWORK, reversal=reversal
+    )
+    store = agents.runtime.reversals
+    store.seen.note_all(agents.runtime.registry)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "3", "f")
+        await console.shows(pilot, "8 ways back, 1 not approved")
+        assert "bank.lend" in console.text()
+        await console.press(pilot, "a")
+        assert "undone without asking anybody" in console.text()
+        await give(console, pilot, "it is our own")
+        await console.press(pilot, "y")
+        await console.shows(pilot, "8 ways back, 0 not approved")
+        await console.press(pilot, "f")
+        await console.shows(pilot, "tools")
+
+    console(script)
+    assert store.entry("bank.lend").status is BaselineStatus.APPROVED
+
+
+def test_a_request_is_in_full_again_when_one_comes_back_to_it(agents: Agents, console: Console) -> None:
+    for number in range(60):
+        agents.pay(f"bob{number}")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        first = console.text()
+        await console.press(pilot, "G")
+        assert console.text() != first
+        await console.press(pilot, "g")
+        assert console.text() == first
+
+    console(script)

@@ -1,0 +1,245 @@
+"""The console: the kill key asks twice, and what was killed is let go on from Home."""
+
+from __future__ import annotations
+
+import pytest
+from sb.screens.dialogs import DecisionScreen
+from sb.screens.killing import ConfirmKillScreen, KillScreen
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from sb.kernel.authority.signing import Label
+from tests.screens.conftest import Agents, Console
+from tests.screens.test_deciding import PASSPHRASE, enrol, give
+from tests.screens.test_screens import SIZES, name
+
+ADA = Label("ada")
+
+
+def killed(agents: Agents) -> list[str]:
+    return [kill.name for kill in agents.runtime.kill.active()]
+
+
+async def confirm(console: Console, pilot: Pilot[None], word: str = "kill") -> None:
+    """Go on from the first dialog, and type a word into the second."""
+    await console.press(pilot, "y")
+    assert isinstance(console.app.screen, ConfirmKillScreen)
+    console.app.screen.query_one(Input).value = word
+    await pilot.press("enter")
+    await pilot.pause()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_dialogs_look_as_they_did(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+    agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "K")
+        console.snapshot(name("kill", size))
+        await give(console, pilot, "pays twice")
+        await console.press(pilot, "y")
+        console.snapshot(name("kill-confirm", size))
+
+    console(script, size)
+
+
+def test_the_agent_under_the_cursor_is_stopped_after_two_questions(agents: Agents, console: Console) -> None:
+    agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "K")
+        await give(console, pilot, "pays twice")
+        await confirm(console, pilot)
+        await console.says(pilot, "agent clerk was killed")
+
+    console(script)
+    assert killed(agents) == ["agent:clerk"]
+    assert "pays twice" in agents.call("notes.append", {"text": "x"}).error_message
+
+
+def test_neither_a_missing_reason_nor_a_wrong_word_nor_escape_stops_anything(
+    agents: Agents, console: Console
+) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "K", "n")
+        assert not isinstance(console.app.screen, KillScreen)
+        await console.press(pilot, "K")
+        console.app.screen.query_one("#no").focus()
+        await console.press(pilot, "y")
+        assert "a kill needs a reason" in console.text()
+        await give(console, pilot, "drill")
+        await confirm(console, pilot, "yes")
+        assert "not stopped: type kill" in console.text()
+        await console.press(pilot, "escape")
+        await console.press(pilot, "K")
+        await give(console, pilot, "drill")
+        await console.press(pilot, "escape")
+        assert not isinstance(console.app.screen, KillScreen | ConfirmKillScreen)
+
+    console(script)
+    assert killed(agents) == []
+
+
+def test_enter_goes_from_the_choice_to_the_reason_and_on_to_no(agents: Agents, console: Console) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "K", "enter")
+        assert console.app.focused is console.app.screen.query_one("#reason")
+        await console.press(pilot, *"drill", "enter", "enter")
+        assert not isinstance(console.app.screen, KillScreen)
+
+    console(script)
+    assert killed(agents) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "down", "expected"),
+    [
+        ("", 0, "global"),
+        ("2", 1, "tool:bank.pay"),
+        ("2", 3, "global"),
+        ("3", 0, "tool:bank.hang"),
+        ("5", 0, "agent:clerk"),
+        ("5", 1, "run:RUN"),
+        ("6", 0, "agent:clerk"),
+    ],
+)
+def test_what_can_be_stopped_is_what_the_cursor_is_on(
+    agents: Agents, console: Console, keys: str, down: int, expected: str
+) -> None:
+    agents.pay()
+    run_id = agents.work(1)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, *keys)
+        if keys == "3":
+            await console.press(pilot, "g")
+        await console.press(pilot, "K", *(["down"] * down if keys else ["up"]))
+        await give(console, pilot, "drill")
+        await confirm(console, pilot)
+        await console.until(pilot, lambda: bool(killed(agents)))
+
+    console(script)
+    assert killed(agents) == [expected.replace("RUN", run_id)]
+
+
+def test_from_a_record_that_was_opened_its_own_agent_can_be_stopped(agents: Agents, console: Console) -> None:
+    agents.work(1, agent="courier")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "5", "enter", "K")
+        assert "agent courier" in console.text()
+        await console.press(pilot, "escape")
+
+    console(script)
+
+
+def test_what_is_killed_is_on_home_and_let_go_on_there_with_a_reason(
+    agents: Agents, console: Console
+) -> None:
+    agents.runtime.kill.throw("agent", "clerk", ADA, "pays twice")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "agent clerk was killed by ada: pays twice")
+        await console.press(pilot, "g", "L")
+        assert "Let agent:clerk go on?" in console.text()
+        await give(console, pilot, "the bill was paid back")
+        await console.press(pilot, "y")
+        await console.until(pilot, lambda: not killed(agents))
+        await console.shows(pilot, "Nothing needs you")
+        await console.press(pilot, "L")
+        await console.says(pilot, "nothing to lift here")
+
+    console(script)
+    assert agents.call("notes.append", {"text": "x"}).success
+
+
+def test_a_kill_that_is_thrown_while_it_is_asked_about_another_is_not_lifted(
+    agents: Agents, console: Console
+) -> None:
+    kill = agents.runtime.kill
+    kill.throw("agent", "clerk", ADA, "a false alarm")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "a false alarm")
+        await console.press(pilot, "g", "L")
+        kill.lift("agent", "clerk", ADA, "no alarm")
+        kill.throw("agent", "clerk", ADA, "it stole", wait_s=0)
+        await give(console, pilot, "no alarm")
+        await console.press(pilot, "y")
+        await console.says(pilot, "not the kill that was shown")
+        assert killed(agents) == ["agent:clerk"]
+
+    console(script)
+
+
+def test_stopping_asks_for_no_passphrase_and_lifting_does(agents: Agents, console: Console) -> None:
+    enrol(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "K", "up")
+        await give(console, pilot, "drill")
+        await confirm(console, pilot)
+        await console.until(pilot, lambda: killed(agents) == ["global"])
+        await console.shows(pilot, "every agent was killed")
+        await console.press(pilot, "g", "L")
+        await give(console, pilot, "over")
+        await pilot.press("y")
+        await console.asks(pilot)
+        console.app.screen.query_one(Input).value = PASSPHRASE
+        await pilot.press("enter")
+        await console.until(pilot, lambda: not killed(agents))
+
+    console(script)
+
+
+def test_a_kill_that_cannot_be_recorded_is_said(agents: Agents, console: Console) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "K")
+        await give(console, pilot, "drill")
+        await console.press(pilot, "y")
+        console.records.config.database.chmod(0o400)
+        with agents.runtime.database.write() as execute:
+            execute("DROP TABLE intents")
+            execute("ALTER TABLE events RENAME TO gone")
+        console.app.screen.query_one(Input).value = "kill"
+        await pilot.press("enter")
+        await console.until(
+            pilot, lambda: any(said.title == "NOT stopped" for said in console.app._notifications)
+        )
+
+    console(script)
+
+
+def test_read_only_neither_stops_nor_lifts(agents: Agents, console: Console) -> None:
+    agents.runtime.kill.throw("agent", "clerk", ADA, "pays twice")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "agent clerk was killed")
+        assert "K kill" not in console.text()
+        await console.press(pilot, "g", "K", "L")
+        assert not isinstance(console.app.screen, KillScreen | DecisionScreen)
+        assert all(action.id not in ("kill", "lift") for action in console.app.available())
+        console.app.action_kill()
+        await pilot.pause()
+        assert not isinstance(console.app.screen, KillScreen)
+
+    console(script, read_only=True)
+    assert killed(agents) == ["agent:clerk"]
+
+
+def test_hostile_names_are_shown_and_do_nothing(agents: Agents, console: Console) -> None:
+    hostile = "[@click=app.quit]x[/]\x1b]0;owned\x07"
+    agents.work(1, agent=hostile)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "5", "K")
+        assert "\\u001b" in console.text()
+        assert "[@click=app.quit]x[/]" in console.text()
+        await give(console, pilot, "odd")
+        await confirm(console, pilot)
+        await console.until(pilot, lambda: bool(killed(agents)))
+        await console.press(pilot, "1")
+        await console.shows(pilot, "was killed by")
+
+    console(script)
+    assert not agents.call("notes.append", {"text": "x"}, agent=hostile).success

@@ -1,0 +1,106 @@
+"""The console: nothing is approved of which a line was never on the screen, or that an older version asked."""
+
+from __future__ import annotations
+
+import pytest
+from sb.screens.approvals import ApprovalsScreen
+from sb.screens.dialogs import DecisionScreen
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.screens import shop
+from tests.screens.conftest import Agents, Console
+from tests.screens.shop import Bank
+from tests.screens.test_recovery import done, escalate, standing
+
+
+async def fill(console: Console, pilot: Pilot[None], count: int) -> None:
+    """Give the reason and the number of requests, and say yes."""
+    for box, text in (("#reason", "fine"), ("#count", str(count))):
+        for found in console.app.screen.query(box).results(Input):
+            found.value = text
+    console.app.screen.query_one("#no").focus()
+    await console.press(pilot, "y")
+
+
+def test_a_batch_that_does_not_fit_is_scrolled_through_before_it_is_approved(
+    agents: Agents, console: Console
+) -> None:
+    ids = [agents.pay(f"bob {number} {'x ' * 330}") for number in range(4)]
+
+    def states() -> set[str]:
+        return {str(agents.runtime.approvals.get(one).state) for one in ids}
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        screen = console.app.screen
+        assert isinstance(screen, ApprovalsScreen)
+        await console.until(pilot, lambda: len(screen.known) == len(ids))
+        for _ in ids:
+            await console.press(pilot, "space")
+        await console.press(pilot, "a")
+        count = len(ids)
+        assert console.app.screen.query_one("#count", Input).placeholder == "type 4 to confirm"
+        await fill(console, pilot, count)
+        assert isinstance(console.app.screen, DecisionScreen), "the middle was never on the screen"
+        assert "not on the screen: page up, page down" in str(console.app.screen.query_one(".wrong").render())
+        assert states() == {"waiting"}
+        await console.press(pilot, *["pageup"] * 4, *["pagedown"] * 4)
+        await fill(console, pilot, count)
+        await console.until(pilot, lambda: "approved" in states())
+
+    console(script, (80, 24))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_a_request_that_fits_needs_no_scrolling(
+    agents: Agents, console: Console, size: tuple[int, int]
+) -> None:
+    approval_id = agents.pay("bob " + "x " * 200)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "a")
+        await fill(console, pilot, 1)
+        await console.until(pilot, lambda: agents.runtime.approvals.get(approval_id).state == "approved")
+
+    console(script, size)
+
+
+def test_a_request_is_read_again_when_the_screen_becomes_smaller(agents: Agents, console: Console) -> None:
+    approval_id = agents.pay("bob " + "x " * 300)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "a")
+        await pilot.resize_terminal(60, 12)
+        await pilot.pause()
+        await fill(console, pilot, 1)
+        assert "not on the screen" in str(console.app.screen.query_one(".wrong").render())
+        await console.press(pilot, *["pageup"] * 4, *["pagedown"] * 4)
+        await fill(console, pilot, 1)
+        await console.until(pilot, lambda: agents.runtime.approvals.get(approval_id).state == "approved")
+
+    console(script, (120, 40))
+
+
+class TestReversals:
+    @pytest.fixture
+    def settings(self) -> str:
+        shop.bank = Bank()
+        return 'database: brain.db\nfiles: {roots: []}\ntools: ["tests.screens.shop:register"]\n'
+
+    def test_one_that_an_older_version_asked_about_is_approved_on_recovery(
+        self, agents: Agents, console: Console
+    ) -> None:
+        escalation = escalate(agents, done(agents))
+        with agents.runtime.database.write() as execute:
+            for (trigger,) in execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                execute(f"DROP TRIGGER {trigger}")
+            execute("UPDATE events SET payload = json_remove(payload, '$.shown')")
+
+        async def script(pilot: Pilot[None]) -> None:
+            await console.press(pilot, "4", "a")
+            await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+            await fill(console, pilot, 1)
+            await console.until(pilot, lambda: standing(agents, escalation) == "reversed")
+
+        console(script)

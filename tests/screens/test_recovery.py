@@ -1,0 +1,584 @@
+"""The console's Recovery section: what waits, what is in doubt and what could be undone, decided once and performed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from sb.screens.dialogs import DecisionScreen, ResultScreen
+from sb.screens.document_view import DocumentView
+from sb.screens.recovery import RecoveryScreen
+from sb.screens.state.document import Field
+from sb.screens.state.records import Records
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from sb.config import current_config
+from sb.errors import StoreError
+from sb.kernel.authority.signing import Label
+from sb.kernel.contracts import MutationRef, MutationState
+from sb.kernel.events import AssumptionInvalidated
+from sb.kernel.recovery.escalations import Standing
+from sb.kernel.review.log_verification import verify
+from sb.runtime import open_runtime
+from tests.conftest import CommandLine
+from tests.screens import shop
+from tests.screens.conftest import HOSTILE, Agents, Console
+from tests.screens.shop import WINDOW_S, Bank
+from tests.screens.test_deciding import ADA, PASSPHRASE, enrol, give
+from tests.screens.test_safety import FORBIDDEN
+from tests.screens.test_screens import SIZES, name
+
+SHIPPED = "order_not_shipped:1002"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> str:
+    (tmp_path / "files").mkdir()
+    return f'database: brain.db\nfiles: {{roots: ["{tmp_path / "files"}"]}}\ntools: ["tests.screens.shop:register"]\n'
+
+
+@pytest.fixture(autouse=True)
+def bank() -> Bank:
+    shop.bank = Bank()
+    return shop.bank
+
+
+def done(agents: Agents, tool_id: str = "pay.human", **args: object) -> MutationRef:
+    """A call that succeeded, by what it left behind."""
+    agents.clock.time += 1
+    result = agents.call(tool_id, args or {"order": "1002"}, intent="settle the complaint")
+    assert result.success, result
+    return agents.runtime.recovery.mutations.get(result.mutation_id)
+
+
+def escalate(agents: Agents, ref: MutationRef, cause: str = SHIPPED) -> str:
+    """What it relied on does not hold any more: the id of the escalation."""
+    recovery = agents.runtime.recovery
+    agents.clock.time += 1
+    recovery.escalate(ref, AssumptionInvalidated(cause, reason="it has shipped"), f"{cause} turned false")
+    return recovery.escalations.get(ref.mutation_id).id
+
+
+def in_doubt(agents: Agents, bank: Bank) -> str:
+    """A refund that happened, and of which nobody heard."""
+    bank.silent = True
+    call_id = agents.call("pay.human", {"order": "7"}, intent="settle the complaint").call_id
+    bank.silent = False
+    return call_id
+
+
+def standing(agents: Agents, reference: str) -> Standing:
+    return agents.runtime.recovery.escalations.get(reference).standing
+
+
+def state(agents: Agents, ref: MutationRef) -> MutationState:
+    return agents.runtime.recovery.mutations.get(ref.mutation_id).state
+
+
+async def decide(console: Console, pilot: Pilot[None], key: str, reason: str = "it has shipped") -> None:
+    """Press a key that asks, give the reason, and say yes."""
+    await console.press(pilot, key)
+    await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+    await give(console, pilot, reason)
+    await console.press(pilot, "y")
+
+
+def detail(console: Console) -> str:
+    """All of the detail pane, also what is scrolled away or folded."""
+    fields = console.app.screen.query_one(DocumentView).fields
+    return "\n".join(f"{field.name} {field.value or ''}" for field in fields if isinstance(field, Field))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_recovery_looks_as_it_did(
+    agents: Agents, console: Console, bank: Bank, size: tuple[int, int]
+) -> None:
+    escalate(agents, done(agents))
+    agents.clock.time += 600
+    escalate(agents, done(agents, "pay.dual_control", order="8"), "customer_is_known:8")
+    in_doubt(agents, bank)
+    gone = done(agents, order="9")
+    agents.clock.time += WINDOW_S / 2
+    agents.runtime.registry.unregister("pay.reverse")
+    escalate(agents, gone, "price_holds:9")
+
+    async def script(pilot: Pilot[None]) -> None:
+        console.snapshot(name("home-recovery", size))
+        await console.press(pilot, "4")
+        console.snapshot(name("recovery", size))
+        await console.press(pilot, "d")
+        await console.until(pilot, lambda: "it would work" in detail(console))
+        await console.press(pilot, "a")
+        console.snapshot(name("recovery-approve", size))
+        await console.press(pilot, "escape", "f", "f")
+        console.snapshot(name("recovery-changes", size))
+
+    console(script, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_with_nothing_to_recover_it_says_what_will_appear_there(
+    agents: Agents, console: Console, size: tuple[int, int]
+) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4")
+        console.snapshot(name("recovery-empty", size))
+        for key in "axudhncb":
+            await console.press(pilot, key)
+        await console.says(pilot, "this is no call in doubt")
+        assert isinstance(console.app.screen, RecoveryScreen)
+        await console.press(pilot, "f")
+        assert "Nothing ever had to be recovered" in console.text()
+        await console.press(pilot, "f")
+        assert "No call has changed anything" in console.text()
+
+    console(script, size)
+
+
+def test_what_a_call_wrote_is_put_back_with_a_reason_after_a_dry_run(
+    agents: Agents, console: Console, tmp_path: Path
+) -> None:
+    path = tmp_path / "files" / "notes.txt"
+    path.write_text("before", encoding="utf-8")
+    ref = done(agents, "files.write", path=str(path), content="after")
+    assert path.read_text(encoding="utf-8") == "after"
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", "f", "f", "u")
+        await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+        assert "it would work" in console.text()
+        assert path.read_text(encoding="utf-8") == "after"
+        await give(console, pilot, "the wrong file")
+        await console.press(pilot, "y")
+        await console.says(pilot, "files.write was undone")
+        await console.shows(pilot, "reversed")
+
+    console(script)
+    assert path.read_text(encoding="utf-8") == "before"
+    assert state(agents, ref) is MutationState.REVERSED
+    said = [event.payload for event in agents.runtime.log.events() if event.kind == "approval.approved"]
+    assert "the wrong file" in str(said[-1])
+    assert verify(agents.runtime.log).ok
+
+
+def test_what_was_changed_since_is_not_put_back_and_nobody_is_asked(
+    agents: Agents, console: Console, tmp_path: Path
+) -> None:
+    path = tmp_path / "files" / "notes.txt"
+    ref = done(agents, "files.write", path=str(path), content="after")
+    path.write_text("somebody's own work", encoding="utf-8")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", "f", "f", "u")
+        await console.until(pilot, lambda: "it would not work" in detail(console))
+        assert not isinstance(console.app.screen, DecisionScreen)
+
+    console(script)
+    assert (path.read_text(encoding="utf-8"), state(agents, ref)) == ("somebody's own work", "committed")
+
+
+def test_a_reversal_that_waits_is_approved_and_performed(
+    agents: Agents, console: Console, bank: Bank
+) -> None:
+    ref = done(agents)
+    escalation = escalate(agents, ref)
+
+    async def script(pilot: Pilot[None]) -> None:
+        assert "1 reversal waits for a person" in console.text()
+        await console.press(pilot, "enter")
+        await console.shows(pilot, "[4 Recovery]")
+        shown = detail(console)
+        assert all(text in shown for text in (SHIPPED, "one person", ref.mutation_id, "pay.reverse", "ref_1"))
+        assert "hunter2-hunter2" in shown, "who decides sees every argument that would be passed"
+        await decide(console, pilot, "a")
+        await console.says(pilot, "pay.human was undone")
+        await console.shows(pilot, "Nothing has to be recovered")
+        await console.press(pilot, "1")
+        assert "Nothing needs you" in console.text()
+
+    console(script)
+    assert (bank.reversed_, standing(agents, escalation)) == (["ref_1"], Standing.REVERSED)
+    assert verify(agents.runtime.log).ok
+
+
+def test_a_reversal_that_fails_is_said_and_can_be_tried_again(
+    agents: Agents, console: Console, bank: Bank
+) -> None:
+    ref = done(agents)
+    escalate(agents, ref)
+    bank.trouble = ValueError("the bank is closed")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4")
+        await decide(console, pilot, "a")
+        await console.says(pilot, "the bank is closed")
+        await console.shows(pilot, "failed: pay.human")
+        bank.trouble = None
+        await decide(console, pilot, "u")
+        await console.says(pilot, "pay.human was undone")
+
+    console(script)
+    assert (bank.reversed_, state(agents, ref)) == (["ref_1"], "reversed")
+
+
+def test_of_two_consoles_one_reverses_and_the_other_is_told(
+    agents: Agents, console: Console, bank: Bank
+) -> None:
+    escalate(agents, done(agents))
+    records = Records(current_config(), clock=agents.clock, ids=agents.ids)
+    other = Console(records)
+
+    async def elsewhere(pilot: Pilot[None]) -> None:
+        await other.press(pilot, "4")
+        await decide(other, pilot, "a", "I was faster")
+        await other.says(pilot, "pay.human was undone")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", "a")
+        await give(console, pilot, "it has shipped")
+        await asyncio.to_thread(other, elsewhere)
+        await console.press(pilot, "y")
+        await console.says(pilot, "was reversed before")
+        await console.shows(pilot, "Nothing has to be recovered")
+
+    console(script)
+    records.close()
+    assert bank.reversed_ == ["ref_1"]
+
+
+def test_dual_control_says_that_a_second_person_has_to(agents: Agents, console: Console, bank: Bank) -> None:
+    enrol(agents)
+    escalation = escalate(agents, done(agents, "pay.dual_control"))
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", "a")
+        assert "a second person has to agree before it is performed" in console.text()
+        await give(console, pilot, "it has shipped")
+        await pilot.press("y")
+        await console.asks(pilot)
+        console.app.screen.query_one(Input).value = PASSPHRASE
+        await pilot.press("enter")
+        await console.says(pilot, "ada agreed; a second person has to")
+        await console.until(pilot, lambda: "2 people (dual control); ada has" in detail(console))
+        await console.press(pilot, "a")
+        await give(console, pilot, "again")
+        await console.press(pilot, "y")
+        await console.says(pilot, "ada has approved")
+
+    console(script)
+    assert (bank.reversed_, standing(agents, escalation)) == ([], Standing.WAITING)
+
+
+def test_nothing_is_asked_about_a_reversal_that_was_not_read_yet(
+    agents: Agents, console: Console, bank: Bank
+) -> None:
+    escalate(agents, done(agents))
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4")
+        section = console.app.section
+        assert isinstance(section, RecoveryScreen)
+        section._detail = None
+        await console.press(pilot, "a")
+        await console.says(pilot, "is being read: press the key again")
+        assert not isinstance(console.app.screen, DecisionScreen)
+
+    console(script)
+
+
+def test_what_is_dismissed_stays_as_it_is_and_does_not_come_up_again(
+    agents: Agents, console: Console, bank: Bank
+) -> None:
+    ref = done(agents)
+    escalation = escalate(agents, ref)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4")
+        await decide(console, pilot, "x", "the customer keeps it")
+        await console.shows(pilot, "Nothing has to be recovered")
+        await console.press(pilot, "f")
+        await console.shows(pilot, "dismissed")
+        assert "the customer keeps it" in detail(console)
+        await console.press(pilot, "x")
+        await console.says(pilot, "nothing to dismiss here")
+
+    console(script)
+    assert standing(agents, escalation) is Standing.DISMISSED
+    assert (bank.reversed_, state(agents, ref)) == ([], "committed")
+
+
+@pytest.mark.parametrize(
+    ("key", "said", "left_behind", "reversed_"),
+    [
+        ("h", "is done, says", True, []),
+        ("n", "is not-done, says", False, []),
+        ("c", "pay.human was undone", True, ["ref_1"]),
+        ("b", "is done, says its probe", True, []),
+    ],
+)
+def test_a_call_in_doubt_is_settled(
+    agents: Agents, console: Console, bank: Bank, key: str, said: str, left_behind: bool, reversed_: list[str]
+) -> None:
+    call_id = in_doubt(agents, bank)
+
+    async def script(pilot: Pilot[None]) -> None:
+        assert "in doubt  call" in console.text()
+        await console.press(pilot, "enter")
+        await console.shows(pilot, "in doubt: pay.human by clerk")
+        await console.press(pilot, key)
+        if key in "hc":
+            box = console.app.screen.query_one("#result", Input)
+            for given, shown in (
+                ("{not json", "this is not JSON"),
+                ('{"refund_id": "ref_1"}', 'it gave {"refund'),
+            ):
+                box.value = given
+                await console.press(pilot, "enter")
+                await console.shows(pilot, shown)
+        if key != "b":
+            await give(console, pilot, "the bank told me")
+            await console.press(pilot, "y")
+        await console.says(pilot, said)
+        await console.shows(pilot, "Nothing has to be recovered")
+
+    console(script)
+    assert agents.runtime.executor.in_doubt() == []
+    ref = agents.runtime.recovery.mutations.for_call(call_id)
+    assert (ref is not None, bank.reversed_) == (left_behind, reversed_)
+    assert verify(agents.runtime.log).ok
+
+
+@pytest.mark.parametrize(("key", "after"), [("h", "reversed"), ("n", "committed")])
+def test_a_reversal_in_doubt_is_settled_by_the_call_that_made_it(
+    agents: Agents, console: Console, bank: Bank, key: str, after: str
+) -> None:
+    ref = done(agents)
+    escalate(agents, ref)
+    bank.trouble = TimeoutError("no answer")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4")
+        await decide(console, pilot, "a")
+        await console.shows(pilot, "nobody knows whether it un")
+        await console.until(pilot, lambda: "it has a line of its own" in detail(console))
+        await console.press(pilot, "g", "c")
+        assert f"it was to undo {ref.mutation_id}" in detail(console)
+        await console.says(pilot, "declares no way back")
+        await decide(console, pilot, key, "the bank told me")
+        await console.until(pilot, lambda: state(agents, ref) == after)
+
+    console(script)
+    assert agents.runtime.executor.in_doubt() == []
+
+
+def test_a_probe_that_cannot_tell_and_escape_at_the_result_settle_nothing(
+    agents: Agents, console: Console, bank: Bank
+) -> None:
+    in_doubt(agents, bank)
+    agents.call("bank.hang", {"text": "x"})
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", "b")
+        await console.says(pilot, "bank.hang declares no probe")
+        await console.press(pilot, "c")
+        await console.says(pilot, "bank.hang declares no way back")
+        await console.press(pilot, "h")
+        assert isinstance(console.app.screen, ResultScreen)
+        await console.press(pilot, "escape")
+        assert isinstance(console.app.screen, RecoveryScreen)
+
+    console(script)
+    assert len(agents.runtime.executor.in_doubt()) == 2
+
+
+def test_read_only_shows_everything_and_runs_and_decides_nothing(
+    agents: Agents, console: Console, bank: Bank
+) -> None:
+    escalate(agents, done(agents))
+    in_doubt(agents, bank)
+    before = agents.runtime.log.head()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", *"axudhncb", "j", *"axudhncb")
+        assert isinstance(console.app.screen, RecoveryScreen)
+        assert "dry run   " not in console.text()
+        screen = console.app.screen
+        screen._look(next(iter(screen.known.values())), lambda looked: None)
+        screen.action_probe()
+        await console.settle(pilot)
+
+    console(script, read_only=True)
+    assert agents.runtime.log.head() == before
+
+
+def test_the_soonest_to_run_out_is_first_and_what_ran_out_says_so(agents: Agents, console: Console) -> None:
+    first = escalate(agents, done(agents))
+    agents.clock.time += 600
+    second = escalate(agents, done(agents, order="8"), "customer_is_known:8")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4")
+        screen = console.app.screen
+        assert isinstance(screen, RecoveryScreen)
+        assert [item.name for item in screen.known.values()] == [first, second]
+        assert "waiting     49m" in console.text()
+        agents.clock.time += WINDOW_S - 600
+        screen.tick()
+        await console.shows(pilot, "expired")
+        assert [item.name for item in screen.known.values()] == [second, first]
+        await console.press(pilot, "G", "u")
+        await console.until(pilot, lambda: "it would not work" in detail(console))
+
+    console(script)
+
+
+def test_any_id_finds_its_line(agents: Agents, console: Console, bank: Bank) -> None:
+    ref = done(agents)
+    escalation = escalate(agents, ref)
+    call_id = in_doubt(agents, bank)
+    other = done(agents, order="8")
+
+    async def script(pilot: Pilot[None]) -> None:
+        for reference, shown in (
+            (call_id, call_id),
+            (escalation, escalation),
+            (other.mutation_id, other.mutation_id),
+            (ref.call_id, escalation),
+        ):
+            console.app.find_on("recovery", reference)
+            await console.until(pilot, lambda shown=shown: shown in detail(console))  # type: ignore[misc]
+        console.app.find_on("recovery", "esc_none")
+        await console.says(pilot, "nothing to recover is called esc_none")
+
+    console(script)
+
+
+def test_a_call_of_a_run_leads_to_where_it_is_undone(agents: Agents, console: Console) -> None:
+    ref = done(agents)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "5", "enter", "G", "u")
+        await console.says(pilot, "this is no call")
+        await console.press(pilot, "g", "u")
+        await console.shows(pilot, "undoable: pay.human")
+        assert ref.mutation_id in detail(console)
+
+    console(script)
+
+
+def test_a_reversals_request_is_decided_where_it_is_performed(agents: Agents, console: Console) -> None:
+    escalate(agents, done(agents))
+
+    async def script(pilot: Pilot[None]) -> None:
+        needs, _, _ = console.text().partition("What is enforced")
+        assert "recovery wants" not in needs
+        await console.press(pilot, "2", "a")
+        assert "Press a on Recovery" in console.text()
+        await give(console, pilot, "yes")
+        await console.press(pilot, "y")
+        await console.press(pilot, "4")
+        await console.shows(pilot, "approved: pay.human")
+        await decide(console, pilot, "a")
+        await console.says(pilot, "pay.human was undone")
+
+    console(script)
+
+
+def test_plain_lines_say_what_waits_and_what_is_in_doubt(agents: Agents, sb: CommandLine, bank: Bank) -> None:
+    empty = sb("console", "--plain", "recovery")
+    assert (empty.code, empty.out, "nothing on screen recovery" in empty.err) == (0, "", True)
+    escalation, call_id = escalate(agents, done(agents)), in_doubt(agents, bank)
+    lines = sb("console", "--plain", "recovery").out.splitlines()
+    assert len(lines) == 3
+    assert (escalation in lines[1], "waiting" in lines[1], f"{SHIPPED} turned false" in lines[1]) == (
+        True,
+    ) * 3
+    assert (call_id in lines[2], "in doubt" in lines[2]) == (True, True)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=["markup", "link", "escapes", "bidi", "megabyte"])
+def test_hostile_text_is_shown_and_does_nothing(
+    agents: Agents, console: Console, sb: CommandLine, bank: Bank, hostile: str
+) -> None:
+    ref = done(agents, order=hostile)
+    agents.runtime.recovery.escalate(ref, AssumptionInvalidated(hostile[:200]), hostile[:5_000])
+    bank.trouble = ValueError(hostile[:5_000])
+    painted: list[str] = []
+
+    async def script(pilot: Pilot[None]) -> None:
+        painted.append(console.text())
+        for keys in (["4"], ["d"], ["enter"], ["z"], ["escape"], ["a"]):
+            await console.press(pilot, *keys)
+            painted.append(console.text())
+        await give(console, pilot, hostile[:500])
+        await console.press(pilot, "y")
+        await console.shows(pilot, "failed: pay.human")
+        for key in ("u", "escape", "f", "f"):
+            await console.press(pilot, key)
+            painted.append(console.text())
+
+    console(script, (120, 40))
+    painted.append(sb("console", "--plain", "recovery").out)
+    for text in painted:
+        assert not FORBIDDEN.search(text.replace("\n", ""))
+
+
+def test_dismissing_after_somebody_else_did_is_said(agents: Agents, console: Console) -> None:
+    escalation = escalate(agents, done(agents))
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", "x")
+        await give(console, pilot, "leave it")
+        agents.runtime.recovery.dismiss(escalation, Label("grace"), "I was faster")
+        await console.press(pilot, "y")
+        await console.says(pilot, "is dismissed already")
+        assert ADA.name not in console.text()
+
+    console(script)
+
+
+def test_while_a_reversal_runs_nothing_else_is_decided_and_leaving_waits_for_it(
+    agents: Agents, console: Console, bank: Bank
+) -> None:
+    first, second = done(agents), done(agents, order="8")
+    escalate(agents, first)
+    escalate(agents, second, "customer_is_known:8")
+    bank.gate = threading.Event()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", "a")
+        await give(console, pilot, "it has shipped")
+        await pilot.press("y")
+        while state(agents, first) != "reversing":
+            await asyncio.sleep(0.01)
+        await pilot.press("g", "a")
+        assert isinstance(console.app.screen, RecoveryScreen)
+        assert any("wait: the one before" in said.message for said in console.app._notifications)
+        console.app.section.show_status()  # type: ignore[union-attr]
+        await pilot.pause()
+        assert "at work…" in console.text()
+        assert "under way: pay.human" in console.text() or "under way   -" in console.text()
+        threading.Timer(0.3, bank.gate.set).start()  # type: ignore[union-attr]
+
+    console(script)
+    assert (state(agents, first), state(agents, second)) == ("reversed", "committed")
+    assert bank.reversed_ == ["ref_1"]
+
+
+def test_what_reversals_run_through_is_opened_once_and_again_for_another_database(
+    agents: Agents, console: Console, home: Path
+) -> None:
+    records = console.records
+    records.look()
+    first = records.runtime()
+    assert records.runtime() is first
+    (home / "brain.db").rename(home / "away.db")
+    with pytest.raises(StoreError):
+        Records(current_config()).runtime()
+    assert not (home / "brain.db").exists()
+    open_runtime(agents.runtime.config).close()
+    assert records.look().version
+    assert records.runtime().log.database_id != first.log.database_id

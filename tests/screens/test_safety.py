@@ -1,0 +1,348 @@
+"""The console: hostile text does nothing, queries never run where the screen is painted, and a database that goes away
+comes back."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.style import Style
+from sb.screens.app import ConsoleApp
+from sb.screens.document_view import DocumentView
+from sb.screens.row_list import RowList
+from sb.screens.state.listing import Row
+from sb.screens.state.plain import PLAIN
+from textual.events import Paste
+from textual.pilot import Pilot
+
+from sb.config import current_config
+from sb.kernel import RunContext
+from sb.kernel.authority.signing import Label
+from sb.runtime import open_runtime
+from sb.store.database import Database
+from tests.conftest import CommandLine
+from tests.screens.conftest import HOSTILE, Agents, Console
+
+FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f]")
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=["markup", "link", "escapes", "bidi", "megabyte"])
+def test_hostile_text_is_shown_and_does_nothing_on_any_screen(
+    agents: Agents, console: Console, hostile: str
+) -> None:
+    name = hostile[:60]
+    agents.work(2, text=hostile)
+    agents.call("notes.append", {"text": hostile}, agent=name, intent=hostile)
+    agents.pay(hostile)
+    agents.runtime.approvals.deny(agents.pay("eve" + hostile), Label(name), hostile[:500])
+    agents.runtime.registry.register_fn("x.y", name, lambda: 1, description=hostile[:20_000])
+    agents.call("x.y", {})
+    agents.call("bank.hang", {"text": hostile}, agent=name)
+    agents.runtime.brain(name).remember(hostile)
+    painted: list[str] = []
+
+    async def script(pilot: Pilot[None]) -> None:
+        for keys in (
+            ["1"],
+            ["2"],
+            ["enter"],
+            ["z"],
+            ["d"],
+            ["escape"],
+            ["f"],
+            ["3"],
+            ["enter"],
+            ["4"],
+            ["enter"],
+            ["z"],
+            ["f"],
+            ["f"],
+            ["5"],
+        ):
+            await console.press(pilot, *keys)
+            painted.append(console.text())
+        for keys in (["enter"], ["enter"], ["z"], ["6"], ["slash"]):
+            await console.press(pilot, *keys)
+        console.app.post_message(Paste(hostile[:2_000]))
+        await console.shows(pilot, "filter: ")
+        painted.append(console.text())
+        console.app.say(hostile[:2_000])
+        console.app.read_failed(hostile)
+        await console.settle(pilot)
+        painted.append(console.text())
+        await pilot.click(RowList, offset=(30, 2))
+        await console.settle(pilot)
+        assert console.app.is_running
+
+    console(script, (120, 40))
+    for text in painted:
+        assert not FORBIDDEN.search(text.replace("\n", ""))
+    assert "etc/passwd" not in hostile or any("see [/etc/passwd]" in text for text in painted)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=["markup", "link", "escapes", "bidi", "megabyte"])
+@pytest.mark.parametrize("screen", PLAIN)
+def test_hostile_text_does_nothing_in_plain_lines(
+    agents: Agents, sb: CommandLine, screen: str, hostile: str
+) -> None:
+    agents.clock.time = time.time()  # what was asked for later than now is expired
+    agents.work(1, text=hostile)
+    agents.pay(hostile)
+    agents.call("bank.hang", {"text": hostile}, agent=hostile[:60])
+    agents.runtime.brain(hostile[:60]).remember(hostile)
+    agents.runtime.entity(hostile[:60]).checkpoint(hostile[:5_000])
+    shown = sb("console", "--plain", screen)
+    assert shown.code == 0
+    assert shown.out
+    assert not FORBIDDEN.search((shown.out + shown.err).replace("\n", ""))
+
+
+def test_invisible_marks_in_what_is_to_be_approved_are_made_visible(agents: Agents, console: Console) -> None:
+    agents.pay("\u202eeve")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        assert console.text().count("\\u202eeve") == 3
+
+    console(script)
+
+
+def test_no_query_runs_on_the_thread_that_paints(
+    agents: Agents, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents.work(30)
+    agents.pay()
+    agents.runtime.brain("clerk").remember("the office is in Bonn")
+    for clerk in (agents.runtime.entity("clerk"), agents.runtime.entity("clerk", stack_id="work")):
+        clerk.checkpoint()
+    threads: set[int] = set()
+    asked = Database.query
+
+    def query(database: Database, sql: str, parameters: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+        threads.add(threading.get_ident())
+        return asked(database, sql, parameters)
+
+    async def script(pilot: Pilot[None]) -> None:
+        monkeypatch.setattr(Database, "query", query)
+        for key in (
+            "2",
+            "j",
+            "f",
+            "t",
+            "3",
+            "j",
+            "4",
+            "j",
+            "f",
+            "5",
+            "j",
+            "enter",
+            "enter",
+            "6",
+            "G",
+            "g",
+            "v",
+            "7",
+            "G",
+            "slash",
+            "b",
+            "o",
+            "enter",
+            "r",
+            "8",
+            "G",
+            "u",
+            "escape",
+            "1",
+            "r",
+        ):
+            await console.press(pilot, key)
+        assert threads
+        assert threading.get_ident() not in threads
+
+    console(script)
+
+
+def test_only_the_rows_around_the_screen_are_fetched(agents: Agents, console: Console) -> None:
+    agents.work(400)
+
+    async def script(pilot: Pilot[None]) -> None:
+        fetched: set[int] = set()
+        await console.press(pilot, "6")
+        rows = console.app.screen.query_one("#events", RowList)
+        put = rows.put
+
+        def counted(rows: Mapping[int, Row]) -> None:
+            fetched.update(rows)
+            put(rows)
+
+        rows.put = counted  # type: ignore[method-assign]
+        await console.press(pilot, "r", "G")
+        await console.press(pilot, "g")
+        assert len(rows.listing.keys) > 600
+        assert 40 <= len(fetched) <= 4 * 22
+
+    console(script)
+
+
+def test_a_database_that_is_gone_is_said_the_rows_stay_and_it_is_read_when_it_is_back(
+    agents: Agents, console: Console, home: Path
+) -> None:
+    agents.work(2, text="former")
+    path, away = home / "brain.db", home / "away.db"
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "6", "j")
+        path.rename(away)
+        await console.shows(pilot, "trying again: no database at")
+        assert "former" in console.text()
+        away.rename(path)
+        await console.until(pilot, lambda: "trying again" not in console.text())
+        agents.work(1, text="latter")
+        await console.shows(pilot, "latter")
+
+    console(script)
+
+
+def test_another_database_in_its_place_is_read_from_the_start(
+    agents: Agents, console: Console, home: Path, tmp_path: Path
+) -> None:
+    agents.work(20, text="former")
+    agents.runtime.close()
+    fresh = tmp_path / "fresh.db"
+    with open_runtime(replace(current_config(), database=fresh)) as runtime:
+        runtime.executor.execute(RunContext.create("courier"), "files.list", {"path": "/nowhere"})
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "6", "G")
+        for suffix in ("", "-wal", "-shm"):
+            (home / f"brain.db{suffix}").unlink(missing_ok=True)
+        await console.shows(pilot, "trying again: no database at")
+        (home / "brain.db").write_text("this is no database " * 100, encoding="utf-8")
+        await console.shows(pilot, "is not a SQLite database")
+        (home / "brain.db").unlink()
+        fresh.rename(home / "brain.db")
+        await console.shows(pilot, "courier")
+        assert "former" not in console.text()
+
+    console(script, (200, 24))
+
+
+def test_a_console_without_a_database_waits_for_one(console: Console, home: Path, sb: CommandLine) -> None:
+    console.records.config.database.rename(home / "away.db")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.shows(pilot, "no database at")
+        (home / "away.db").rename(home / "brain.db")
+        await console.shows(pilot, "Nothing needs you")
+
+    console(script)
+
+
+def test_a_locked_database_is_said_and_waited_for(agents: Agents, console: Console, home: Path) -> None:
+    agents.work(2)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "6")
+        real = console.records.log
+        console.records.log = _locked  # type: ignore[method-assign, assignment]
+        await console.press(pilot, "r")
+        await console.shows(pilot, "is locked by another process")
+        console.records.log = real  # type: ignore[method-assign]
+        await console.until(pilot, lambda: "trying again" not in console.text())
+
+    console(script)
+
+
+def _locked(use: str = "rows") -> None:
+    from sb.errors import StoreLocked
+
+    raise StoreLocked("database brain.db is locked by another process")
+
+
+def test_a_failure_of_our_own_is_one_line_and_a_file(agents: Agents, console: Console, home: Path) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        section = console.app.section
+        assert section is not None
+        section.read("broken", lambda: 1 // 0, lambda _: None)
+        await console.says(pilot, "ZeroDivisionError")
+
+    console(script)
+    assert "ZeroDivisionError" in (home / "last-error.log").read_text(encoding="utf-8")
+
+
+def test_every_theme_and_no_colour_at_all_can_be_read(
+    agents: Agents, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents.pay()
+    texts = []
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        texts.append(console.text())
+        await console.press(pilot, "T")
+        assert isinstance(console.app, ConsoleApp)
+        assert console.app.theme == "textual-light"
+        texts.append(console.text())
+
+    console(script)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    console(script)
+    assert len(set(texts)) == 1, "colours say nothing that the text does not"
+
+
+def test_every_kind_of_line_stands_out_from_its_background_in_both_themes(
+    agents: Agents, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        for _ in ("dark", "light"):
+            for view in (console.app.screen.query_one(RowList), console.app.screen.query_one(DocumentView)):
+                for name in view.COMPONENT_CLASSES:
+                    style = view.rich_style + view.get_component_rich_style(name, partial=True)
+                    assert contrast(style) > 3, (name, style)
+            await console.press(pilot, "T")
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    console(script)
+
+
+def test_the_line_under_the_cursor_can_be_read_in_every_tone_also_while_its_record_is_read(
+    agents: Agents, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        rows = console.app.screen.query_one(RowList)
+        for _ in ("dark", "light"):
+            for key in ("enter", "escape"):
+                await console.press(pilot, key)
+                assert rows.has_focus == (key == "escape")
+                for tone in ("", "ok", "warn", "error"):
+                    style = rows.rich_style + rows._look(tone) + rows._look("cursor")
+                    assert contrast(style) > 3, (tone, key, style)
+            await console.press(pilot, "T")
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    console(script)
+
+
+def contrast(style: Style) -> float:
+    """Of text to what is behind it, as WCAG 2 computes it."""
+    assert style.color is not None
+    assert style.bgcolor is not None
+    dark, light = sorted(_luminance(color.get_truecolor()) for color in (style.color, style.bgcolor))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(color: Sequence[int]) -> float:
+    red, green, blue = (
+        part / 255 / 12.92 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in color
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,0 +1,215 @@
+"""The console: each screen shows what is on record, by keyboard, as it is written."""
+
+from __future__ import annotations
+
+import pytest
+from sb.screens.document_view import DocumentView
+from sb.screens.row_list import RowList
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.screens.conftest import Agents, Console
+
+SIZES = [(80, 24), (120, 40)]
+
+
+def name(screen: str, size: tuple[int, int]) -> str:
+    return f"{screen}-{size[0]}x{size[1]}"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_screen_looks_as_it_did(agents: Agents, console: Console, size: tuple[int, int]) -> None:
+    agents.work(4)
+    agents.call(
+        "bank.hang", {"text": "the effect may have happened"}, agent="courier", intent="post a letter"
+    )
+    agents.call("shell.run", {"command": "rm -r /"}, agent="courier", intent="tidy up")
+
+    async def script(pilot: Pilot[None]) -> None:
+        console.snapshot(name("home", size))
+        await console.press(pilot, "5", "j")
+        await console.press(pilot, "j")
+        console.snapshot(name("runs", size))
+        await console.press(pilot, "enter", "j", "enter")
+        console.snapshot(name("call", size))
+        await console.press(pilot, "6")
+        console.snapshot(name("audit", size))
+
+    console(script, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_record_that_is_longer_than_its_place_is_read_to_its_end_by_keyboard(
+    agents: Agents, console: Console, size: tuple[int, int]
+) -> None:
+    agents.call("bank.pay", {"to": "first " + "and so on " * 1000 + "last"})
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        beginning = console.text()
+        await console.press(pilot, "enter", "z", "G")
+        assert "contract            sha256:" in console.text(), "what stands below the arguments"
+        await console.press(pilot, "k")
+        assert console.text() != beginning
+        await console.press(pilot, "g")
+        assert "waiting: clerk wants bank.pay" in console.text()
+        await console.press(pilot, "j", "pagedown")
+        assert "waiting: clerk wants bank.pay" not in console.text()
+
+    console(script, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_screen_without_rows_says_what_will_appear_there(
+    agents: Agents, console: Console, size: tuple[int, int]
+) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        assert "Nothing needs you" in console.text()
+        await console.press(pilot, "2")
+        console.snapshot(name("approvals-empty", size))
+        await console.press(pilot, "t")
+        assert "Nothing is approved in advance" in console.text()
+        await console.press(pilot, "5")
+        assert "No runs yet" in console.text()
+
+    console(script, size)
+
+
+def test_what_agents_do_appears_by_itself_and_the_cursor_stays_on_its_record(
+    agents: Agents, console: Console
+) -> None:
+    agents.work(2)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "6", "j")
+        rows = console.app.screen.query_one("#events", RowList)
+        before = rows.listing.current
+        agents.work(30, text="fresh")
+        await console.shows(pilot, "fresh")
+        assert rows.listing.current == before
+
+    console(script)
+
+
+def test_a_filter_shows_what_fits_and_how_much_that_is_and_escape_clears_it(
+    agents: Agents, console: Console
+) -> None:
+    agents.work(6)
+    agents.work(3, agent="courier")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "6", "slash")
+        console.app.screen.query_one(Input).value = "tool:look agent:clerk"
+        await console.shows(pilot, "3 of 21")
+        assert console.text().count("bank.look") == 3
+        assert "courier" not in console.text()
+        await console.press(pilot, "x", "y")
+        await console.shows(pilot, "No event fits")
+        console.snapshot("audit-no-hit-80x24")
+        await console.press(pilot, "escape")
+        await console.shows(pilot, "21 events")
+        await console.press(pilot, "escape")
+        assert "[1 Home]" in console.text()
+
+    console(script)
+
+
+def test_verification_says_when_the_log_was_whole_and_names_what_is_not(
+    agents: Agents, console: Console
+) -> None:
+    agents.work(4)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "6", "v")
+        assert "whole at 08:00:04" in console.text()
+        await console.says(pilot, "the log is whole: 11 rows")
+        with agents.runtime.database.write() as execute:
+            execute("DROP TRIGGER events_are_final")
+            execute("UPDATE events SET agent = 'nobody' WHERE seq = 3")
+        await console.press(pilot, "v")
+        await console.shows(pilot, "row 3 was edited")
+        await console.press(pilot, "escape")
+        assert "BROKEN at" in console.text()
+
+    console(script)
+
+
+def test_pause_keeps_the_picture_and_says_so(agents: Agents, console: Console) -> None:
+    agents.work(1)
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "6", "p")
+        assert "PAUSED" in console.text()
+        agents.work(1, text="unseen")
+        await pilot.pause(0.1)
+        assert "unseen" not in console.text()
+        await console.press(pilot, "p")
+        await console.shows(pilot, "unseen")
+
+    console(script)
+
+
+def test_help_shows_every_action_of_the_screen_and_closes(agents: Agents, console: Console) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "6", "question_mark")
+        for action in console.app.available()[:9]:
+            assert action.help[:40] in console.text()
+        await console.press(pilot, "escape")
+        assert "keys (esc closes)" not in console.text()
+
+    console(script)
+
+
+def test_the_palette_does_what_is_typed_and_opens_records(agents: Agents, console: Console) -> None:
+    agents.work(2)
+    call_id = next(
+        event.subject.call_id
+        for event in agents.runtime.log.events()
+        if event.subject.call_id.startswith("call_")
+    )
+
+    async def script(pilot: Pilot[None]) -> None:
+        for typed, expected in (("go to aud", "[6 Audit]"), (call_id, "arguments, redacted")):
+            await pilot.press("colon")
+            console.app.screen.query_one(Input).value = typed
+            await console.shows(pilot, typed.split()[-1])
+            await pilot.press("enter")
+            await console.shows(pilot, expected)
+
+    console(script)
+
+
+def test_a_record_named_in_the_palette_that_is_no_record_searches_the_log(
+    agents: Agents, console: Console
+) -> None:
+    agents.work(2)
+
+    async def script(pilot: Pilot[None]) -> None:
+        console.app.find_on("audit", "bank.look")
+        await console.shows(pilot, "2 of 8 · filter: bank.look")
+
+    console(script)
+
+
+def test_a_record_that_is_not_there_is_said_in_one_line(agents: Agents, console: Console) -> None:
+    async def script(pilot: Pilot[None]) -> None:
+        console.app.open_reference("call_0123456789abcdef")
+        await console.shows(pilot, "nothing on record for call_0123456789abcdef")
+
+    console(script)
+
+
+def test_long_values_are_folded_until_asked_for(agents: Agents, console: Console) -> None:
+    agents.work(1, text="long " * 600 + "END")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "6", "j", "enter")
+        assert "characters in all; z shows everything" in console.text()
+        assert "END" not in console.text()
+        view = console.app.screen.query_one(DocumentView)
+        await console.press(pilot, "z")
+        assert any("END" in line.text for line in view.lines)
+        await console.press(pilot, "z")
+        assert not any("END" in line.text for line in view.lines)
+
+    console(script)

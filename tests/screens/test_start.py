@@ -1,0 +1,148 @@
+"""`sb console`: how it starts, refuses to start, and ends, in a real terminal and without one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CommandLine
+from tests.screens.conftest import Agents
+
+LATER = (
+    "cryptography",
+    "sqlite_utils",
+    "sqlite_vec",
+    "numpy",
+    "aiohttp",
+    "sb.runtime",
+    "sb.tools",
+    "sb.demo.story",
+)
+
+
+def test_without_a_terminal_it_points_to_plain_lines(sb: CommandLine) -> None:
+    refused = sb("console")
+    assert (refused.code, "needs a terminal" in refused.err, "--plain" in refused.err) == (2, True, True)
+
+
+def test_plain_lines_hold_what_the_screens_show(sb: CommandLine, agents: Agents) -> None:
+    agents.clock.time = time.time()  # what was asked for later than now is expired
+    agents.work(2)
+    approval_id = agents.pay()
+    agents.change_contract()
+    agents.call("bank.hang", {"text": "x"})
+    agents.runtime.brain("clerk").remember("the office is in Bonn")
+    agents.runtime.entity("clerk").checkpoint("before the release")
+    expected = {
+        "home": "waiting",
+        "approvals": approval_id,
+        "contracts": "changed   bank.look",
+        "recovery": "bank.hang",
+        "runs": "keep the books",
+        "audit": "ok bank.look",
+        "memory": "the office is in Bonn",
+        "checkpoints": "before the release",
+    }
+    for screen, text in expected.items():
+        shown = sb("console", "--plain", screen)
+        assert (shown.code, text in shown.out) == (0, True), screen
+    wrong = sb("console", "--plain", "audti")
+    assert (wrong.code, 'did you mean "audit"' in wrong.err) == (2, True)
+    assert sb("--db", "nowhere.db", "console", "--plain").code == 3
+
+
+def test_many_rows_are_cut_and_said_so(sb: CommandLine, agents: Agents) -> None:
+    agents.work(150)
+    shown = sb("console", "--plain", "audit")
+    assert shown.out.count("\n") == 201
+    assert "showing 200 of 2" in shown.err
+
+
+def test_starting_loads_only_what_the_first_screen_needs() -> None:
+    script = "import sb.cli, sb.commands.console, sb.screens.app, sb.screens.home, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "textual.app" in loaded
+    assert sorted(name for name in (*LATER, "sb.screens.audit", "sb.screens.dialogs") if name in loaded) == []
+
+
+class Terminal:
+    """A program in a pseudo-terminal."""
+
+    def __init__(self, home: Path, columns: int, lines: int, *words: str) -> None:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            self.resize(columns, lines, 0)
+            environment = {"PATH": os.environ["PATH"], "SB_HOME": str(home), "TERM": "xterm-256color"}
+            command = [sys.executable, "-m", "sb", *(words or ("console", "--read-only"))]
+            os.execve(sys.executable, command, environment)
+        self.seen = ""
+
+    def resize(self, columns: int, lines: int, fd: int | None = None) -> None:
+        fcntl.ioctl(
+            self.fd if fd is None else fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0)
+        )
+
+    def read_until(self, text: str) -> None:
+        end = time.monotonic() + 30
+        while text not in re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]", "", self.seen):
+            assert time.monotonic() < end, self.seen[-500:]
+            if select.select([self.fd], [], [], 0.5)[0]:
+                self.seen += os.read(self.fd, 1 << 16).decode("utf-8", "replace")
+
+    def type(self, keys: str) -> None:
+        self.seen = ""
+        os.write(self.fd, keys.encode())
+
+    def wait(self) -> int:
+        """The exit code, once it has written everything."""
+        try:
+            while os.read(self.fd, 1 << 16):
+                pass
+        except OSError:  # what Linux says when the other side has closed
+            self.seen += ""
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_in_a_real_terminal_it_shows_home_follows_a_resize_and_quits(agents: Agents, home: Path) -> None:
+    agents.work(2)
+    terminal = Terminal(home, 80, 24)
+    terminal.read_until("Nothing needs you")
+    terminal.read_until("READ-ONLY")
+    terminal.type("6")
+    terminal.read_until("bank.look(account=DE-1)")
+    terminal.seen = ""
+    terminal.resize(120, 40)
+    terminal.read_until("run_0000000000000")
+    terminal.type("q")
+    assert terminal.wait() == 0
+
+
+def test_the_demo_opens_the_console_and_says_what_became_of_what_was_decided(
+    sb: CommandLine, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal(home, 120, 40, "demo", str(tmp_path / "demo"))
+    terminal.read_until("Press enter to open the console")
+    monkeypatch.setenv("SB_HOME", str(tmp_path / "demo" / "home"))
+    terminal.type("\n")
+    terminal.read_until("shop.label")
+    for item in sb("approvals", "list", "--json").json["items"]:
+        assert sb("approvals", "approve", item["id"], "--reason", "it shipped").code == 0
+    terminal.type("q")
+    terminal.read_until("order 1002 is shipped, 0.00 of 49.00 refunded")
+    for told in ("it shipped", "ok payments.reverse_refund", "ok shell.run", "Look further"):
+        terminal.read_until(told)
+    assert terminal.wait() == 0
+    assert not (tmp_path / "demo" / "shop" / "exports").exists()

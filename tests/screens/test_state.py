@@ -1,0 +1,189 @@
+"""What the screens hold: the cursor's record, the filter's hits, the layout of records, and the table of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from sb.screens.actions import ACTIONS, ASKING, EVERYWHERE, LISTS, RECORDS, SECTIONS, actions, key_table
+from sb.screens.state.document import FOLDED_LINES, Change, Field, layout
+from sb.screens.state.listing import Listing, Row
+from sb.screens.state.search import LogSearch
+
+from sb.kernel.review.runs import RunState, first_events, run_events, runs_at
+from sb.log.event_log import EventLog, Subject
+from sb.log.kinds import MEMORY_PUT, RUN_STARTED
+from sb.log.search import LogFilter, events_at, search
+from sb.text import mark_invisible
+from tests.screens.conftest import HOSTILE, Agents
+
+WORDS = ["alpha", "Beta", "100%", "a_b", "\\", "kind:", "é", "0"]
+
+
+@given(
+    st.lists(st.integers(0, 50), unique=True).map(lambda keys: sorted(keys, reverse=True)),
+    st.lists(st.integers(0, 50), unique=True).map(lambda keys: sorted(keys, reverse=True)),
+    st.integers(0, 60),
+)
+def test_the_cursor_stays_on_its_record_as_long_as_that_is_there(
+    before: list[int], after: list[int], index: int
+) -> None:
+    listing = Listing()
+    listing.show(before)
+    listing.move_to(index)
+    chosen = listing.current
+    listing.show(after)
+    if chosen in after:
+        assert listing.current == chosen
+    else:
+        assert (listing.current in after) if after else listing.current is None
+
+
+@given(st.lists(st.sampled_from(["", "heading"]), max_size=12), st.lists(st.integers(-3, 15), max_size=8))
+def test_the_cursor_never_rests_on_a_heading_where_there_is_another_line(
+    tones: list[str], moves: list[int]
+) -> None:
+    listing = Listing()
+    listing.put({key: Row((str(key),), tone) for key, tone in enumerate(tones)})
+    listing.show(range(len(tones)))
+    for move in [0, *moves]:
+        listing.move_to(move)
+        if "" in tones:
+            assert tones[listing.index] == ""
+
+
+def test_a_list_of_a_million_keeps_a_thousand_rows() -> None:
+    listing = Listing()
+    listing.show(range(1_000_000, 0, -1))
+    for first in range(0, 5_000, 50):
+        listing.move_to(first)
+        listing.put({key: Row((str(key),)) for key in listing.around(first, 50)})
+    assert not listing.missing(4_950, 50)
+    assert listing.missing(0, 50)
+    assert len(listing._rows) == 1_000
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_row_or_line_can_command_a_terminal(hostile: str) -> None:
+    texts = [Row((hostile,)).cells[0]]
+    for unfolded in (False, True):
+        document: list[Field | Change] = [
+            Field(hostile[:100], hostile),
+            Field(hostile[:100]),
+            Change(hostile[:100], hostile, None),
+        ]
+        texts += [line.name + line.text for line in layout(document, 80, unfolded=unfolded)]
+    assert not [text for text in texts if not text.isprintable()]
+
+
+@given(st.text(max_size=400), st.integers(20, 130))
+@example("\u1de0", 20)  # no width at all
+def test_unfolded_text_is_all_there_and_folded_text_is_short(text: str, width: int) -> None:
+    lines = layout([Field("name", text)], width, unfolded=True)
+    kept = "".join(line.text for line in lines).replace(" ", "")
+    assert kept.replace("\n", "") == Row((mark_invisible(text),)).cells[0].replace(" ", "")
+    assert len(layout([Field("name", text)], width, unfolded=False)) <= FOLDED_LINES + 1
+
+
+def test_changes_stand_side_by_side_where_there_is_room() -> None:
+    change = [Change("args.path.type", '"string"', '"integer"')]
+    wide = [line.text for line in layout(change, 118, unfolded=False)]
+    assert '- "string"' in wide[1]
+    assert '+ "integer"' in wide[1]
+    narrow = [line.text for line in layout(change, 78, unfolded=False)]
+    assert narrow[1:] == ['  - "string"', '  + "integer"']
+
+
+@pytest.fixture(scope="module")
+def log() -> Iterator[EventLog]:
+    made = EventLog()
+    for number, word in enumerate(WORDS * 4):
+        said = {"text": word, "number": number}
+        made.append(
+            MEMORY_PUT, said, Subject(f"run_{number % 3}", "", word, f"tool.{number % 5}", f"call_{word}")
+        )
+    yield made
+    made.close()
+
+
+@given(st.lists(st.sampled_from([*WORDS, "TOOL.3", "run_1", "zzz", "put"]), max_size=3), st.integers(0, 32))
+def test_a_filter_finds_what_mentions_every_word_wherever_it_stands(
+    log: EventLog, words: list[str], newest: int
+) -> None:
+    hits = [seq for step in search(log, LogFilter.parse(" ".join(words)), newest=newest) for seq in step.seqs]
+    expected = []
+    for event in log.events():
+        text = " ".join([event.kind, *event.subject, str(event.payload).replace("\\\\", "\\")]).lower()
+        if event.seq <= newest and all(word.lower() in text for word in words):
+            expected.append(event.seq)
+    assert hits == expected[::-1]
+
+
+def test_terms_look_in_one_column_and_other_colons_are_words() -> None:
+    assert LogFilter.parse("tool:bank agent: a:b x") == LogFilter((("tool", "bank"),), ("agent:", "a:b", "x"))
+    assert not LogFilter.parse("  ")
+
+
+def test_a_search_goes_on_where_it_ended(log: EventLog) -> None:
+    found = LogSearch("tool:tool.3")
+    found.found = list(found.look(log))[-1]
+    before = list(found.found.keys)
+    log.append(MEMORY_PUT, {}, Subject("run_9", "", "late", "tool.3", "call_late"))
+    steps = list(found.look(log))
+    assert list(steps[-1].keys) == [log.head().seq, *before]
+    assert found.summary().startswith(f"{len(before)} of")
+
+
+def test_rows_that_are_gone_are_left_out(log: EventLog) -> None:
+    assert sorted(events_at(log, [1, 2, 9_999])) == [1, 2]
+
+
+def test_runs_are_listed_newest_first_with_what_became_of_them(agents: Agents) -> None:
+    log = agents.runtime.log
+    first = agents.work(2)
+    with pytest.raises(ZeroDivisionError), agents.runtime.executor.run(agents.context("clerk")):
+        raise ZeroDivisionError("by hand")
+    agents.call("bank.look", {"account": "x"}, agent="courier", intent="look")
+    firsts = first_events(log)
+    runs = [runs_at(log, firsts)[seq] for seq in firsts]
+    assert [(run.agent, run.state) for run in runs] == [
+        ("courier", RunState.OPEN),
+        ("clerk", RunState.FAILED),
+        ("clerk", RunState.FINISHED),
+    ]
+    assert (runs[2].run_id, runs[2].events, runs[2].intent) == (first, 5, "keep the books")
+    assert list(first_events(log, after=firsts[1])) == [firsts[0]]
+    assert len(run_events(log, first)) == 5
+    assert next(iter(log.events(run_id=first))).kind == RUN_STARTED
+
+
+def test_every_action_has_help_a_handler_and_on_each_screen_a_key_of_its_own() -> None:
+    screens = {**SECTIONS, "grants": "Grants", "harness": "Harness"}
+    for name, title in screens.items():
+        screen = getattr(import_module(f"sb.screens.{name}"), f"{title}Screen")
+        keys = [key for action in actions(*screen.parts, EVERYWHERE) for key in action.keys.split(",")]
+        assert sorted(keys) == sorted(set(keys)), name
+    owners = {
+        EVERYWHERE: ("app", "ConsoleApp"),
+        LISTS: ("row_list", "RowList"),
+        RECORDS: ("document_view", "DocumentView"),
+        ASKING: ("dialogs", "DecisionScreen"),
+        **{name: (name, f"{title}Screen") for name, title in screens.items()},
+    }
+    for action in ACTIONS:
+        assert action.help.endswith("."), action.id
+        assert f"| {action.help}" in key_table()
+        for part in action.on:
+            module, owner = owners[part]
+            handler = f"action_{action.id.partition('(')[0]}"
+            assert hasattr(getattr(import_module(f"sb.screens.{module}"), owner), handler), (part, action.id)
+
+
+def test_whatever_decides_is_taken_away_by_read_only() -> None:
+    deciding = {"approve", "deny", "revoke", "mark", "let_be", "undo", "undo_run", "dry_run", "kill", "lift"}
+    settling = {"happened", "not_happened", "compensate", "probe"}
+    mending = {"forget", "recover", "protect", "accept", "turn_down", "restore"}
+    assert {action.id for action in ACTIONS if action.writes} == deciding | settling | mending

@@ -1,0 +1,87 @@
+"""In the console all of a run is undone at once: what that would do is said before, and what stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sb.screens.dialogs import DecisionScreen
+from sb.screens.recovery import RecoveryScreen
+from textual.pilot import Pilot
+
+from sb.kernel import RunContext
+from sb.kernel.contracts import MutationState
+from sb.kernel.review.log_verification import verify
+from tests.screens import shop
+from tests.screens.conftest import Agents, Console
+from tests.screens.shop import Bank
+from tests.screens.test_deciding import give
+from tests.screens.test_recovery import done, state
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> str:
+    (tmp_path / "files").mkdir()
+    shop.bank = Bank()
+    return f'database: brain.db\nfiles: {{roots: ["{tmp_path / "files"}"]}}\ntools: ["tests.screens.shop:register"]\n'
+
+
+def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
+    agents: Agents, console: Console, tmp_path: Path
+) -> None:
+    path = tmp_path / "files" / "notes.txt"
+    path.write_text("before", encoding="utf-8")
+    executor, ctx = agents.runtime.executor, RunContext.create("clerk", clock=agents.clock)
+    for content in ("first", "second"):
+        assert executor.execute(ctx, "files.write", {"path": str(path), "content": content}).success
+    other = done(agents, "files.write", path=str(tmp_path / "files" / "other.txt"), content="stays")
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "5", "down", "u")  # the newest run is the other one
+        await console.until(pilot, lambda: isinstance(console.app.screen, RecoveryScreen))
+        await console.shows(pilot, "undoable")
+        await console.press(pilot, "U")
+        await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+        assert f"Undo what {ctx.run_id} did?" in console.text()
+        assert "looked at again" in console.text()
+        assert path.read_text(encoding="utf-8") == "second"
+        await give(console, pilot, "all of it was wrong")
+        await console.press(pilot, "y")
+        await console.says(pilot, f"{ctx.run_id}: 2 undone")
+        await console.press(pilot, "U")
+        await console.says(pilot, "was reversed before")
+        agents.call("pay.find", {"key": "k"}, intent="only look")
+        await console.press(pilot, "5", "g", "u")
+        await console.says(pilot, "this run changed nothing")
+
+    console(script)
+    assert path.read_text(encoding="utf-8") == "before"
+    assert state(agents, other) is MutationState.COMMITTED
+    assert verify(agents.runtime.log).ok
+
+
+def test_of_a_run_that_cannot_all_be_undone_what_stays_is_said(
+    agents: Agents, console: Console, tmp_path: Path
+) -> None:
+    path = tmp_path / "files" / "notes.txt"
+    executor, ctx = agents.runtime.executor, RunContext.create("clerk", clock=agents.clock)
+    args = {"path": str(path), "content": "x"}
+    assert executor.execute(ctx, "files.write", args).success
+    shop.bank.silent = True
+    doubtful = executor.execute(ctx, "pay.human", {"order": "7"}).call_id
+    shop.bank.silent = False
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "4", "U")
+        await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
+        assert f"{doubtful} is in doubt, and stays so" in console.text()
+        path.write_text("mine", encoding="utf-8")
+        await give(console, pilot, "all of it was wrong")
+        await console.press(pilot, "y")
+        await console.says(pilot, "somebody has since changed")
+        await console.press(pilot, "U")
+        await console.says(pilot, "somebody has since changed")
+        assert isinstance(console.app.screen, RecoveryScreen)
+
+    console(script)
+    assert path.read_text(encoding="utf-8") == "mine"
