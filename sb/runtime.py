@@ -20,9 +20,8 @@ from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.approvals.gate import ApprovalSettings
 from sb.kernel.authority.authority import Authority
 from sb.kernel.baselines.seeding import seed_shipped
-from sb.kernel.baselines.seen import KERNEL, REVERSAL
 from sb.kernel.baselines.store import ContractBaselineStore
-from sb.kernel.contracts import AgentCapabilities, SafetyClass
+from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE, AgentCapabilities, SafetyClass
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.execution.telemetry import Telemetry
 from sb.kernel.incidents.kill_switch import KillSwitch
@@ -350,7 +349,7 @@ def adopt_log(config: Config, log: EventLog) -> None:
 
 
 def open_baselines(
-    config: Config, log: EventLog, authority: Authority, surface: str = KERNEL
+    config: Config, log: EventLog, authority: Authority, surface: str = KERNEL_SURFACE
 ) -> ContractBaselineStore:
     """The approved contracts of a surface; in a new database those that this version ships are."""
     return _baselines(log, authority, surface, lambda: shipped_registry(config))
@@ -411,8 +410,8 @@ def open_runtime(
         with contextlib.suppress(SBError):  # what cannot be read there denies every call
             kill_switch.adopt()
         shipped = cache(lambda: shipped_registry(config))
-        baselines = _baselines(log, authority, KERNEL, shipped)
-        reversals = _baselines(log, authority, REVERSAL, shipped)
+        baselines = _baselines(log, authority, KERNEL_SURFACE, shipped)
+        reversals = _baselines(log, authority, REVERSAL_SURFACE, shipped)
         # Only now may others touch the shipped tools: what counts as approved was taken from them as they are shipped.
         registry, failures = open_registry(config, hosted=hosted, shipped=shipped)
         executor = ToolExecutor(

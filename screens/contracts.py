@@ -21,16 +21,16 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from sb.kernel.authority.signing import Decider
-from sb.kernel.baselines.seen import KERNEL, REVERSAL
 from sb.kernel.baselines.store import Baseline, ContractEntry
+from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.log.event_log import Subject
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
 EMPTY = {
-    KERNEL: "No tool was met yet. Tools appear here once an agent's process has met them.",
-    REVERSAL: "No tool that was met declares how it is undone.\n\nf shows the tools' contracts.",
+    KERNEL_SURFACE: "No tool was met yet. Tools appear here once an agent's process has met them.",
+    REVERSAL_SURFACE: "No tool that was met declares how it is undone.\n\nf shows the tools' contracts.",
 }
 Known = list[tuple[ContractEntry, list[Baseline]]]
 
@@ -46,7 +46,7 @@ class ContractsScreen(Deciding):
     def __init__(self) -> None:
         super().__init__()
         self.known: Known = []
-        self.surface = KERNEL
+        self.surface = KERNEL_SURFACE
         self._shown = ""
         self._changed = ""  # the tool whose contract changed while it was looked at
         self._wanted_tool = ""  # for the cursor, once it is in the list
@@ -141,7 +141,7 @@ class ContractsScreen(Deciding):
     def summary(self) -> str:
         amiss = sum(entry.status != "approved" for entry, _ in self.known)
         marked = f" · {len(self.rows.listing.marked)} marked" if self.rows.listing.marked else ""
-        of = "tools" if self.surface == KERNEL else "ways back"
+        of = "tools" if self.surface == KERNEL_SURFACE else "ways back"
         return f"· {len(self.known):,} {of}, {amiss:,} not approved{marked}"
 
     def leave_part(self) -> bool:
@@ -156,7 +156,7 @@ class ContractsScreen(Deciding):
 
     def action_view(self) -> None:
         """Show how tools are undone, or their contracts again."""
-        self.surface = REVERSAL if self.surface == KERNEL else KERNEL
+        self.surface = REVERSAL_SURFACE if self.surface == KERNEL_SURFACE else KERNEL_SURFACE
         self.rows.start_over()
         self.refresh_records()
 

@@ -1,7 +1,4 @@
-"""What is set, and where did each value come from?
-
-`load_config` answers it; `sb.config.model` is the table of settings.
-"""
+"""Settings: `load_config` loads them with the origin of each; `sb.config.model` is their table."""
 
 from typing import TYPE_CHECKING
 
@@ -19,9 +16,7 @@ from sb.lazy import lazy_exports
 if TYPE_CHECKING:
     from sb.config.render import Shown, render_example, render_table, shown
 else:
-    __getattr__ = lazy_exports(
-        __name__, {"sb.config.render": ("Shown", "render_example", "render_table", "shown")}
-    )
+    __getattr__, _ = lazy_exports(__name__, {"sb.config.render": "Shown render_example render_table shown"})
 
 __all__ = [
     "SETTINGS",

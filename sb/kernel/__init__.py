@@ -5,347 +5,152 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sb.kernel.calls.mutations import (
-        MutationStore,
-        Reversibility,
-    )
-    from sb.kernel.contracts import (
-        AgentCapabilities,
-        CompiledContextItem,
-        SafetyClass,
-        ToolArgSchema,
-        ToolError,
-        ToolErrorCode,
-        ToolProvenance,
-        ToolResult,
-        ToolReturnSchema,
-        ToolSpec,
-    )
-    from sb.kernel.durable_execution import (
-        CallFailed,
-        LeaseLost,
-        ReplayMismatch,
-        StepInDoubt,
-        UnfinishedWorkflow,
-        Workflow,
-        WorkflowClaimed,
-        WorkflowConflict,
-        WorkflowJournal,
-    )
-    from sb.kernel.error_kinds import ErrorKind, tool_failure
-    from sb.kernel.events import (
-        AssumptionInvalidated,
-        EventBus,
-    )
-    from sb.kernel.execution.executor import ToolExecutor
-    from sb.kernel.failures.classifier import classify
-    from sb.kernel.failures.verdicts import PLAYBOOK, CompensationAction, Verdict, verdict_for
-    from sb.kernel.functions.governed import (
-        ToolCallFailed,
-        ToolCallRefused,
-        governed,
-        register_governed,
-    )
-    from sb.kernel.harness_audit import (
-        AuditReport,
-        Catalogue,
-        Check,
-        Control,
-        ControlSeverity,
-        ControlStatus,
-        Criterion,
-        Grade,
-        load_catalogue,
-    )
-    from sb.kernel.incident_response import (
-        SEVERITY_MATRIX,
-        AlreadyClosed,
-        Impact,
-        Incident,
-        Incidents,
-        Kill,
-        KillScope,
-        KillSwitch,
-        Reach,
-        Severity,
-        Thrown,
-        parse_scope,
-        runbook,
-        severity_of,
-    )
-    from sb.kernel.memory import (
-        DurableMemory,
-        EpisodicMemory,
-        MemoryBundle,
-        MemoryEntry,
-        MemoryProtocol,
-        MemoryStore,
-        WorkingMemory,
-    )
-    from sb.kernel.policy.permissions import PolicyAction, PolicyDecision, ToolPolicy
-    from sb.kernel.recovery.compensation import (
-        CompensationDispatcher,
-        CompensationKind,
-        CompensationOutcome,
-        FailedCall,
-        FailureNotice,
-        NoReversalToken,
-        TokenStore,
-        guard,
-    )
-    from sb.kernel.recovery.compensation_wiring import executor_dispatcher
-    from sb.kernel.recovery.loop import (
-        DecisionStore,
-        RecoveryLoop,
-        RuntimeDecisionRecord,
-        ask_a_person,
-        registry_approval_resolver,
-    )
-    from sb.kernel.registry.registry import ToolRegistry, get_default_registry
-    from sb.kernel.reversal_contracts import (
-        Assumption,
-        BlastRadius,
-        MutationRef,
-        MutationState,
-        RecoveryApprovalMode,
-        ReversalClass,
-        ReversalSpec,
-    )
-    from sb.kernel.run_context import (
-        IrreversibilityBudget,
-        LocaleCode,
-        RiskDimension,
-        RunBudget,
-        RunContext,
-        SafetyMode,
-    )
+    from sb.kernel.calls.mutations import MutationStore as MutationStore
+    from sb.kernel.calls.mutations import Reversibility as Reversibility
+    from sb.kernel.contracts import AgentCapabilities as AgentCapabilities
+    from sb.kernel.contracts import CompiledContextItem as CompiledContextItem
+    from sb.kernel.contracts import SafetyClass as SafetyClass
+    from sb.kernel.contracts import ToolArgSchema as ToolArgSchema
+    from sb.kernel.contracts import ToolError as ToolError
+    from sb.kernel.contracts import ToolErrorCode as ToolErrorCode
+    from sb.kernel.contracts import ToolProvenance as ToolProvenance
+    from sb.kernel.contracts import ToolResult as ToolResult
+    from sb.kernel.contracts import ToolReturnSchema as ToolReturnSchema
+    from sb.kernel.contracts import ToolSpec as ToolSpec
+    from sb.kernel.durable_execution import CallFailed as CallFailed
+    from sb.kernel.durable_execution import LeaseLost as LeaseLost
+    from sb.kernel.durable_execution import ReplayMismatch as ReplayMismatch
+    from sb.kernel.durable_execution import StepInDoubt as StepInDoubt
+    from sb.kernel.durable_execution import UnfinishedWorkflow as UnfinishedWorkflow
+    from sb.kernel.durable_execution import Workflow as Workflow
+    from sb.kernel.durable_execution import WorkflowClaimed as WorkflowClaimed
+    from sb.kernel.durable_execution import WorkflowConflict as WorkflowConflict
+    from sb.kernel.durable_execution import WorkflowJournal as WorkflowJournal
+    from sb.kernel.error_kinds import ErrorKind as ErrorKind
+    from sb.kernel.error_kinds import tool_failure as tool_failure
+    from sb.kernel.events import AssumptionInvalidated as AssumptionInvalidated
+    from sb.kernel.events import EventBus as EventBus
+    from sb.kernel.execution.executor import ToolExecutor as ToolExecutor
+    from sb.kernel.failures.classifier import classify as classify
+    from sb.kernel.failures.verdicts import PLAYBOOK as PLAYBOOK
+    from sb.kernel.failures.verdicts import CompensationAction as CompensationAction
+    from sb.kernel.failures.verdicts import Verdict as Verdict
+    from sb.kernel.failures.verdicts import verdict_for as verdict_for
+    from sb.kernel.functions.governed import ToolCallFailed as ToolCallFailed
+    from sb.kernel.functions.governed import ToolCallRefused as ToolCallRefused
+    from sb.kernel.functions.governed import governed as governed
+    from sb.kernel.functions.governed import register_governed as register_governed
+    from sb.kernel.harness_audit import AuditReport as AuditReport
+    from sb.kernel.harness_audit import Catalogue as Catalogue
+    from sb.kernel.harness_audit import Check as Check
+    from sb.kernel.harness_audit import Control as Control
+    from sb.kernel.harness_audit import ControlSeverity as ControlSeverity
+    from sb.kernel.harness_audit import ControlStatus as ControlStatus
+    from sb.kernel.harness_audit import Criterion as Criterion
+    from sb.kernel.harness_audit import Grade as Grade
+    from sb.kernel.harness_audit import load_catalogue as load_catalogue
+    from sb.kernel.incident_response import SEVERITY_MATRIX as SEVERITY_MATRIX
+    from sb.kernel.incident_response import AlreadyClosed as AlreadyClosed
+    from sb.kernel.incident_response import Impact as Impact
+    from sb.kernel.incident_response import Incident as Incident
+    from sb.kernel.incident_response import Incidents as Incidents
+    from sb.kernel.incident_response import Kill as Kill
+    from sb.kernel.incident_response import KillScope as KillScope
+    from sb.kernel.incident_response import KillSwitch as KillSwitch
+    from sb.kernel.incident_response import Reach as Reach
+    from sb.kernel.incident_response import Severity as Severity
+    from sb.kernel.incident_response import Thrown as Thrown
+    from sb.kernel.incident_response import parse_scope as parse_scope
+    from sb.kernel.incident_response import runbook as runbook
+    from sb.kernel.incident_response import severity_of as severity_of
+    from sb.kernel.memory import DurableMemory as DurableMemory
+    from sb.kernel.memory import EpisodicMemory as EpisodicMemory
+    from sb.kernel.memory import MemoryBundle as MemoryBundle
+    from sb.kernel.memory import MemoryEntry as MemoryEntry
+    from sb.kernel.memory import MemoryProtocol as MemoryProtocol
+    from sb.kernel.memory import MemoryStore as MemoryStore
+    from sb.kernel.memory import WorkingMemory as WorkingMemory
+    from sb.kernel.policy.permissions import PolicyAction as PolicyAction
+    from sb.kernel.policy.permissions import PolicyDecision as PolicyDecision
+    from sb.kernel.policy.permissions import ToolPolicy as ToolPolicy
+    from sb.kernel.recovery.compensation import CompensationDispatcher as CompensationDispatcher
+    from sb.kernel.recovery.compensation import CompensationKind as CompensationKind
+    from sb.kernel.recovery.compensation import CompensationOutcome as CompensationOutcome
+    from sb.kernel.recovery.compensation import FailedCall as FailedCall
+    from sb.kernel.recovery.compensation import FailureNotice as FailureNotice
+    from sb.kernel.recovery.compensation_wiring import executor_dispatcher as executor_dispatcher
+    from sb.kernel.recovery.loop import DecisionStore as DecisionStore
+    from sb.kernel.recovery.loop import RecoveryLoop as RecoveryLoop
+    from sb.kernel.recovery.loop import RuntimeDecisionRecord as RuntimeDecisionRecord
+    from sb.kernel.recovery.loop import ask_a_person as ask_a_person
+    from sb.kernel.recovery.loop import registry_approval_resolver as registry_approval_resolver
+    from sb.kernel.recovery.reversal_guard import NoReversalToken as NoReversalToken
+    from sb.kernel.recovery.reversal_guard import TokenStore as TokenStore
+    from sb.kernel.recovery.reversal_guard import guard as guard
+    from sb.kernel.registry.registry import ToolRegistry as ToolRegistry
+    from sb.kernel.registry.registry import get_default_registry as get_default_registry
+    from sb.kernel.reversal_contracts import Assumption as Assumption
+    from sb.kernel.reversal_contracts import BlastRadius as BlastRadius
+    from sb.kernel.reversal_contracts import MutationRef as MutationRef
+    from sb.kernel.reversal_contracts import MutationState as MutationState
+    from sb.kernel.reversal_contracts import RecoveryApprovalMode as RecoveryApprovalMode
+    from sb.kernel.reversal_contracts import ReversalClass as ReversalClass
+    from sb.kernel.reversal_contracts import ReversalSpec as ReversalSpec
+    from sb.kernel.run_context import IrreversibilityBudget as IrreversibilityBudget
+    from sb.kernel.run_context import LocaleCode as LocaleCode
+    from sb.kernel.run_context import RiskDimension as RiskDimension
+    from sb.kernel.run_context import RunBudget as RunBudget
+    from sb.kernel.run_context import RunContext as RunContext
+    from sb.kernel.run_context import SafetyMode as SafetyMode
 else:
     from sb.lazy import lazy_exports
 
-    __getattr__ = lazy_exports(
+    __getattr__, __all__ = lazy_exports(
         __name__,
         {
-            "sb.kernel.recovery.compensation": (
-                "CompensationDispatcher",
-                "CompensationKind",
-                "CompensationOutcome",
-                "FailureNotice",
-                "FailedCall",
-                "NoReversalToken",
-                "TokenStore",
-                "guard",
-            ),
-            "sb.kernel.recovery.compensation_wiring": ("executor_dispatcher",),
+            "sb.kernel.calls.mutations": "MutationStore Reversibility",
             "sb.kernel.contracts": (
-                "AgentCapabilities",
-                "CompiledContextItem",
-                "SafetyClass",
-                "ToolArgSchema",
-                "ToolError",
-                "ToolErrorCode",
-                "ToolProvenance",
-                "ToolResult",
-                "ToolReturnSchema",
-                "ToolSpec",
+                "AgentCapabilities CompiledContextItem SafetyClass ToolArgSchema ToolError ToolErrorCode "
+                "ToolProvenance ToolResult ToolReturnSchema ToolSpec"
             ),
             "sb.kernel.durable_execution": (
-                "CallFailed",
-                "LeaseLost",
-                "ReplayMismatch",
-                "StepInDoubt",
-                "UnfinishedWorkflow",
-                "Workflow",
-                "WorkflowClaimed",
-                "WorkflowConflict",
-                "WorkflowJournal",
+                "CallFailed LeaseLost ReplayMismatch StepInDoubt UnfinishedWorkflow Workflow "
+                "WorkflowClaimed WorkflowConflict WorkflowJournal"
             ),
-            "sb.kernel.failures.classifier": ("classify",),
-            "sb.kernel.error_kinds": (
-                "ErrorKind",
-                "tool_failure",
-            ),
-            "sb.kernel.functions.governed": (
-                "ToolCallFailed",
-                "ToolCallRefused",
-                "governed",
-                "register_governed",
-            ),
+            "sb.kernel.error_kinds": "ErrorKind tool_failure",
+            "sb.kernel.events": "AssumptionInvalidated EventBus",
+            "sb.kernel.execution.executor": "ToolExecutor",
+            "sb.kernel.failures.classifier": "classify",
+            "sb.kernel.failures.verdicts": "PLAYBOOK CompensationAction Verdict verdict_for",
+            "sb.kernel.functions.governed": "ToolCallFailed ToolCallRefused governed register_governed",
             "sb.kernel.harness_audit": (
-                "AuditReport",
-                "Catalogue",
-                "Check",
-                "Control",
-                "ControlSeverity",
-                "ControlStatus",
-                "Criterion",
-                "Grade",
-                "load_catalogue",
+                "AuditReport Catalogue Check Control ControlSeverity ControlStatus Criterion Grade "
+                "load_catalogue"
             ),
             "sb.kernel.incident_response": (
-                "SEVERITY_MATRIX",
-                "AlreadyClosed",
-                "Impact",
-                "Incident",
-                "Incidents",
-                "Kill",
-                "KillScope",
-                "KillSwitch",
-                "Reach",
-                "Severity",
-                "Thrown",
-                "parse_scope",
-                "runbook",
-                "severity_of",
+                "SEVERITY_MATRIX AlreadyClosed Impact Incident Incidents Kill KillScope KillSwitch Reach "
+                "Severity Thrown parse_scope runbook severity_of"
             ),
             "sb.kernel.memory": (
-                "DurableMemory",
-                "EpisodicMemory",
-                "MemoryBundle",
-                "MemoryEntry",
-                "MemoryProtocol",
-                "MemoryStore",
-                "WorkingMemory",
+                "DurableMemory EpisodicMemory MemoryBundle MemoryEntry MemoryProtocol MemoryStore "
+                "WorkingMemory"
             ),
-            "sb.kernel.reversal_contracts": (
-                "Assumption",
-                "BlastRadius",
-                "MutationRef",
-                "MutationState",
-                "RecoveryApprovalMode",
-                "ReversalClass",
-                "ReversalSpec",
+            "sb.kernel.policy.permissions": "PolicyAction PolicyDecision ToolPolicy",
+            "sb.kernel.recovery.compensation": (
+                "CompensationDispatcher CompensationKind CompensationOutcome FailedCall FailureNotice"
             ),
-            "sb.kernel.calls.mutations": (
-                "MutationStore",
-                "Reversibility",
-            ),
-            "sb.kernel.events": (
-                "AssumptionInvalidated",
-                "EventBus",
-            ),
+            "sb.kernel.recovery.compensation_wiring": "executor_dispatcher",
             "sb.kernel.recovery.loop": (
-                "DecisionStore",
-                "RecoveryLoop",
-                "RuntimeDecisionRecord",
-                "ask_a_person",
-                "registry_approval_resolver",
+                "DecisionStore RecoveryLoop RuntimeDecisionRecord ask_a_person registry_approval_resolver"
+            ),
+            "sb.kernel.recovery.reversal_guard": "NoReversalToken TokenStore guard",
+            "sb.kernel.registry.registry": "ToolRegistry get_default_registry",
+            "sb.kernel.reversal_contracts": (
+                "Assumption BlastRadius MutationRef MutationState RecoveryApprovalMode ReversalClass "
+                "ReversalSpec"
             ),
             "sb.kernel.run_context": (
-                "IrreversibilityBudget",
-                "LocaleCode",
-                "RiskDimension",
-                "RunBudget",
-                "RunContext",
-                "SafetyMode",
-            ),
-            "sb.kernel.execution.executor": ("ToolExecutor",),
-            "sb.kernel.policy.permissions": ("PolicyAction", "PolicyDecision", "ToolPolicy"),
-            "sb.kernel.registry.registry": ("ToolRegistry", "get_default_registry"),
-            "sb.kernel.failures.verdicts": (
-                "PLAYBOOK",
-                "CompensationAction",
-                "Verdict",
-                "verdict_for",
+                "IrreversibilityBudget LocaleCode RiskDimension RunBudget RunContext SafetyMode"
             ),
         },
     )
-
-__all__ = [
-    "PLAYBOOK",
-    "SEVERITY_MATRIX",
-    "AgentCapabilities",
-    "AlreadyClosed",
-    "Assumption",
-    "AssumptionInvalidated",
-    "AuditReport",
-    "BlastRadius",
-    "CallFailed",
-    "Catalogue",
-    "Check",
-    "CompensationAction",
-    "CompensationDispatcher",
-    "CompensationKind",
-    "CompensationOutcome",
-    "CompiledContextItem",
-    "Control",
-    "ControlSeverity",
-    "ControlStatus",
-    "Criterion",
-    "DecisionStore",
-    "DurableMemory",
-    "EpisodicMemory",
-    "ErrorKind",
-    "EventBus",
-    "FailedCall",
-    "FailureNotice",
-    "Grade",
-    "Impact",
-    "Incident",
-    "Incidents",
-    "IrreversibilityBudget",
-    "Kill",
-    "KillScope",
-    "KillSwitch",
-    "LeaseLost",
-    "LocaleCode",
-    "MemoryBundle",
-    "MemoryEntry",
-    "MemoryProtocol",
-    "MemoryStore",
-    "MutationRef",
-    "MutationState",
-    "MutationStore",
-    "NoReversalToken",
-    "PolicyAction",
-    "PolicyDecision",
-    "Reach",
-    "RecoveryApprovalMode",
-    "RecoveryLoop",
-    "ReplayMismatch",
-    "ReversalClass",
-    "ReversalSpec",
-    "Reversibility",
-    "RiskDimension",
-    "RunBudget",
-    "RunContext",
-    "RuntimeDecisionRecord",
-    "SafetyClass",
-    "SafetyMode",
-    "Severity",
-    "StepInDoubt",
-    "Thrown",
-    "TokenStore",
-    "ToolArgSchema",
-    "ToolCallFailed",
-    "ToolCallRefused",
-    "ToolError",
-    "ToolErrorCode",
-    "ToolExecutor",
-    "ToolPolicy",
-    "ToolProvenance",
-    "ToolRegistry",
-    "ToolResult",
-    "ToolReturnSchema",
-    "ToolSpec",
-    "UnfinishedWorkflow",
-    "Verdict",
-    "Workflow",
-    "WorkflowClaimed",
-    "WorkflowConflict",
-    "WorkflowJournal",
-    "WorkingMemory",
-    "ask_a_person",
-    "classify",
-    "executor_dispatcher",
-    "get_default_registry",
-    "governed",
-    "guard",
-    "load_catalogue",
-    "parse_scope",
-    "register_governed",
-    "registry_approval_resolver",
-    "runbook",
-    "severity_of",
-    "tool_failure",
-    "verdict_for",
-]

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from sb.kernel.error_kinds import ErrorKind
+from sb.kernel.failures.verdicts import PLAYBOOK, CompensationAction, Verdict, verdict_for
 from sb.kernel.recovery.compensation import (
     CompensationDispatcher,
     CompensationKind,
     CompensationOutcome,
     FailedCall,
     FailureNotice,
-    NoReversalToken,
-    TokenStore,
-    guard,
 )
+from sb.kernel.recovery.reversal_guard import NoReversalToken, TokenStore, guard
 
 __all__ = [
+    "PLAYBOOK",
+    "CompensationAction",
     "CompensationDispatcher",
     "CompensationKind",
     "CompensationOutcome",
+    "ErrorKind",
     "FailedCall",
     "FailureNotice",
     "NoReversalToken",
     "TokenStore",
+    "Verdict",
     "guard",
+    "verdict_for",
 ]

@@ -58,6 +58,8 @@ __all__ = [
     "value_matches",
 ]
 
+KERNEL_SURFACE = "kernel"  # what a baseline approves: the contract itself
+REVERSAL_SURFACE = "reversal"  # or how its calls are undone, where it declares that
 TOOL_ID = re.compile(r"[a-z][a-z0-9_\-.]+")
 VALUE_TYPES: dict[str, tuple[type, ...]] = {
     "any": (object,),

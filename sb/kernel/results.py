@@ -25,6 +25,10 @@ class ToolErrorCode(StrEnum):
     UNEXPECTED = "UNEXPECTED"
 
 
+# Of a call with side effects: nobody knows whether it happened, so it is never retried.
+OUTCOME_UNKNOWN = frozenset((ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR))
+
+
 @dataclass(frozen=True)
 class ToolProvenance:
     """Where a result came from, and how old it may be, in seconds (None: unknown)."""

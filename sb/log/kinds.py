@@ -36,6 +36,7 @@ RECOVERY_ESCALATED = "recovery.escalated"
 RECOVERY_DISMISSED = "recovery.dismissed"
 RECOVERY_BEGUN = "recovery.begun"
 RECOVERY_SETTLED = "recovery.settled"
+PRUNED = "audit.pruned"
 WORKFLOW_SETTLED = "workflow.settled"
 KILL_THROWN = "kill.thrown"
 KILL_LIFTED = "kill.lifted"
@@ -66,6 +67,7 @@ _meanings = {
     RECOVERY_BEGUN: "A reversal of what a call did was begun",
     RECOVERY_DISMISSED: "A person decided to leave it as it is",
     RECOVERY_SETTLED: "Whether a call in doubt happened was settled",
+    PRUNED: "Payloads of old events removed",
     WORKFLOW_SETTLED: "Whether a workflow's step in doubt happened was settled",
     KILL_THROWN: "A person stopped calls",
     KILL_LIFTED: "A person let stopped calls go on",

@@ -1,12 +1,10 @@
-"""What does an agent remember? `Brain` is its view of the memory; the records are in `sb.store`."""
+"""The memory of agents: `Brain` is one agent's view of it; the records are in `sb.store`."""
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sb.memory.brain import Brain
+    from sb.memory.brain import Brain as Brain
 else:
     from sb.lazy import lazy_exports
 
-    __getattr__ = lazy_exports(__name__, {"sb.memory.brain": ("Brain",)})
-
-__all__ = ["Brain"]
+    __getattr__, __all__ = lazy_exports(__name__, {"sb.memory.brain": "Brain"})

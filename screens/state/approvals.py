@@ -14,7 +14,7 @@ from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Disclosure
 from sb.kernel.approvals.watching import Change, standing
 from sb.kernel.calls.approval import MICROSECONDS, OPEN, Approval, ApprovalState, Grant
 from sb.kernel.contracts import SafetyClass
-from sb.kernel.execution.admission import RECOVERY
+from sb.kernel.run_context import RECOVERY_AGENT
 from sb.text import revealed_line
 
 APPROVAL_COLUMNS = (
@@ -165,7 +165,7 @@ def question(verb: str, about: Sequence[Disclosure | Grant], *, reveal: bool = F
         lines.append(f"and {len(about) - most:,} more")
     asked = [item for item in about if isinstance(item, Disclosure)]
     irreversible = any(item.approval.safety_class == SafetyClass.DESTRUCTIVE for item in asked)
-    reversals = any(item.approval.agent == RECOVERY for item in asked)
+    reversals = any(item.approval.agent == RECOVERY_AGENT for item in asked)
     consequence = _OF_REVERSALS if reversals and verb == "approve" else _CONSEQUENCE[verb]
     if verb == "approve" and not reveal and any(item.hides for item in asked):
         consequence = f"Hidden parts are secrets that nothing runs; v in the list shows them. {consequence}"

@@ -9,8 +9,8 @@ from sb.screens.state.document import Change, Field, fields_of
 from sb.screens.state.events import moment
 from sb.screens.state.listing import Column, Row
 
-from sb.kernel.baselines.seen import KERNEL
 from sb.kernel.baselines.store import Baseline, BaselineStatus, ContractEntry
+from sb.kernel.contracts import KERNEL_SURFACE
 
 CONTRACT_COLUMNS = (
     Column("status", 10),
@@ -62,7 +62,7 @@ def contract_document(entry: ContractEntry, history: Sequence[Baseline]) -> list
     return fields
 
 
-def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL) -> Question:
+def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL_SURFACE) -> Question:
     """What to ask before these contracts, or ways back, are approved."""
     lines = []
     for entry in entries[:MOST_LINES]:
@@ -70,10 +70,10 @@ def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL) -
         lines.append(f"{entry.tool_id}: {entry.status}{changed} ({entry.live_fingerprint[:19]})")
     if len(entries) > MOST_LINES:
         lines.append(f"and {len(entries) - MOST_LINES:,} more")
-    if surface == KERNEL:
+    if surface == KERNEL_SURFACE:
         what, consequence = "contract", "Agents may then call these tools with exactly these contracts."
     else:
         what, consequence = "way back", "What is declared auto is then undone without asking anybody."
-    many = f"these {len(entries):,} {'contracts' if surface == KERNEL else 'ways back'}"
+    many = f"these {len(entries):,} {'contracts' if surface == KERNEL_SURFACE else 'ways back'}"
     title = f"Approve {f'this {what}' if len(entries) == 1 else many}?"
     return Question(title, (*lines, "", consequence), False, len(entries))

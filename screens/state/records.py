@@ -17,8 +17,8 @@ from sb.config import Config
 from sb.errors import SBError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.authority.authority import Authority
-from sb.kernel.baselines.seen import KERNEL
 from sb.kernel.baselines.store import ContractBaselineStore
+from sb.kernel.contracts import KERNEL_SURFACE
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.log.event_log import EventLog
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
@@ -127,7 +127,7 @@ class Records:
         dual_control = self.config.kill.dual_control
         return _deciding().kill_switch(self.log(use), self.authority(use), dual_control=dual_control)
 
-    def baselines(self, use: str, surface: str = KERNEL) -> ContractBaselineStore:
+    def baselines(self, use: str, surface: str = KERNEL_SURFACE) -> ContractBaselineStore:
         """The approved contracts of a surface; what was added up of them is kept for each use."""
         log, place = self.log(use), (use, surface)
         with self._lock:

@@ -13,9 +13,8 @@ import pytest
 
 from sb.context_packs import injector
 from sb.kernel.approvals.decisions import Approvals
-from sb.kernel.baselines.seen import KERNEL
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.contracts import ToolSpec
+from sb.kernel.contracts import KERNEL_SURFACE, ToolSpec
 from sb.kernel.execution import recorder
 from sb.kernel.execution.recorder import Recorder
 from sb.kernel.execution.telemetry import _OtelSpan
@@ -90,7 +89,7 @@ def a_changed_contract_counts_as_approved(patch: pytest.MonkeyPatch) -> None:
 
     def status(*given: Any, **named: Any) -> Any:
         found, detail = real(*given, **named)
-        approved = found is BaselineStatus.CHANGED and given[0].surface == KERNEL
+        approved = found is BaselineStatus.CHANGED and given[0].surface == KERNEL_SURFACE
         return BaselineStatus.APPROVED if approved else found, detail
 
     patch.setattr(ContractBaselineStore, "status", status)

@@ -11,7 +11,10 @@ from sb.harness.probes.stacks import suggested
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
 from sb.kernel.harness_audit import Check
-from sb.kernel.incident_response import Impact, Incidents, KillScope, Reach, Severity, runbook, severity_of
+from sb.kernel.incidents.incidents import Incidents
+from sb.kernel.incidents.kill import KillScope
+from sb.kernel.incidents.runbooks import runbook
+from sb.kernel.incidents.severity import Impact, Reach, Severity, severity_of
 from sb.runtime import Runtime
 
 GRACE = Label("grace")

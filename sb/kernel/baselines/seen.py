@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb.canonical import canonical_bytes, digest
+from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.kernel.registry.registry import RegisteredTool, ToolRegistry
 from sb.log.event_log import EventLog, LogWrite
 from sb.store import driver
 
-KERNEL = "kernel"
-REVERSAL = "reversal"  # how what tools did is undone, for those that declare it
-SURFACES = (KERNEL, REVERSAL)
+SURFACES = (KERNEL_SURFACE, REVERSAL_SURFACE)
 LARGEST_DOCUMENT = 64 * 1024  # bytes; a larger contract cannot be shown, and so not approved
 
 
@@ -59,22 +58,22 @@ def _document(text: str, fingerprint: str) -> dict[str, Any]:
 class SeenContracts:
     """Keeps the whole contract of each tool that this process meets, once, in a transaction that is open anyway."""
 
-    def __init__(self, log: EventLog, surface: str = KERNEL) -> None:
+    def __init__(self, log: EventLog, surface: str = KERNEL_SURFACE) -> None:
         self._log = log
         self._surface = surface
         self._kept: set[tuple[str, str]] = set()
 
     def _has(self, tool: RegisteredTool) -> bool:
-        return self._surface == KERNEL or tool.spec.reversal is not None
+        return self._surface == KERNEL_SURFACE or tool.spec.reversal is not None
 
     def fingerprint(self, tool: RegisteredTool) -> str:
         """Of what the tool has on this surface, as it is now; raises ContractError."""
         current = tool.current_fingerprint()
-        return current if self._surface == KERNEL else tool.reversal_fingerprint
+        return current if self._surface == KERNEL_SURFACE else tool.reversal_fingerprint
 
     def _document(self, tool: RegisteredTool) -> dict[str, Any]:
         spec = tool.spec
-        return spec.contract_document() if self._surface == KERNEL else spec.reversal_document()
+        return spec.contract_document() if self._surface == KERNEL_SURFACE else spec.reversal_document()
 
     def fingerprints(self, registry: ToolRegistry) -> dict[str, str]:
         """Tool id to fingerprint, for every registered tool that has something on this surface."""

@@ -15,7 +15,8 @@ from sb.errors import NotFoundError, SBError, StoreCorrupt, UsageError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, signed_statement
 from sb.kernel.baselines.compare import FieldChange, changes
-from sb.kernel.baselines.seen import KERNEL, SURFACES, SeenContract, SeenContracts
+from sb.kernel.baselines.seen import SURFACES, SeenContract, SeenContracts
+from sb.kernel.contracts import KERNEL_SURFACE
 from sb.kernel.registry.registry import CONFIGURED, INSTALLED, SHIPPED, ToolRegistry
 from sb.log.event_log import Event, EventLog, Subject
 from sb.log.kinds import BASELINE_CHANGED
@@ -113,7 +114,9 @@ class ContractBaselineStore:
         UsageError: there is no such surface.
     """
 
-    def __init__(self, log: EventLog, authority: Authority | None = None, surface: str = KERNEL) -> None:
+    def __init__(
+        self, log: EventLog, authority: Authority | None = None, surface: str = KERNEL_SURFACE
+    ) -> None:
         if surface not in SURFACES:
             shown = one_line(surface, 40)
             raise UsageError(

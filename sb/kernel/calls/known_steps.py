@@ -14,9 +14,8 @@ from typing import Any
 
 from sb.canonical import digest
 from sb.errors import StoreCorrupt
-from sb.kernel.review.log_pruning import PRUNED
 from sb.log.event_log import EVENT_COLUMNS, SEQ_MASK, EventLog
-from sb.log.kinds import TOOL_DISPATCH
+from sb.log.kinds import PRUNED, TOOL_DISPATCH
 from sb.log.people_events import sound
 from sb.store import driver
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sb.canonical import digest, encode
 from sb.errors import NotFoundError, StoreCorrupt
@@ -33,9 +33,6 @@ from sb.log.event_log import EVENT_COLUMNS, EventLog, LogWrite, Subject
 from sb.log.people_events import sound
 from sb.redaction import one_line, redact_text, scrub
 from sb.store import driver
-
-if TYPE_CHECKING:
-    from sb.kernel.recovery.external_reversal import Performing
 
 MUTATION_ID = re.compile(r"mut_([0-9]{1,13})_([0-9a-f]{4})")
 MOST_ASSUMPTIONS = 50  # of one call
@@ -271,12 +268,6 @@ class MutationStore:
             "UPDATE mutations SET state = ? WHERE id = ? AND state = ?", (after, number, before)
         )
         return bool(changed.rowcount)
-
-    def begin(self, ref: MutationRef) -> Performing:
-        """Take a mutation that a caller's own function is about to reverse; raises NoReversalToken."""
-        from sb.kernel.recovery.external_reversal import Performing
-
-        return Performing(self, ref)
 
     def get(self, mutation_id: str) -> MutationRef:
         """One mutation; raises NotFoundError."""

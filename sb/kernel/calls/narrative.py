@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sb.kernel.baselines.seen import KERNEL
-from sb.kernel.contracts import ToolErrorCode
+from sb.kernel.contracts import KERNEL_SURFACE, ToolErrorCode
 from sb.kernel.reversal_contracts import UNDO
-from sb.kernel.review.log_pruning import PRUNED
 from sb.log.event_log import Event
 from sb.log.kinds import (
     APPROVAL_APPROVED,
@@ -28,6 +26,7 @@ from sb.log.kinds import (
     MEMORY_GET,
     MEMORY_PUT,
     OPERATOR_CHANGED,
+    PRUNED,
     RECOVERY_BEGUN,
     RECOVERY_DECIDED,
     RECOVERY_DISMISSED,
@@ -149,8 +148,8 @@ def _approved_contracts(payload: dict[str, Any]) -> str:
     statement = signed.get("statement") if isinstance(signed, dict) else None
     contracts = statement.get("contracts") if isinstance(statement, dict) else None
     tools = ", ".join(contracts) if isinstance(contracts, dict) else "?"
-    surface = statement.get("surface") if isinstance(statement, dict) else KERNEL
-    what = "contracts" if surface == KERNEL else "ways back"
+    surface = statement.get("surface") if isinstance(statement, dict) else KERNEL_SURFACE
+    what = "contracts" if surface == KERNEL_SURFACE else "ways back"
     return f"{payload.get('by')} approved the {what} of {shorten(tools, WIDEST_VALUE)}{_why(payload)}"
 
 

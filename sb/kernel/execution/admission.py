@@ -24,10 +24,10 @@ from sb.kernel.policy.permissions import PolicyAction, ToolPolicy, agent_denials
 from sb.kernel.registry.arguments import problem_with, secrets_in
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolRegistry, accepts_key
 from sb.kernel.reversal_contracts import listed
+from sb.kernel.run_context import RECOVERY_AGENT
 from sb.text import human_bytes, nearest
 
 PERFORMED_BY_HOST = "performed_by_host"  # in a contract's metadata
-RECOVERY = "recovery"  # the agent whose calls undo what others did
 
 
 class ContractEnforcement(StrEnum):
@@ -73,7 +73,7 @@ class Admission:
             self._freeze(call, args)
             self._look_up(call)
             self.recorder.refuse_killed(call, exact=not call.side_effecting)  # else with its intent
-            if call.recovery is not None or call.ctx.agent_name == RECOVERY:
+            if call.recovery is not None or call.ctx.agent_name == RECOVERY_AGENT:
                 self._check_recovery(call)
             self._check_contract(call)
             self._check_policy(call)
@@ -145,7 +145,7 @@ class Admission:
 
     def _check_recovery(self, call: ToolCall) -> None:
         if call.recovery is None:
-            reason = f"the name {RECOVERY!r} is recovery's own: no agent can have it"
+            reason = f"the name {RECOVERY_AGENT!r} is recovery's own: no agent can have it"
             raise Refused(ToolErrorCode.PERMISSION_DENIED, reason, "agent_name")
         if not call.recovery.reverses and call.side_effecting:
             reason = f"recovery only reads where it looks, and {call.tool_id} may change something"

@@ -8,7 +8,7 @@ from typing import Any
 
 from sb.errors import SBError
 from sb.kernel.approvals.gate import ApprovalGate
-from sb.kernel.baselines.seen import REVERSAL, SeenContracts
+from sb.kernel.baselines.seen import SeenContracts
 from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.calls.intents import (
     LEAVES_NOTHING,
@@ -21,10 +21,11 @@ from sb.kernel.calls.intents import (
     step_of,
 )
 from sb.kernel.calls.mutations import Done, MutationStore, begun, sources_of
-from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolProvenance
+from sb.kernel.contracts import REVERSAL_SURFACE, SafetyClass, ToolErrorCode, ToolProvenance
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
+from sb.kernel.results import OUTCOME_UNKNOWN
 from sb.kernel.run_context import RunContext
 from sb.log.event_log import EventLog, LogWrite, Subject
 from sb.log.kinds import (
@@ -81,7 +82,7 @@ def state_of(call: ToolCall, outcome: Outcome) -> IntentState:
     """Done, failed as the tool reported it, or in doubt: a side effect that ended in a timeout or network error."""
     if outcome.done:
         return IntentState.DONE
-    unknown = outcome.code in (ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
+    unknown = outcome.code in OUTCOME_UNKNOWN
     return IntentState.IN_DOUBT if unknown and call.can_be_in_doubt else IntentState.FAILED
 
 
@@ -110,7 +111,7 @@ class Recorder:
         self._gate = gate
         self._kills = kills
         self._seen = seen
-        self._seen_reversals = SeenContracts(log, REVERSAL)
+        self._seen_reversals = SeenContracts(log, REVERSAL_SURFACE)
         self._power = power
 
     def run_started(self, ctx: RunContext) -> None:

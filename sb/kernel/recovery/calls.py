@@ -15,7 +15,7 @@ from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.calls.intents import IntentState
 from sb.kernel.calls.mutations import MutationStore, secrets_of
 from sb.kernel.contracts import ToolErrorCode
-from sb.kernel.recovery.compensation import NoReversalToken
+from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.log.event_log import SEQ_MASK, LogWrite, Subject
 from sb.log.kinds import RECOVERY_BEGUN, RECOVERY_ESCALATED

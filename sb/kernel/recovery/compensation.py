@@ -9,98 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from sb.errors import SBError, UsageError
-from sb.kernel.calls.mutations import secrets_of
-from sb.kernel.contracts import Assumption, MutationRef, MutationState, ToolResult
-from sb.kernel.error_kinds import ErrorKind
+from sb.kernel.calls.mutations import MutationStore, secrets_of
+from sb.kernel.contracts import Assumption, MutationRef, ToolResult
 from sb.kernel.failures.error_codes import message_for
-from sb.kernel.failures.verdicts import PLAYBOOK, CompensationAction, Verdict, safe_line, verdict_for
+from sb.kernel.failures.verdicts import CompensationAction, Verdict, safe_line, verdict_for
+from sb.kernel.recovery.external_reversal import ExternalReversal
+from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
 from sb.kernel.run_context import RunContext
 from sb.log.event_log import Subject
 from sb.redaction import one_line, scrub
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store import driver
 
-__all__ = [
-    "PLAYBOOK",
-    "CompensationAction",
-    "CompensationDispatcher",
-    "CompensationKind",
-    "CompensationOutcome",
-    "ErrorKind",
-    "FailedCall",
-    "FailureNotice",
-    "NoReversalToken",
-    "TokenStore",
-    "Verdict",
-    "guard",
-    "verdict_for",
-]
-
 MOST_ATTEMPTS = 10
 
 
 Reverse = Callable[[MutationRef], ToolResult | None]
 _R = TypeVar("_R", bound=Callable[..., Any])
-
-
-class NoReversalToken(SBError):
-    """Nothing allows this reversal."""
-
-    kind = "reversal_refused"
-
-
-class TokenStore(Protocol):
-    """Knows what calls changed; `sb.kernel.calls.mutations.MutationStore` is the one there is."""
-
-    def for_call(self, reference: str) -> MutationRef | None: ...
-
-
-class Begun(Protocol):
-    """A reversal that nobody else can begin any more."""
-
-    def run(self, runner: Reverse) -> ToolResult | None:
-        """Perform it and keep how it ended; raises what the runner raises."""
-        ...
-
-
-class ReversalStore(TokenStore, Protocol):
-    """Also lets each reversal be begun once."""
-
-    def begin(self, ref: MutationRef) -> Begun: ...
-
-
-def guard(store: TokenStore | None, call_id: str, now: int) -> MutationRef:
-    """The token that allows a call to be reversed. Every reversal asks here first.
-
-    Args:
-        call_id: the call's id, or that of what it left behind.
-        now: microseconds since the epoch.
-
-    Raises:
-        NoReversalToken: there is none, or it cannot be told.
-    """
-    if store is None:
-        raise NoReversalToken(f"nothing is known of what {call_id} changed: no store of mutations")
-    try:
-        ref = store.for_call(call_id)
-    except (SBError, driver.Error) as error:
-        raise NoReversalToken(f"whether {call_id} can be reversed cannot be told: {error}") from error
-    if ref is None or call_id not in (ref.call_id, ref.mutation_id):
-        raise NoReversalToken(f"nothing that {call_id} changed is on record")
-    if ref.state is MutationState.REVERSED:
-        raise NoReversalToken(f"{ref.mutation_id} was reversed before")
-    if ref.state is not MutationState.COMMITTED:
-        raise NoReversalToken(
-            f"a reversal of {ref.mutation_id} was begun, and has no outcome: sb recovery list shows it, if it is in doubt"
-        )
-    if not ref.reversal_tool:
-        raise NoReversalToken(f"{ref.mutation_id} has no way back: {ref.no_way_back or 'none was declared'}")
-    if not ref.in_window(now):
-        raise NoReversalToken(f"the time in which {ref.mutation_id} could be reversed is over")
-    return ref
 
 
 class CompensationKind(StrEnum):
@@ -210,7 +138,7 @@ class CompensationDispatcher:
 
     def __init__(
         self,
-        mutation_store: ReversalStore | None = None,
+        mutation_store: MutationStore | None = None,
         *,
         retry: Retry | None = None,
         refresh: Refresh | None = None,
@@ -442,10 +370,10 @@ class CompensationDispatcher:
         return replace(self._run_reversal(ref, self._reverse), verdict=call.verdict)
 
     def _run_reversal(self, ref: MutationRef, runner: Reverse) -> CompensationOutcome:
-        begun: Begun | None = None
+        begun: ExternalReversal | None = None
         if self._store is not None and not getattr(runner, "begins_itself", False):
             try:
-                begun = self._store.begin(ref)
+                begun = ExternalReversal(self._store, ref)
             except (SBError, driver.Error) as refusal:
                 return _refused(ref.call_id, safe_line(str(refusal)), ref.tool_id)
         result: ToolResult | None = None

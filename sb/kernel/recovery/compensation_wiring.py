@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sb.errors import CheckFailed, UsageError
-from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult, ToolSpec
+from sb.kernel.calls.mutations import MutationStore
+from sb.kernel.contracts import SafetyClass, ToolResult, ToolSpec
 from sb.kernel.error_kinds import CODES
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.recovery.calls import escalate as put_before_a_person
@@ -17,21 +18,19 @@ from sb.kernel.recovery.compensation import (
     Escalate,
     FailedCall,
     FailureNotice,
-    ReversalStore,
     Reverse,
 )
+from sb.kernel.results import OUTCOME_UNKNOWN
 from sb.kernel.reversal_contracts import require_mapping, resolved
 from sb.sources import SYSTEM_IDS, Ids
 
 EVIDENCE_TOOL = "evidence_tool"  # metadata: the read-only tool that reads again what a call is based on
 EVIDENCE_ARGS = "evidence_args"  # metadata: what it is given, mapped like ReversalSpec.reversal_args
 
-_UNKNOWN_EFFECT = (ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
-
 
 def executor_dispatcher(
     executor: ToolExecutor,
-    mutation_store: ReversalStore | None = None,
+    mutation_store: MutationStore | None = None,
     *,
     escalate: Escalate | None = None,
     reverse: Reverse | None = None,
@@ -74,7 +73,7 @@ class _Wiring:
         """Whether the log says so, or, of a failure that it does not know, the contract leaves it open."""
         tool = self.executor.registry.tool(call.tool_id)
         spec = None if tool is None else tool.spec
-        if spec is not None and spec.side_effecting and CODES[call.verdict.kind] in _UNKNOWN_EFFECT:
+        if spec is not None and spec.side_effecting and CODES[call.verdict.kind] in OUTCOME_UNKNOWN:
             return spec.reversal is None or not spec.reversal.leaves_nothing
         return any(intent.call_id == call.call_id for intent in self.executor.in_doubt())
 

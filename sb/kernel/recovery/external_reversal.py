@@ -12,20 +12,20 @@ from sb.canonical import canonical_bytes
 from sb.kernel.calls.intents import Intents, IntentState, announcement, step_of
 from sb.kernel.calls.mutations import MutationStore, secrets_of
 from sb.kernel.contracts import ToolErrorCode, ToolResult
-from sb.kernel.execution.admission import RECOVERY
 from sb.kernel.failures.error_codes import code_for, message_for
 from sb.kernel.failures.verdicts import safe_line
 from sb.kernel.recovery.calls import AFTER, claim
+from sb.kernel.results import OUTCOME_UNKNOWN
 from sb.kernel.reversal_contracts import MutationRef, MutationState
+from sb.kernel.run_context import RECOVERY_AGENT
 from sb.log.event_log import Subject
 from sb.log.kinds import RUN_STARTED, TOOL_DISPATCH
 from sb.redaction import scrub
 
 _LONGEST_S = 86_400  # after which it cannot be running any more
-_EFFECT_UNKNOWN = (ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
 
 
-class Performing:
+class ExternalReversal:
     """One reversal that is about to be performed; making it takes the mutation.
 
     Raises:
@@ -36,7 +36,7 @@ class Performing:
         self._store, self._ref, self._intents = store, ref, Intents(store.log)
         log = store.log
         run_id, call_id = f"run_{log.ids.token(8)}", f"call_{log.ids.token(8)}"
-        self._subject = Subject(run_id, "", RECOVERY, ref.reversal_tool, call_id)
+        self._subject = Subject(run_id, "", RECOVERY_AGENT, ref.reversal_tool, call_id)
         args_digest = log.digest(canonical_bytes(ref.reversal_args))
         step = step_of(self._subject, "", args_digest)
         facts = {"phase": "intent", "idempotency_key": step.idempotency_key, "args_digest": args_digest}
@@ -44,7 +44,9 @@ class Performing:
         facts |= announcement(step, owner, deadline, None, log.tag)
         with log.write(power=True) as write:
             claim(store, write, ref, run_id, call_id)
-            write.append(RUN_STARTED, {"intent": f"undo {ref.mutation_id}"}, Subject(run_id, "", RECOVERY))
+            write.append(
+                RUN_STARTED, {"intent": f"undo {ref.mutation_id}"}, Subject(run_id, "", RECOVERY_AGENT)
+            )
             reverses = {"reverses": ref.mutation_id}
             said = {"args": ref.shown_args()}
             self._intent = write.append(TOOL_DISPATCH, said, self._subject, facts | reverses)
@@ -81,4 +83,4 @@ class Performing:
 
 
 def _after(code: ToolErrorCode | None) -> IntentState:
-    return IntentState.IN_DOUBT if code in _EFFECT_UNKNOWN else IntentState.FAILED
+    return IntentState.IN_DOUBT if code in OUTCOME_UNKNOWN else IntentState.FAILED

@@ -18,10 +18,9 @@ from sb.kernel.calls.approval import MICROSECONDS, Approval, ApprovalState
 from sb.kernel.calls.mutations import assumption_name, secrets_of
 from sb.kernel.contracts import ToolResult
 from sb.kernel.events import AssumptionInvalidated
-from sb.kernel.execution.admission import RECOVERY
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.recovery.calls import Look, Reversal, open_escalation
-from sb.kernel.recovery.compensation import NoReversalToken, begins_itself, guard
+from sb.kernel.recovery.compensation import begins_itself
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
 from sb.kernel.recovery.loop import (
     ApprovalResolver,
@@ -29,9 +28,10 @@ from sb.kernel.recovery.loop import (
     registry_approval_resolver,
     stricter,
 )
+from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
 from sb.kernel.registry.arguments import hidden_names
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
-from sb.kernel.run_context import RunBudget, RunContext
+from sb.kernel.run_context import RECOVERY_AGENT, RunBudget, RunContext
 from sb.log.event_log import Subject
 from sb.log.kinds import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
 from sb.redaction import scrub
@@ -107,7 +107,7 @@ class Recovery:
         """A run of recovery's own."""
         budget = RunBudget(max_tool_calls=_BUDGET, max_latency_ms=_BUDGET * 60_000)
         log = self.log
-        return RunContext.create(RECOVERY, intent=intent, budget=budget, clock=log.clock, ids=log.ids)
+        return RunContext.create(RECOVERY_AGENT, intent=intent, budget=budget, clock=log.clock, ids=log.ids)
 
     def _undoing(self, ref: MutationRef, cause: str) -> RunContext:
         return self.context(f"undo {ref.mutation_id}" + ("" if cause == UNDO else f": {cause}"))
@@ -158,7 +158,7 @@ class Recovery:
             return ""
         check = self.executor.kill.check
         try:
-            kill = check(RECOVERY, ref.reversal_tool, spec.effective_class, ctx.run_id, recovers=True)
+            kill = check(RECOVERY_AGENT, ref.reversal_tool, spec.effective_class, ctx.run_id, recovers=True)
         except SBError as error:
             return f"whether a kill stops it cannot be told: {error.message}"
         return "" if kill is None else kill.sentence
@@ -380,7 +380,7 @@ class Recovery:
     def _request_of(self, found: Escalation) -> Approval:
         """The request that an escalation is tied to, if it is for the reversal of that mutation; raises DeniedError."""
         approval = self.approvals.get(found.approval_id)
-        if (approval.agent, approval.reverses) != (RECOVERY, found.mutation_id):
+        if (approval.agent, approval.reverses) != (RECOVERY_AGENT, found.mutation_id):
             raise DeniedError(f"{approval.id} is for another call than {found.id} says", "sb audit verify")
         return approval
 

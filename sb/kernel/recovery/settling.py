@@ -13,7 +13,7 @@ from sb.kernel.calls.intents import Intent, IntentState, KeptStep, Step
 from sb.kernel.calls.mutations import Done, sources_of
 from sb.kernel.contracts import Assumption, ReversalSpec
 from sb.kernel.recovery.calls import AFTER, Look
-from sb.kernel.recovery.compensation import NoReversalToken
+from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.recovery.service import Recovery, Undone
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names
 from sb.kernel.reversal_contracts import MutationState

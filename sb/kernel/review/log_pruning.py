@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from sb.kernel.authority.authority import Authority
 
 _NOBODY = Label("")
-PRUNED = "audit.pruned"
 ADOPTED = "prune"  # what lines about prunes from before are found under, outside the database
-kinds.register(PRUNED, "Payloads of old events removed")
 # What still decides: who may decide, which contracts are approved, what is granted in advance, what is stopped.
 _IN_FORCE = (
-    PRUNED,
+    kinds.PRUNED,
     kinds.OPERATOR_CHANGED,
     kinds.BASELINE_CHANGED,
     kinds.GRANT_MADE,
@@ -76,11 +74,13 @@ def prune(
         write.execute("UPDATE assumptions SET watch = '' WHERE mutation_id <= ?", (last,))
         if removed:
             what = {"through": last - log.first_id, "removed": removed}
-            place = {"action": PRUNED, "database": log.database_id, "at": iso(log.clock.now())}
+            place = {"action": kinds.PRUNED, "database": log.database_id, "at": iso(log.clock.now())}
             signed = signed_statement(by, {**what, **place})
             if authority is not None:
                 authority.verify(signed)
-            write.append(PRUNED, {"reason": reason}, facts=what | ({"signed": signed} if by.key_id else {}))
+            write.append(
+                kinds.PRUNED, {"reason": reason}, facts=what | ({"signed": signed} if by.key_id else {})
+            )
     _empty_write_ahead_log(log)
     return int(removed)
 
@@ -96,9 +96,9 @@ def adopt_prunes(log: EventLog) -> None:
     if log.anchor is None:
         return
     place = (log.database_id, log.place, ADOPTED)
-    found = [event for event in log.events(kind=PRUNED) if "signed" not in (event.payload or {})]
+    found = [event for event in log.events(kind=kinds.PRUNED) if "signed" not in (event.payload or {})]
     log.anchor.statements.append(
-        StatementLine(*place, event.seq, event.hash, event.at, PRUNED) for event in found
+        StatementLine(*place, event.seq, event.hash, event.at, kinds.PRUNED) for event in found
     )
 
 
@@ -117,7 +117,7 @@ def why_not_allowed(event: Event, authority: Authority, database_id: str) -> str
     statement = signed.get("statement") if isinstance(signed, dict) else None
     if not isinstance(signed, Mapping) or not isinstance(statement, Mapping):
         return "it is unsigned, although operators are enrolled"
-    claimed: tuple[Any, ...] = (PRUNED, database_id, said.get("through"), said.get("removed"))
+    claimed: tuple[Any, ...] = (kinds.PRUNED, database_id, said.get("through"), said.get("removed"))
     if tuple(statement.get(name) for name in ("action", "database", "through", "removed")) != claimed:
         return "what was signed is another one"
     try:

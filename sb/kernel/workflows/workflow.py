@@ -11,10 +11,11 @@ from typing import Any
 
 from sb.errors import DeniedError, SBError, UsageError
 from sb.kernel.calls.intents import KnownStep, step_of
-from sb.kernel.contracts import Assumption, ToolErrorCode, ToolResult
+from sb.kernel.contracts import Assumption, ToolResult
 from sb.kernel.execution.executor import ToolExecutor, current_run
 from sb.kernel.failures.error_codes import code_for
 from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.results import OUTCOME_UNKNOWN
 from sb.kernel.run_context import RunContext
 from sb.kernel.workflows.claims import OWNED, Claim
 from sb.kernel.workflows.errors import CallFailed, ReplayMismatch, StepInDoubt
@@ -28,7 +29,6 @@ LAST_POSITION = (1 << POSITION_BITS) - 1
 STEP, IDEMPOTENT, CALL = "step", "idempotent", "call"
 _ANNOUNCE = f"INSERT INTO workflow_steps SELECT ?, ?, ?, ?, NULL, ? WHERE {OWNED}"
 _CHECKPOINT = f"UPDATE workflow_steps SET result = ?, tag = ? WHERE id = ? AND {OWNED}"
-_EFFECT_UNKNOWN = (ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Workflow:
             try:
                 value = fn(*given["args"], **given["kwargs"])
             except Exception as error:
-                if code_for(error) not in _EFFECT_UNKNOWN:
+                if code_for(error) not in OUTCOME_UNKNOWN:
                     self._withdraw(place, error)
                 raise
             return self._checkpoint(place, name, value)

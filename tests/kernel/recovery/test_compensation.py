@@ -65,7 +65,8 @@ def test_the_playbook_has_every_kind_and_the_routings_of_the_specification() -> 
 
 
 def test_the_calls_of_the_specification_work_as_it_shows_them(world: World) -> None:
-    from sb.kernel.recovery.compensation import CompensationDispatcher, verdict_for
+    from sb.kernel.failures.verdicts import verdict_for
+    from sb.kernel.recovery.compensation import CompensationDispatcher
 
     world.add(tool_failure(ErrorKind.RATE_LIMITED, "slow down", 20))
     args = {"order": "o1"}

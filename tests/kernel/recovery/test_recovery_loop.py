@@ -14,13 +14,14 @@ from sb.kernel.approvals.decisions import AlreadyDecided
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.contracts import Assumption, MutationRef, MutationState, RecoveryApprovalMode, ToolResult
 from sb.kernel.events import AssumptionInvalidated, EventBus
-from sb.kernel.recovery.compensation import CompensationDispatcher, CompensationKind, NoReversalToken
+from sb.kernel.recovery.compensation import CompensationDispatcher, CompensationKind
 from sb.kernel.recovery.loop import (
     RecoveryLoop,
     RuntimeDecisionRecord,
     ask_a_person,
     registry_approval_resolver,
 )
+from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.recovery.settling import Settling, Verdict
 from sb.kernel.review.log_verification import verify
 from tests.kernel.recovery.conftest import ADA, GRACE, WINDOW_S, Shop, approve

@@ -10,8 +10,8 @@ from sb.errors import NotFoundError, UsageError
 from sb.kernel import RunContext, SafetyClass, ToolErrorCode
 from sb.kernel.contracts import Assumption, MutationState, ReversalClass, ReversalSpec
 from sb.kernel.events import AssumptionInvalidated
-from sb.kernel.recovery.compensation import NoReversalToken
 from sb.kernel.recovery.loop import RuntimeDecisionRecord
+from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.recovery.settling import NoVerdict, Settling, Verdict
 from sb.kernel.review.log_verification import verify
 from tests.kernel.recovery.conftest import ADA, WINDOW_S, Shop, approve

@@ -17,7 +17,8 @@ from sb.kernel.contracts import (
     ToolSpec,
 )
 from sb.kernel.events import AssumptionInvalidated, EventBus
-from sb.kernel.recovery.compensation import CompensationDispatcher, verdict_for
+from sb.kernel.failures.verdicts import verdict_for
+from sb.kernel.recovery.compensation import CompensationDispatcher
 from sb.kernel.recovery.loop import RecoveryLoop, RuntimeDecisionRecord, registry_approval_resolver
 from sb.kernel.run_context import IrreversibilityBudget
 from sb.log.event_log import EventLog

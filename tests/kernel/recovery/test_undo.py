@@ -16,7 +16,7 @@ from sb.kernel import RunContext, SafetyClass, ToolErrorCode
 from sb.kernel.authority.signing import Label
 from sb.kernel.contracts import MutationState
 from sb.kernel.events import AssumptionInvalidated
-from sb.kernel.recovery.compensation import NoReversalToken
+from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.review.log_verification import verify
 from tests.kernel.recovery.conftest import ADA, GRACE, WINDOW_S, Shop
 

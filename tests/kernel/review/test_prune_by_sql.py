@@ -10,8 +10,9 @@ import pytest
 
 from sb.errors import DeniedError
 from sb.kernel.authority.signing import Label
-from sb.kernel.review.log_pruning import PRUNED, prune
+from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.log_verification import verify
+from sb.log.kinds import PRUNED
 from sb.sources import SteeredClock
 from tests.kernel.authority.test_operators import Office
 from tests.log.test_log import ROOT
