@@ -13,6 +13,7 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration, decider
 
+from sb.cli import ALIASES
 from sb.errors import UsageError
 from sb.text import nearest
 from sb.text import plain as printable
@@ -33,7 +34,7 @@ def console(
     screen: Annotated[
         str,
         typer.Argument(
-            help="With --plain: home, approvals, contracts, recovery, runs, audit, memory or checkpoints."
+            help="With --plain: home, approvals, contracts, recovery, runs, log, memory or checkpoints."
         ),
     ] = "home",
     plain: Annotated[
@@ -85,6 +86,7 @@ def _print(ctx: typer.Context, screen: str) -> None:
     from sb.screens.state.plain import PLAIN
     from sb.screens.state.records import Records
 
+    screen = ALIASES.get(screen, screen)
     if screen not in PLAIN:
         shown = printable(screen, one_line=True)
         raise UsageError(f"no screen {shown!r}{nearest(screen, PLAIN)}", "one of " + ", ".join(PLAIN))

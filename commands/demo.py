@@ -121,8 +121,8 @@ def _look_further(story: Demo, place: Path, log: EventLog) -> None:
         *((f"undo {one.mutation_id} --dry-run", "would reversing it work?") for one in _open(log)),
         ("recovery list", "what lost its reason"),
         *((f"recovery approve {one.id} --reason shipped", "reverse it") for one in _open(log)),
-        (f"audit show {story.run_id}", "every call in full"),
-        ("audit verify", "is it what was written?"),
+        (f"log show {story.run_id}", "every call in full"),
+        ("log verify", "is it what was written?"),
         ("memory search refund", "why the agent did it"),
     ):
         output.line(f"  {program} {command:<31}  # {why}")

@@ -14,9 +14,9 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.session import configuration
-from typer import _click as click
 from typer.core import TyperGroup
 
+from sb.cli import is_help, usage_error
 from sb.errors import ConfigError, ExitCode, SBError, UsageError
 from sb.redaction import one_line
 from sb.text import human_bytes, nearest
@@ -42,11 +42,10 @@ class GateGroup(TyperGroup):
 def _usage_errors_apart() -> Iterator[None]:
     try:
         yield
-    except click.exceptions.NoArgsIsHelpError:
-        raise
-    except click.exceptions.UsageError as error:
-        path = error.ctx.command_path if error.ctx is not None else "sb harness"
-        refused = UsageError(" ".join(error.format_message().split()), f"{path} --help")
+    except typer.TyperException as error:
+        refused = None if is_help(error) else usage_error(error)
+        if refused is None:
+            raise
         refused.exit_code = ExitCode.GATE_USAGE
         raise refused from None
     except (UsageError, ConfigError) as error:

@@ -130,7 +130,7 @@ def run(
     """Run one tool through the kernel and print what it gave."""
     arguments = read_arguments(args)
     if run_id and not re.fullmatch(r"run_[0-9a-f]{16}", run_id):
-        raise UsageError(f"--run: {run_id!r} is not a run", "sb audit tail shows them")
+        raise UsageError(f"--run: {run_id!r} is not a run", "sb log tail shows them")
     if step and not run_id:
         raise UsageError("--step alone does nothing: each command is a run of its own", "pass --run too")
     if not agent:
@@ -160,7 +160,7 @@ def run(
         if isinstance(result.data, dict) and "approval_id" in result.data:
             note(f"sb approvals show {result.data['approval_id']}; once it is approved, run this again")
     if not as_json:
-        note(f"run {context.run_id}, call {result.call_id}: sb audit show {context.run_id}")
+        note(f"run {context.run_id}, call {result.call_id}: sb log show {context.run_id}")
         if result.mutation_id:
             note(f"changed as {result.mutation_id}: sb undo {result.mutation_id}")
     raise typer.Exit(_exit_code(result))

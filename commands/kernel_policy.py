@@ -146,7 +146,7 @@ def _on_record(config: Config, judge: Judge, call_id: str) -> tuple[ToolSpec, st
     event = next(open_log(config).events(call_id=call_id, limit=1), None)
     if event is None:
         shown = one_line(call_id, 40)
-        raise NotFoundError(f"no call {shown!r} is on record", "sb audit tail")
+        raise NotFoundError(f"no call {shown!r} is on record", "sb log tail")
     spec, agent = spec_on_record(event, judge.registry), event.subject.agent
     if spec is None:
         raise UsageError(

@@ -122,7 +122,7 @@ def _list(switch: KillSwitch, as_json: bool) -> None:
             for why in one.rejected:
                 note(f"warning: a lift of {one.name} does not count, {why}")
             if one.lost:
-                note(f"warning: the row that killed {one.name} is gone from the log: sb audit verify")
+                note(f"warning: the row that killed {one.name} is gone from the log: sb log verify")
     else:
         note("nothing is stopped")
 

@@ -1,4 +1,4 @@
-"""`sb audit`: read, verify, export and prune the log of what happened."""
+"""`sb log`: read, verify, export and prune the event log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sb.sources import iso
 from sb.text import plain
 
 app = typer.Typer(
-    help="Read, verify, export and prune the log of what happened.",
+    help="Read, verify, export and prune the event log.",
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -106,10 +106,10 @@ def show(
 ) -> None:
     """Show a run, a call or one row in full."""
     if not reference.startswith(("run_", "call_")) and not (_is_row(reference)):
-        raise UsageError(f"{reference!r} is not a run, a call or a row", "sb audit tail shows them")
+        raise UsageError(f"{reference!r} is not a run, a call or a row", "sb log tail shows them")
     events = list(event_log(ctx).about(reference))
     if not events or (_is_row(reference) and events[0].seq != int(reference)):
-        raise NotFoundError(f"nothing on record for {reference}", "sb audit tail shows what there is")
+        raise NotFoundError(f"nothing on record for {reference}", "sb log tail shows what there is")
     if as_json:
         output.emit_json({"items": [event.to_dict() for event in events]})
         return
