@@ -23,32 +23,32 @@ from sb.errors import ExitCode, SBError, UsageError
 from sb.text import nearest
 
 COMMANDS = {
-    "approvals": "See which calls wait for a person, and decide.",
+    "approvals": "Show pending approval requests, and decide them.",
     "backup": "Copy the database while it is in use.",
-    "checkpoint": "Keep what an agent's core is composed of, and go back to it.",
-    "config": "Show and check the configuration, trust a project's file.",
-    "console": "Watch agents work, and decide, in a full-screen console.",
-    "demo": "Watch an agent work under the kernel, in a fresh temporary folder.",
-    "doctor": "Say what is in use and what is enforced, and check the database.",
-    "entity": "Remember through an agent's core, with where it comes from.",
+    "checkpoint": "Save an agent's core, and restore it.",
+    "config": "Show and check settings, and trust a project's file.",
+    "console": "Watch agents and decide requests, full screen.",
+    "demo": "Watch an agent work under the kernel.",
+    "doctor": "Check the installation.",
+    "entity": "Save and search memories through an agent's core.",
     "harness": "Grade the harness against the forty controls.",
-    "hook": "Answer one event of a coding agent's host, which is read from stdin; sb install sets it up.",
-    "incident": "Put what went wrong on record, and work through it.",
-    "init": "Make the database and the configuration.",
-    "install": "Let a coding agent's host call sb before and after each tool call.",
-    "kernel": "Look at the kernel's tools and run one.",
-    "kill": "Stop every agent, or one agent, tool, class or run, and lift that.",
+    "hook": "Answer one event of a coding agent's host.",
+    "incident": "Record incidents, and work through their runbooks.",
+    "init": "Create the database and the configuration.",
+    "install": "Connect a coding agent's host to sb.",
+    "kernel": "Show the kernel's tools, and run one.",
+    "kill": "Stop all agents, or one agent, tool, class or run.",
     "log": "Read, verify, export and prune the event log.",
-    "memory": "Keep what agents learn, and find it again.",
+    "memory": "Save what agents learn, and search it.",
     "migrate": "Bring the database to this version's schema.",
-    "operator": "Say who may decide, and keep their keys.",
-    "recovery": "See what lost its reason or is in doubt, and settle it.",
-    "runtime-guard": "See which tools have approved contracts, and approve them.",
-    "stack": "Look after stacks, which contain memories.",
-    "suggestions": "See which memories are suggested, and accept or dismiss them.",
-    "trust": "Say how far others are trusted.",
-    "undo": "Take back what an agent's call did.",
-    "uninstall": "Take sb out of a coding agent's host again.",
+    "operator": "Enroll operators, and manage their keys.",
+    "recovery": "Review reversals and calls with unknown outcomes.",
+    "runtime-guard": "Show which tools have approved contracts; approve them.",
+    "stack": "Manage stacks of memories.",
+    "suggestions": "Review suggested memories.",
+    "trust": "Set and show trust scores.",
+    "undo": "Reverse what an agent's call did.",
+    "uninstall": "Disconnect a coding agent's host from sb.",
 }
 
 
@@ -134,7 +134,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     ctx: typer.Context,
-    db: Annotated[str | None, typer.Option(help="Database file, in place of the configured one.")] = None,
+    db: Annotated[str | None, typer.Option(help="Database file, instead of the configured one.")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback for an internal error.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
