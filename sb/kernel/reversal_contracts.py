@@ -14,7 +14,7 @@ from typing import Any
 
 from sb.errors import ContractError, SBError
 from sb.redaction import SENSITIVE, redact
-from sb.sources import iso
+from sb.sources import iso_micros
 
 _PATH = re.compile(r"(args|result|call)\.([A-Za-z0-9_.-]+?)(\?)?")
 _HOLE = re.compile(r"\{([^{}]*)\}")
@@ -264,8 +264,8 @@ class MutationRef:
             "recovery_approval_mode": str(self.recovery_approval_mode),
             "state": str(self.state),
             "assumption_refs": list(self.assumption_refs),
-            "bound_at": iso(self.bound_at / 1e6),
-            "window_ends_at": None if ends is None else iso(ends / 1e6),
+            "bound_at": iso_micros(self.bound_at),
+            "window_ends_at": None if ends is None else iso_micros(ends),
         }
 
 

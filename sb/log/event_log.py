@@ -18,7 +18,7 @@ from sb.canonical import encode
 from sb.errors import StoreCorrupt, UsageError
 from sb.log.kinds import require
 from sb.redaction import redact_json
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso, iso_micros, micros
 from sb.store import driver
 from sb.store.anchor import Anchor, Anchored, AnchoredHead
 from sb.store.database import MEMORY, Database, open_database
@@ -72,7 +72,7 @@ class Event:
         return {
             "stream": self.stream,
             "seq": self.seq,
-            "at": iso(self.at / 1e6),
+            "at": iso_micros(self.at),
             "kind": self.kind,
             **self.subject._asdict(),
             "payload": self.payload,
@@ -172,7 +172,7 @@ class LogWrite:
             raise UsageError(f"an event cannot be recorded: {error}") from None
         salt = log.ids.token(16)
         payload_digest = sha256((salt + body).encode()).hexdigest()
-        at = self.last_at = int(log.clock.now() * 1e6)
+        at = self.last_at = micros(log.clock.now())
         seq = head.seq + 1
         hashed = link_hash(log.stream, seq, at, kind, subject, payload_digest, head.hash)
         row_id = log.first_id + seq

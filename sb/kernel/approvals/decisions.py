@@ -18,7 +18,6 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required, signed_statement
 from sb.kernel.calls.approval import (
     GRANT_COLUMNS,
-    MICROSECONDS,
     OPEN,
     Approval,
     ApprovalState,
@@ -36,7 +35,7 @@ from sb.log.kinds import (
     GRANT_MADE,
     GRANT_REVOKED,
 )
-from sb.sources import iso
+from sb.sources import MICROSECONDS, iso
 
 LONGEST_GRANT_S = 30 * 86_400
 MOST_EXPIRED = 200  # recorded in one transaction

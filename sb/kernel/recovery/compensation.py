@@ -21,7 +21,7 @@ from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
 from sb.kernel.run_context import RunContext
 from sb.log.event_log import Subject
 from sb.redaction import one_line, scrub
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, micros
 from sb.store import driver
 
 MOST_ATTEMPTS = 10
@@ -221,7 +221,7 @@ class CompensationDispatcher:
         return self._run_reversal(ref, runner)
 
     def _token(self, call_id: str) -> MutationRef:
-        return guard(self._store, call_id, int(self._clock.now() * 1e6))
+        return guard(self._store, call_id, micros(self._clock.now()))
 
     def _compensate(self, call: FailedCall) -> CompensationOutcome:
         action, message = call.verdict.action, call.verdict.message

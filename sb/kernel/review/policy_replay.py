@@ -15,7 +15,7 @@ from sb.kernel.review.recorded_calls import spec_on_record, untold
 from sb.kernel.run_context import SafetyMode
 from sb.log.event_log import Event, EventLog
 from sb.log.kinds import BUDGET_EXCEEDED, RUN_STARTED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
-from sb.sources import iso
+from sb.sources import iso_micros
 
 UNTOLD = "cannot be told"
 _ASKED = ("requires_approval", "approval_denied", "approval_refused")
@@ -46,7 +46,7 @@ class Replayed:
     reason: str = ""
 
     def to_dict(self) -> dict[str, object]:
-        return vars(self) | {"at": iso(self.at / 1e6)}
+        return vars(self) | {"at": iso_micros(self.at)}
 
 
 @dataclass
