@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from sb.canonical import NotCanonical, freeze
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_GET, MEMORY_PUT
 from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.database import Database

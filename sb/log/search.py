@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from sb.log.event_log import EVENT_COLUMNS, Event, EventLog
+from sb.log.event import EVENT_COLUMNS, Event
+from sb.log.event_log import EventLog
 
 FIRST_STEP = 2_000  # rows of the log
 LONGEST_STEP = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from sb.config.model import Http
+from sb.config.groups import Http
 from sb.kernel.contracts import (
     ReversalClass,
     ReversalSpec,

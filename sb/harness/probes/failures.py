@@ -7,7 +7,7 @@ from typing import Any
 
 from sb.errors import SBError
 from sb.kernel.contracts import ToolResult
-from sb.kernel.recovery.compensation import CompensationOutcome
+from sb.kernel.recovery.compensation_outcome import CompensationOutcome
 from sb.kernel.run_context import RunContext
 from sb.runtime import Runtime
 

@@ -17,7 +17,7 @@ from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
 from sb.kernel.harness_audit import Check
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
-from sb.log.event_log import Event
+from sb.log.event import Event
 from sb.runtime import Runtime, open_authority, open_log
 from sb.sources import MICROSECONDS
 from sb.store import driver

@@ -32,7 +32,8 @@ from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.contracts import SafetyClass, ToolErrorCode
 from sb.kernel.policy.patterns import matches, permits
 from sb.kernel.registry.arguments import hidden_names
-from sb.log.event_log import LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import LogWrite
 from sb.log.kinds import APPROVAL_REQUESTED, APPROVAL_USED
 from sb.redaction import redact, redact_json
 from sb.sources import MICROSECONDS, iso_micros

@@ -18,7 +18,8 @@ from sb.kernel.baselines.compare import FieldChange, changes
 from sb.kernel.baselines.seen import SURFACES, SeenContract, SeenContracts
 from sb.kernel.contracts import KERNEL_SURFACE
 from sb.kernel.registry.registry import CONFIGURED, INSTALLED, SHIPPED, ToolRegistry
-from sb.log.event_log import Event, EventLog, Subject
+from sb.log.event import Event, Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import BASELINE_CHANGED
 from sb.log.people_events import ABOUT, sound
 from sb.redaction import one_line, redact_text

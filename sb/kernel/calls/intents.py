@@ -17,7 +17,8 @@ from sb.errors import StoreCorrupt
 from sb.kernel.calls.known_steps import KnownSteps, step_key
 from sb.kernel.calls.mutations import mutation_number
 from sb.kernel.contracts import ToolErrorCode
-from sb.log.event_log import EVENT_COLUMNS, Event, EventLog, LogWrite, Subject
+from sb.log.event import EVENT_COLUMNS, Event, Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import TOOL_DISPATCH
 from sb.log.people_events import sound
 from sb.redaction import Masking

@@ -29,7 +29,8 @@ from sb.kernel.reversal_contracts import (
     mapped_from,
     resolved,
 )
-from sb.log.event_log import EVENT_COLUMNS, EventLog, LogWrite, Subject
+from sb.log.event import EVENT_COLUMNS, Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.people_events import sound
 from sb.redaction import one_line, redact_text, scrub
 from sb.sources import micros

@@ -7,7 +7,7 @@ from typing import Any
 
 from sb.kernel.contracts import KERNEL_SURFACE, ToolErrorCode
 from sb.kernel.reversal_contracts import UNDO
-from sb.log.event_log import Event
+from sb.log.event import Event
 from sb.log.kinds import (
     APPROVAL_APPROVED,
     APPROVAL_DENIED,

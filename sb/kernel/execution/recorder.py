@@ -27,7 +27,8 @@ from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
 from sb.kernel.results import OUTCOME_UNKNOWN, Effect
 from sb.kernel.run_context import RunContext
-from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import (
     BUDGET_EXCEEDED,
     RUN_FINISHED,

@@ -14,7 +14,8 @@ from sb.errors import DeniedError, NotFoundError
 from sb.kernel.calls.approval import OPEN, ApprovalState
 from sb.kernel.calls.mutations import MUTATION_ID
 from sb.kernel.reversal_contracts import MutationState
-from sb.log.event_log import EVENT_COLUMNS, EventLog, Subject
+from sb.log.event import EVENT_COLUMNS, Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import RECOVERY_DISMISSED, RECOVERY_ESCALATED
 from sb.log.people_events import sound
 from sb.redaction import one_line

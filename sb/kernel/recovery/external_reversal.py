@@ -18,7 +18,7 @@ from sb.kernel.recovery.calls import AFTER, claim
 from sb.kernel.results import OUTCOME_UNKNOWN
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.kernel.run_context import RECOVERY_AGENT
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 from sb.log.kinds import RUN_STARTED, TOOL_DISPATCH
 from sb.redaction import scrub
 from sb.sources import MICROSECONDS

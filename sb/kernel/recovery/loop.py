@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from sb.kernel.calls.mutations import assumption_name
 from sb.kernel.events import AssumptionInvalidated, EventBus
-from sb.kernel.recovery.compensation import CompensationDispatcher, CompensationKind, Reverse
+from sb.kernel.recovery.compensation import CompensationDispatcher, Reverse
+from sb.kernel.recovery.compensation_outcome import CompensationKind
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.reversal_contracts import MutationRef, MutationState, RecoveryApprovalMode
 

@@ -32,7 +32,7 @@ from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
 from sb.kernel.registry.arguments import hidden_names
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.run_context import RECOVERY_AGENT, RunBudget, RunContext
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 from sb.log.kinds import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
 from sb.redaction import scrub
 from sb.sources import MICROSECONDS

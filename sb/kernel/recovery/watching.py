@@ -18,7 +18,7 @@ from sb.kernel.recovery.service import Recovery, Undone
 from sb.kernel.registry.arguments import secret_texts
 from sb.kernel.reversal_contracts import found_at
 from sb.kernel.run_context import RunContext
-from sb.log.event_log import EVENT_COLUMNS
+from sb.log.event import EVENT_COLUMNS
 from sb.log.kinds import RECOVERY_INVALIDATED
 from sb.log.people_events import sound
 from sb.redaction import one_line, scrub

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sb.errors import SBError, StoreLocked
 from sb.kernel.authority.signing import Decider, Label, signed_statement
 from sb.log import kinds
-from sb.log.event_log import SEQ_MASK, Event, EventLog
+from sb.log.event import SEQ_MASK, Event
+from sb.log.event_log import EventLog
 from sb.sources import iso, micros
 from sb.store.statement_file import StatementLine
 

@@ -13,7 +13,8 @@ from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.review.explain import Judge
 from sb.kernel.review.recorded_calls import spec_on_record, untold
 from sb.kernel.run_context import SafetyMode
-from sb.log.event_log import Event, EventLog
+from sb.log.event import Event
+from sb.log.event_log import EventLog
 from sb.log.kinds import BUDGET_EXCEEDED, RUN_STARTED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
 from sb.sources import iso_micros
 

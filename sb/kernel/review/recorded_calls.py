@@ -13,7 +13,7 @@ from sb.kernel.contracts import SafetyClass, ToolSpec
 from sb.kernel.policy.permissions import PolicyAction, PolicyDecision, ToolPolicy
 from sb.kernel.policy.rules import ALLOW, APPROVE, DENY, NOT_ALLOWED, fits_argument
 from sb.kernel.registry.registry import ToolRegistry
-from sb.log.event_log import Event
+from sb.log.event import Event
 
 _MARKS = ("[redacted:", "… (")  # what the log puts in place of a value or its end
 

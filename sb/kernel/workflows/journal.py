@@ -17,7 +17,8 @@ from sb.kernel.workflows.errors import WorkflowConflict
 from sb.kernel.workflows.seals import POSITION_BITS, Seals
 from sb.kernel.workflows.values import kept, require_function, require_name
 from sb.kernel.workflows.workflow import CALL, LAST_POSITION, STEP, Limits, Workflow, call_step
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import WORKFLOW_SETTLED
 from sb.sources import micros
 from sb.store import driver
