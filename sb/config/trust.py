@@ -1,4 +1,4 @@
-"""Which project files has a person accepted, as they are now?
+"""Record which project files a person has trusted, by digest.
 
 An agent may be able to write a project's file, so a file is trusted by the digest of its bytes: the bytes that
 are hashed are the bytes that are parsed, and a change takes the trust away.

@@ -1,4 +1,4 @@
-"""Where does an agent keep values: for this process, for this trace, or for good?
+"""Key-value memory of an agent in three tiers: process, trace, durable.
 
 Source: the kernel reference, "MemoryBundle". Reads and writes are events of the log, when one is wired; the values of
 working and durable memory stay out of it.

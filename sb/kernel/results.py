@@ -1,4 +1,4 @@
-"""What does a call give back, and why did it not succeed?
+"""Results of calls: data, error code, and whether a failed call changed something.
 
 Source: the kernel reference, "ToolResult". These names are part of `sb.kernel.contracts`.
 """

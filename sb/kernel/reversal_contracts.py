@@ -1,4 +1,4 @@
-"""How can what a tool did be undone, and what justified doing it? What authors declare, and what a call leaves behind.
+"""Reversal contracts that authors declare, and the undo record that a call leaves.
 
 Source: the survival layer, section 1. These names are part of `sb.kernel.contracts`.
 """

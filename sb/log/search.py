@@ -1,4 +1,4 @@
-"""Which events fit what a person typed, newest first?
+"""Search events by what a person typed, newest first.
 
 There is no index for this, on purpose: each one would cost every call of every agent a page write. The log is looked
 through from its end in growing steps instead, so that the newest hits come at once and the count later.

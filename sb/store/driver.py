@@ -1,4 +1,4 @@
-"""Which SQLite does this process use, and what do its errors mean?
+"""The SQLite driver of this process, and its errors.
 
 Vectors need a SQLite that can load extensions, which many CPython builds forbid. In order of preference: the
 `pysqlite3` wheel (a current SQLite), then the standard library's module. The latter may be unable to load

@@ -1,4 +1,4 @@
-"""Which secret do the keys of one home come from? One file, made once, that no database and no log holds."""
+"""The home's secret, from which its keys are derived: one file, made once, in no database and no log."""
 
 from __future__ import annotations
 

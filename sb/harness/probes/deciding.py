@@ -1,4 +1,4 @@
-"""Does the control of "reversible" hold that is about who decides?"""
+"""Probe of the "reversible" control about who decides."""
 
 from __future__ import annotations
 

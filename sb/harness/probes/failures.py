@@ -1,4 +1,4 @@
-"""What do probes of failures and reversals share?"""
+"""Helpers of the probes about failures and reversals."""
 
 from __future__ import annotations
 

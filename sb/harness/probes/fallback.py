@@ -1,4 +1,4 @@
-"""Do the controls of "measurable" hold that are about failures?"""
+"""Probes of "measurable" controls about failures."""
 
 from __future__ import annotations
 

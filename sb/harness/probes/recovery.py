@@ -1,4 +1,4 @@
-"""Does the control of "reversible" hold that is about taking back what was done?"""
+"""Probe of the "reversible" control about undoing calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the controls of "reversible" hold that are about happening once? The others: `recovery`, `deciding`."""
+"""Probes of "reversible" controls about running once; see also `recovery` and `deciding`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is a call that waits for a person, and what is a grant?"""
+"""The data of approval requests and grants."""
 
 from __future__ import annotations
 

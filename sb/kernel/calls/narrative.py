@@ -1,4 +1,4 @@
-"""How does an event read to a person, in one line?"""
+"""Describe an event in one line."""
 
 from __future__ import annotations
 

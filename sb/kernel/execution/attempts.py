@@ -1,4 +1,4 @@
-"""How is an admitted tool called, how often, and what does its answer amount to?"""
+"""Call an admitted tool, retry where that is safe, and judge its answer."""
 
 from __future__ import annotations
 

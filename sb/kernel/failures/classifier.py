@@ -1,4 +1,4 @@
-"""What kind of failure is this exception?
+"""Classify an exception as a kind of failure.
 
 Source: the survival layer, section 2. What an exception was raised from counts when it says nothing itself.
 """

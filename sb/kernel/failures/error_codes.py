@@ -1,4 +1,4 @@
-"""Which error code stands for an exception that a tool raised?
+"""Map an exception that a tool raised to an error code.
 
 Source: the kernel reference, "ToolErrorCode taxonomy". A tool that knows better raises ToolError.
 """

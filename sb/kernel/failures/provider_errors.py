@@ -1,4 +1,4 @@
-"""What does the error of a model's provider, or of an HTTP client, say about itself?
+"""Read errors of model providers and HTTP clients: kind of failure, and seconds to wait.
 
 Read by what the objects have, never by importing a client library: words in a body or on the exception first, since
 they say more than a status, then the status.

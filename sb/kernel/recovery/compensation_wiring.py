@@ -1,4 +1,4 @@
-"""How does a dispatcher repeat calls, refresh their evidence and tell a person, by way of an executor?
+"""Wire a compensation dispatcher to an executor: retry, refresh, escalate.
 
 The executor never compensates by itself: who calls it hands the failed result to this dispatcher.
 """

@@ -1,4 +1,4 @@
-"""What would a policy have done to the calls on record?"""
+"""Replay a policy over the recorded calls."""
 
 from __future__ import annotations
 

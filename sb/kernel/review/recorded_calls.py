@@ -1,4 +1,4 @@
-"""What does the log still say about a call: its tool, its arguments, and what of them is no longer as it was?
+"""Rebuild a call from the log, and say which parts of it have changed since.
 
 Arguments are on record redacted and clipped. A verdict that hangs on one that is cannot be told.
 """
