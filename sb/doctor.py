@@ -36,7 +36,14 @@ from sb.store.filesystem import network_file_system
 from sb.text import human_bytes, nearest
 
 _MOST_JOINED = 3
-_COUNTED = ("events", "intents", "steps", "memory")
+# Tables, with what one row and several are called.
+_COUNTED = (
+    ("events", "event", "events"),
+    ("intents", "call", "calls"),
+    ("steps", "workflow step", "workflow steps"),
+    ("memory", "kernel value", "kernel values"),
+    ("records", "memory", "memories"),
+)
 
 
 def examine(config: Config) -> list[Finding]:
@@ -137,8 +144,9 @@ def _database(config: Config, database: Database) -> Iterator[Finding]:
     if not amiss:
         yield Finding("schema", Status.OK, f"version {migrate.version(database.query)}")
     yield _integrity(database)
-    counts = [f"{database.query(f'SELECT count(*) FROM {name}')[0][0]:,} {name}" for name in _COUNTED]
-    yield Finding("sizes", Status.OK, f"{', '.join(counts)}; kept contents {_kept(config.home.kept)}")
+    counts = [(database.query(f"SELECT count(*) FROM {table}")[0][0], *words) for table, *words in _COUNTED]
+    sizes = ", ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in counts)
+    yield Finding("sizes", Status.OK, f"{sizes}; snapshots {_kept(config.home.kept)}")
 
 
 def _integrity(database: Database) -> Finding:
