@@ -31,6 +31,7 @@ from sb.kernel.registry.registry import SHIPPED, ToolRegistry
 from sb.kernel.review.log_pruning import adopt_prunes
 from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
 from sb.log.event_log import EventLog
+from sb.repository import project_folder
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, database_files, open_database
 from sb.store.kept import KeptStore
@@ -242,12 +243,6 @@ class Runtime:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def project_folder(folder: Path) -> str:
-    """The git repository that holds a folder, or the folder itself."""
-    roots = (one for one in (folder, *folder.parents) if os.path.lexists(one / ".git"))
-    return str(next(roots, folder))
 
 
 def open_log(config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS) -> EventLog:

@@ -15,6 +15,7 @@ from sb.hosts.install.documents import Format, Malformed
 from sb.hosts.install.entries import Entry, Handler, Layout
 from sb.hosts.install.files import look
 from sb.hosts.install.json_text import JsonText
+from sb.repository import project_folder
 
 STRICT = JsonText(relaxed=False)
 RELAXED = JsonText(relaxed=True)
@@ -47,8 +48,7 @@ class Places:
     @property
     def project(self) -> Path:
         """The root of the git repository, else the folder itself."""
-        start = Path(os.path.realpath(self.cwd))
-        return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), start)
+        return Path(project_folder(Path(os.path.realpath(self.cwd))))
 
     def named(self, variable: str, default: str) -> Path:
         """The folder that a variable names, if it is absolute; else one below the person's own."""
