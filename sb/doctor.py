@@ -9,9 +9,9 @@ from pathlib import Path
 from sb.config import Config
 from sb.duration import human_age
 from sb.errors import SBError
+from sb.hosts.install.health import install_findings
 from sb.hosts.install.host import Places
 from sb.hosts.install.records import Records
-from sb.hosts.install.standing import installed
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.calls.approval import ApprovalState
@@ -42,7 +42,7 @@ _COUNTED = ("events", "intents", "steps", "memory")
 def examine(config: Config) -> list[Finding]:
     """Every finding; nothing is written or repaired, and one check that fails does not stop the others."""
     findings = [*_driver(), _embedder(config), *_configuration(config), *enforcement(config), *_tools(config)]
-    findings += _guarded("hooks", lambda: installed(config, Places(os.environ, Path.cwd())))
+    findings += _guarded("hooks", lambda: install_findings(config, Places(os.environ, Path.cwd())))
     if not config.database.is_file() or config.database.stat().st_size == 0:
         detail = (
             f"{config.database} is empty"

@@ -10,7 +10,8 @@ from typing import Any
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.config import Config
 from sb.errors import SBError
-from sb.hosts.hooks.event import Adapter, Decision, GovernedCall, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.adapter import Adapter
+from sb.hosts.hooks.event import Decision, GovernedCall, HookEvent, Moment, NativeCall, Verdict
 from sb.hosts.hooks.judging_context import Surroundings
 from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.translation import govern, unshowable
@@ -108,7 +109,7 @@ class _Session:
 
     def _before(self, call: NativeCall) -> Verdict:
         governed = govern(call, self._around)
-        asks = self._config.hooks.approval == "ask" and self._event.name in self._adapter.ASKS_ON
+        asks = self._config.hooks.approval == "ask" and self._event.name in self._adapter.asks_on
         step, alike = _name(call)
         result = self._calls.announce(
             self._ctx,

@@ -252,7 +252,7 @@ def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> Go
 
 def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     command = str(call.args["command"])
-    untold = call.folder_untold or not around.placed
+    untold = call.folder_unknown or not around.placed
     verdict = classify(
         command,
         cwd=around.cwd,

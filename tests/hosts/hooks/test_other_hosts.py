@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.hooks.adapters import adapter_for
 from sb.hosts.hooks.event import Decision, GovernedCall, Moment, Verdict
 from sb.hosts.hooks.judging import judge, surroundings
 from sb.hosts.hooks.translation import govern
+from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
@@ -343,7 +343,7 @@ def test_a_field_more_or_less_makes_no_call_another_hosts_or_one_that_was_made(
     sent = recorded.payload(named, event, host.project) | fields
     sent.pop(without, None)
     adapter = adapter_for(named, sent)
-    assert (adapter.HOST, adapter.read(sent).moment) == (named, Moment.BEFORE)
+    assert (adapter.host, adapter.read(sent).moment) == (named, Moment.BEFORE)
 
 
 @pytest.mark.parametrize("named", WRITES)

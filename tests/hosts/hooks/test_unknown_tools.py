@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.hooks.adapters import adapter_for
 from sb.hosts.hooks.event import Decision, GovernedCall, NativeCall
 from sb.hosts.hooks.judging_context import Surroundings
 from sb.hosts.hooks.translation import govern
+from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks.conftest import Host
 
@@ -83,7 +83,7 @@ def told(host: str, server: str, tool: str, args: Args, cwd: Path) -> NativeCall
         },
     }
     adapter = adapter_for(host, payloads[host])
-    assert host == adapter.HOST
+    assert host == adapter.host
     return adapter.read(payloads[host]).calls[0]
 
 
