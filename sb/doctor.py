@@ -25,7 +25,7 @@ from sb.kernel.review.findings import (
     log_standing,
     operators,
 )
-from sb.kernel.review.host_sessions import joined
+from sb.kernel.review.host_sessions import connected_agents
 from sb.log.event_log import EventLog
 from sb.runtime import open_authority, open_kill_switch, open_registry
 from sb.store import driver, migrate
@@ -192,9 +192,9 @@ def _memory(config: Config, database: Database) -> list[Finding]:
 
 
 def _joined(config: Config, log: EventLog) -> Iterator[Finding]:
-    found, now = joined(log), log.clock.now()
+    found, now = connected_agents(log), log.clock.now()
     told = [
-        f"{one.host}{f' in {one.project}' if one.project else ''}, heard of {human_age(now - one.heard_at / 1e6)}"
+        f"{one.host}{f' in {one.project}' if one.project else ''}, heard of {human_age(now - one.last_seen_at / 1e6)}"
         for one in found[:_MOST_JOINED]
     ]
     if len(found) > _MOST_JOINED:

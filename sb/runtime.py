@@ -34,7 +34,7 @@ from sb.log.event_log import EventLog
 from sb.repository import project_folder
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, database_files, open_database
-from sb.store.kept import KeptStore
+from sb.store.snapshots import SnapshotStore
 from sb.tools import register_builtin
 from sb.tools.hosted.contracts import register_hosted
 from sb.tools.hosted.files import HostedFiles
@@ -285,7 +285,7 @@ def open_registry(
 def shipped_registry(config: Config) -> ToolRegistry:
     """The tools that come with this version, and no others."""
     registry = hosted_registry(config)
-    kept = KeptStore(config.home.kept, config.files.keep_max_bytes)
+    kept = SnapshotStore(config.home.kept, config.files.keep_max_bytes)
     untouched = [*protected(config), *_guarded_below(config.files.roots, config)]
     register_builtin(registry, config.files, config.http, config.shell, kept, untouched)
     return registry
@@ -301,7 +301,7 @@ def hosted_registry(config: Config) -> ToolRegistry:
 
 def hosted_files(config: Config) -> HostedFiles:
     """The files that hosts of coding agents change."""
-    return HostedFiles(KeptStore(config.home.kept, config.files.keep_max_bytes), protected(config))
+    return HostedFiles(SnapshotStore(config.home.kept, config.files.keep_max_bytes), protected(config))
 
 
 def protected(config: Config) -> list[Path]:

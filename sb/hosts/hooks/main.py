@@ -162,11 +162,11 @@ def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str)
     if event.moment is not Moment.BEFORE or not event.calls:
         return Verdict(reason=f"this event is not on record: {why}")
     try:
-        from sb.hosts.hooks.judging import surroundings, unjudged
+        from sb.hosts.hooks.judging import judging_context, unjudged
         from sb.hosts.hooks.translation import govern
 
         config = settings.config or _defaults()
-        return unjudged(settings.unjudged, govern(event.calls[0], surroundings(config, event)), why)
+        return unjudged(settings.unjudged, govern(event.calls[0], judging_context(config, event)), why)
     except Exception as error:  # noqa: BLE001 - not even what it does could be told
         return Verdict(Decision.DENY, f"SecondBrain cannot judge this call: {why}; {_reason(error)}")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sb.hosts.hooks.event import Decision, GovernedCall, Moment, Verdict
-from sb.hosts.hooks.judging import judge, surroundings
+from sb.hosts.hooks.judging import judge, judging_context
 from sb.hosts.hooks.translation import govern
 from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
@@ -74,7 +74,7 @@ def told(host: Host, named: str, sent: dict[str, Any]) -> Verdict:
 def governed(host: Host, named: str, sent: dict[str, Any]) -> GovernedCall:
     """What a call comes under, before the kernel is asked."""
     event = adapter_for(named, sent).read(sent)
-    return govern(event.calls[0], surroundings(host.config(), event))
+    return govern(event.calls[0], judging_context(host.config(), event))
 
 
 @pytest.mark.parametrize("named", WRITES)
