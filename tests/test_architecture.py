@@ -21,19 +21,10 @@ GROUND = ("contracts", "results", "reversal_contracts", "run_context", "error_ki
 # docs/architecture.md, "Layers": a module may import from its own layer and those below it, the ground first.
 LAYERS = (
     (
-        *(
-            "sb.errors",
-            "sb.text",
-            "sb.sources",
-            "sb.canonical",
-            "sb.duration",
-            "sb.lazy",
-            "sb.discovery",
-            "sb.repository",
-        ),
-        *("sb.config", "sb.types", "sb.protocols"),
+        *("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.discovery"),
+        *("sb.files", "sb.repository", "sb.config", "sb.types", "sb.protocols"),
     ),
-    ("sb.files", "sb.redaction", "sb.secret_shapes"),
+    ("sb.redaction", "sb.secret_shapes"),
     ("sb.store",),
     ("sb.log",),
     # The kernel's ground floor. A command line's parser stands on it: who decides is shown a line as it is parsed.

@@ -19,7 +19,7 @@ from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
 from sb.hosts.hooks.event import Verdict
 from sb.hosts.hooks.judging import judge
 from sb.hosts.registry import WITH_HOOKS, events_module
-from sb.log.event_log import Event
+from sb.log.event import Event
 from sb.runtime import Runtime, open_runtime
 from tests.forked import Forks
 
