@@ -25,7 +25,7 @@ from sb.kernel.incidents.kill import Kill
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
 from sb.kernel.review.findings import Finding, Status, enforcement, kill_finding, log_standing, operators
-from sb.kernel.review.host_sessions import Calls, Joined, calls_of, joined
+from sb.kernel.review.host_sessions import CallCount, ConnectedAgent, calls_of, connected_agents
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.sources import MICROSECONDS
@@ -81,8 +81,8 @@ class Home:
 
     kills: tuple[HomeLine, ...] = ()
     needs: tuple[HomeLine, ...] = ()
-    joined: Sequence[Joined] = ()
-    calls: Mapping[str, Calls] = field(default_factory=dict)
+    joined: Sequence[ConnectedAgent] = ()
+    calls: Mapping[str, CallCount] = field(default_factory=dict)
     enforced: tuple[HomeLine, ...] = ()
     memory: tuple[HomeLine, ...] = ()
     last: tuple[HomeLine, ...] = ()
@@ -107,7 +107,7 @@ class Home:
 def quickly(records: Records) -> dict[str, Any]:
     """What is read at once."""
     log = records.log()
-    found = joined(log)
+    found = connected_agents(log)
     return {
         "needs": (*_needs(log), *_broken(log), *_doubtful(log)),
         "joined": found,
@@ -141,12 +141,12 @@ def _finding(finding: Finding, target: Target | None = None) -> HomeLine:
     return HomeLine(Row((str(finding.status), finding.name, finding.detail + hint), tone), target)
 
 
-def _joined(found: Sequence[Joined], calls: Mapping[str, Calls], now: int) -> Iterator[HomeLine]:
+def _joined(found: Sequence[ConnectedAgent], calls: Mapping[str, CallCount], now: int) -> Iterator[HomeLine]:
     """Each program in each project, the one heard of last first."""
     if not found:
         yield HomeLine(Row(("-", "nobody", NOBODY), "muted"))
     for one in found[:MOST_OF_A_KIND]:
-        age = human_age((now - one.heard_at) / MICROSECONDS)
+        age = human_age((now - one.last_seen_at) / MICROSECONDS)
         waits = f", {one.waiting:,} for you to decide" if one.waiting else ""
         name = f"{shorten(one.project_name, LONGEST_NAME)}: " if one.project else ""
         text = f"{name}{age}, {calls[one.run_id]}{waits}" + (f" · {one.project}" if one.project else "")
