@@ -40,7 +40,7 @@ docs: $(STAMP)  ## write the generated parts of docs/ and config.example.yaml
 	$(BIN)/python -m evals.docs
 
 site: $(SITE)  ## build the documentation site into build/site; a warning is an error
-	$(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 picture: $(STAMP)  ## draw the pictures of docs/ from runs
 	$(BIN)/python -m evals.picture

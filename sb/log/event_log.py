@@ -1,7 +1,7 @@
 """The event log: append-only, hash-chained, redacted; in memory, or durable over the store.
 
 Each event is one link: its hash covers its position, who and what it is about, the digest of its payload and the
-hash before it. Payloads are separate rows that pruning may remove. Algorithm and file formats: docs/audit-log.md.
+hash before it. Payloads are separate rows that pruning may remove. Algorithm and file formats: docs/reference/event-log.md.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def genesis(database_id: str, stream: str) -> str:
 def link_hash(
     stream: str, seq: int, at: int, kind: str, subject: Subject, payload_digest: str, prev: str
 ) -> str:
-    """SHA-256 hex of one link (docs/audit-log.md, "Algorithm")."""
+    """SHA-256 hex of one link (docs/reference/event-log.md, "Algorithm")."""
     return sha256(encode((1, stream, seq, at, kind, *subject, payload_digest, prev))).hexdigest()
 
 

@@ -54,7 +54,11 @@ _ADVICE: dict[int, tuple[type[StoreError], str, str]] = {
     _LOCKED: (StoreLocked, "is locked by another connection of this process", "try again"),
     _READONLY: (StoreReadOnly, "cannot be written", "check the file's and its folder's permissions"),
     _IOERR: (StoreError, "could not be read or written (I/O error)", "check the disk"),
-    _CORRUPT: (StoreCorrupt, "is damaged", "restore a backup, or see docs/store.md on recovering rows"),
+    _CORRUPT: (
+        StoreCorrupt,
+        "is damaged",
+        "restore a backup, or see docs/reference/store.md on recovering rows",
+    ),
     _FULL: (StoreFull, "could not grow: the disk is full", "free some space; nothing was half-written"),
     _CANTOPEN: (
         StoreError,
