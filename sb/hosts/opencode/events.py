@@ -1,6 +1,6 @@
 """What does our plugin for opencode tell, and which answers does it understand?
 
-opencode has no hooks that are processes: a plugin, which `docs/guides/coding-agents.md` has, starts `sb hook opencode` for each event
+opencode has no hooks that are processes: a plugin, which `docs/reference/hosts.md` has, starts `sb hook opencode` for each event
 and throws where it exits with 2, saying what is on stderr. So the payload is our own, its names are opencode's:
 
     {"host": "opencode", "event": "tool.execute.before", "sessionID", "callID", "cwd", "tool", "args"}
