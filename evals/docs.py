@@ -35,9 +35,7 @@ def _with_verbs(words: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 def help_text(words: str, command: Any) -> str:
     """What `--help` prints, in a terminal of 100 columns."""
-    from typer._click import Context
-
-    context = Context(command, info_name=words, terminal_width=100, max_content_width=100)
+    context = typer.Context(command, info_name=words, terminal_width=100, max_content_width=100)
     return "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
 
 
