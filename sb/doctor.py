@@ -146,7 +146,9 @@ def _integrity(database: Database) -> Finding:
     broken = {(row[0], row[2]) for row in database.query("PRAGMA foreign_key_check")}
     damage += [f"{table} refers to rows of {parent} that are not there" for table, parent in sorted(broken)]
     if damage:
-        return Finding("integrity", Status.FAIL, "; ".join(damage), "restore a backup; docs/store.md")
+        return Finding(
+            "integrity", Status.FAIL, "; ".join(damage), "restore a backup; docs/reference/store.md"
+        )
     return Finding("integrity", Status.OK, "pages, indexes and references are sound")
 
 

@@ -79,7 +79,7 @@ def _yaml(value: Any) -> str:
 
 
 def render_table() -> str:
-    """The reference table of docs/configuration.md, in Markdown."""
+    """The reference table of docs/reference/configuration.md, in Markdown."""
     lines = [
         "| Setting | Value | Default | An untrusted project file may set | Meaning |",
         "| --- | --- | --- | --- | --- |",

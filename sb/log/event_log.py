@@ -1,7 +1,7 @@
 """The event log: append-only, hash-chained, redacted; in memory, or durable over the store.
 
 Each event is one link: its hash covers its position, who and what it is about, the digest of its payload and the
-hash before it. Payloads are separate rows that pruning may remove. Algorithm and file formats: docs/audit-log.md.
+hash before it. Payloads are separate rows that pruning may remove. Algorithm and file formats: docs/reference/event-log.md.
 """
 
 from __future__ import annotations
