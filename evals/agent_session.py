@@ -1,4 +1,4 @@
-"""A session of a coding agent, told to the hooks as Claude Code tells it, for the pictures of docs/coding-agents.md."""
+"""A session of a coding agent, told to the hooks as Claude Code tells it, for the pictures of the documentation."""
 
 from __future__ import annotations
 

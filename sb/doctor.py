@@ -15,7 +15,7 @@ from sb.hosts.install.records import Records
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.calls.approval import ApprovalState
-from sb.kernel.recovery.escalations import Escalations, Standing
+from sb.kernel.recovery.escalations import Escalations, EscalationState
 from sb.kernel.review.findings import (
     Finding,
     Status,
@@ -146,7 +146,9 @@ def _integrity(database: Database) -> Finding:
     broken = {(row[0], row[2]) for row in database.query("PRAGMA foreign_key_check")}
     damage += [f"{table} refers to rows of {parent} that are not there" for table, parent in sorted(broken)]
     if damage:
-        return Finding("integrity", Status.FAIL, "; ".join(damage), "restore a backup; docs/store.md")
+        return Finding(
+            "integrity", Status.FAIL, "; ".join(damage), "restore a backup; docs/reference/store.md"
+        )
     return Finding("integrity", Status.OK, "pages, indexes and references are sound")
 
 
@@ -177,7 +179,7 @@ def _approvals(log: EventLog) -> Iterator[Finding]:
 
 def _recovery(log: EventLog) -> Iterator[Finding]:
     found = Escalations(log).page(limit=0)
-    by_hand = [one for one in found if one.standing is not Standing.WAITING]
+    by_hand = [one for one in found if one.state is not EscalationState.WAITING]
     waiting = len(found) - len(by_hand)
     detail = f"{len(found)} for a person to look at, {waiting} of them wait for a decision"
     status = Status.WARN if by_hand else Status.OK

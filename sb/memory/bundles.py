@@ -1,6 +1,6 @@
 """Bundles: memory in one file that says what it holds and whose key sealed it.
 
-The format is in docs/memory-operations.md. Lines of JSON: a heading, places, sessions, records, relations, and last the
+The format is in docs/guides/memory-upkeep.md. Lines of JSON: a heading, places, sessions, records, relations, and last the
 seal, a statement with the digest of every byte before it, signed like an operator's decision.
 """
 

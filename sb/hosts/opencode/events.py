@@ -1,6 +1,6 @@
 """The payloads of our plugin for opencode, and the exit code that it understands.
 
-opencode has no hooks that are processes: a plugin, which `docs/coding-agents.md` has, starts `sb hook opencode` for each event
+opencode has no hooks that are processes: a plugin, which `docs/reference/hosts.md` has, starts `sb hook opencode` for each event
 and throws where it exits with 2, saying what is on stderr. So the payload is our own, its names are opencode's:
 
     {"host": "opencode", "event": "tool.execute.before", "sessionID", "callID", "cwd", "tool", "args"}

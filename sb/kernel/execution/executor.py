@@ -1,6 +1,6 @@
 """The one path for every tool call: admitted, announced, run, recorded, measured.
 
-Source: the kernel reference, "Execution pipeline", with the refinements of docs/architecture.md.
+Source: the kernel reference, "Execution pipeline", with the refinements of docs/concepts/architecture.md.
 """
 
 from __future__ import annotations

@@ -181,12 +181,12 @@ class ExternalCalls:
 
     def announced_args(self, intent: Intent) -> dict[str, Any]:
         """The arguments of an announced call as they are on record; {} once that was pruned."""
-        said = self._recorder.intents.said(intent).get("args")
+        said = self._recorder.intents.announcement_payload(intent).get("args")
         return said if isinstance(said, dict) else {}
 
     def subagent_of(self, intent: Intent) -> str:
         """Which subagent of its host announced a call; "" for the session's own agent."""
-        return str(self._recorder.intents.said(intent).get(SUBAGENT, ""))
+        return str(self._recorder.intents.announcement_payload(intent).get(SUBAGENT, ""))
 
     def pending(self, run_id: str, step: str, *, host_has_no_call_ids: bool = False) -> Intent | None:
         """The announced call of a run with the host's id, if it was not reported; of several of that name the oldest."""
