@@ -1,4 +1,4 @@
-"""How is a file of somebody else's read and replaced, so that it is never half-written?"""
+"""Files of other programs: read them, and replace them whole or not at all."""
 
 from __future__ import annotations
 

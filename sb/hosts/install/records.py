@@ -1,4 +1,4 @@
-"""What was changed in which file, and what was there before?
+"""Records of installs: changed files and their former contents.
 
 SB_HOME/install holds a record for each changed file, and each former content under its digest, so that an older backup
 is never overwritten by a newer one.
