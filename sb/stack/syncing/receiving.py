@@ -122,7 +122,9 @@ class Receiver:
         if kept.change.erased or not may_hold_secret(kept.document.decode()):
             return kept
         masking = Masking(personal=False)
-        parts = masking.value(dict(kept.change.parts))
+        # A number stays one, as where it was written: a priority may have the digits of a card.
+        numbers = {name: part for name, part in kept.change.parts.items() if isinstance(part, int)}
+        parts = masking.value({**kept.change.parts, **dict.fromkeys(numbers, 0)}) | numbers
         relations = tuple(replace(one, relation=masking.text(one.relation)) for one in kept.change.relations)
         if not masking.found:
             return kept
