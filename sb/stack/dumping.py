@@ -21,8 +21,8 @@ from sb.stack.container import Container
 from sb.stack.reading import NEWEST, Query
 from sb.stack.saving import Saver
 from sb.stack.views import kinds_shown_as
+from sb.store.records.columns import ACTIVE, FORGOTTEN, SUPERSEDED
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.store.records.store import ACTIVE, FORGOTTEN, SUPERSEDED
 from sb.types import Belief, Drive, Episode, Goal, Note, Playbook, RawEntry, Relationship, StackState, Value
 
 FORMATS = frozenset({"markdown", "json"})

@@ -9,8 +9,8 @@ import orjson
 from sb.stack.container import Container
 from sb.stack.provenance import ANNOTATIONS
 from sb.stack.views import VIEWS, kinds_shown_as
+from sb.store.records.columns import ERASED
 from sb.store.records.edges import DERIVED_FROM
-from sb.store.records.store import ERASED
 from sb.types import MemoryType
 
 _KINDS = (*MemoryType, *VIEWS)

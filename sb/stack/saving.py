@@ -19,11 +19,11 @@ from sb.stack.linting import linted
 from sb.stack.provenance import check_provenance, check_writable
 from sb.stack.registry import Components
 from sb.stack.views import CORE, kinds_shown_as, shown, unshown
+from sb.store.records.columns import ACTIVE, CONTENT, ERASED, FORGOTTEN, SUPERSEDED, Row
 from sb.store.records.descriptor import READ
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.places import Execute, Place
 from sb.store.records.rows import to_moment
-from sb.store.records.store import ACTIVE, CONTENT, ERASED, FORGOTTEN, SUPERSEDED, Row
 from sb.types import MemorySuggestion, Remembered
 
 Also = Callable[[Execute, Sequence[str]], object]

@@ -15,9 +15,9 @@ from sb.memory.keeping import Keeper
 from sb.stack.checks import checked_number
 from sb.stack.container import Container
 from sb.stack.views import kinds_shown_as
+from sb.store.records.columns import Row
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment, to_row
-from sb.store.records.store import Row
 from sb.types.blocks import Meta
 from sb.types.vocabulary import WEAK
 
