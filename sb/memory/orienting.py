@@ -1,6 +1,6 @@
 """What does an agent have to know when a session starts? One package, put together from a few bounded reads.
 
-Source: the memory whitepaper, "orient retrieval", "salience routing" and "theory of mind"; docs/memory.md.
+Source: the memory whitepaper, "orient retrieval", "salience routing" and "theory of mind"; docs/guides/memory.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Answer a question: words and meaning name candidates, one weighted sum orders them.
 
-Source: docs/retrieval.md; the memory whitepaper, "hybrid search" and "ad-hoc search".
+Source: docs/reference/retrieval.md; the memory whitepaper, "hybrid search" and "ad-hoc search".
 """
 
 from __future__ import annotations

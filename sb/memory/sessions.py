@@ -108,7 +108,7 @@ class Sessions(Operations):
 
         Args:
             summary: where things stand.
-            goal, open_loops, next_step: derived from what the session wrote where they are not given; docs/memory.md
+            goal, open_loops, next_step: derived from what the session wrote where they are not given; docs/guides/memory.md
                 says how.
             recipient: the agent it is for; "" for anyone.
 

@@ -1,6 +1,6 @@
 """What does one database tell another of a record? All that it says, in parts that can be changed apart from each other.
 
-The format is in docs/sync.md. What only concerns one database (its numbers, version, index, reads, fading) is left out.
+The format is in docs/guides/sync.md. What only concerns one database (its numbers, version, index, reads, fading) is left out.
 """
 
 from __future__ import annotations

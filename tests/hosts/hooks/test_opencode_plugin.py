@@ -13,7 +13,7 @@ import pytest
 
 from tests.hosts.hooks.conftest import Host
 
-DOCS = Path(__file__).parents[3] / "docs" / "coding-agents.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "hosts.md"
 NODE = shutil.which("node")
 
 # What opencode does with a plugin, as far as it is documented: it calls the hooks one after the other.
