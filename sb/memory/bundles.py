@@ -28,9 +28,9 @@ from sb.memory.handoffs import BETWEEN_OTHERS
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.sources import iso
+from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
-from sb.store.records.store import Row
 
 FORMAT = "secondbrain-memory"
 VERSION = 1
