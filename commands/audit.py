@@ -20,7 +20,7 @@ from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.kernel.calls.narrative import log_line
 from sb.kernel.review.log_pruning import prunable, prune
 from sb.kernel.review.log_verification import verify
-from sb.log.event_log import Event
+from sb.log.event import Event
 from sb.log.kinds import require
 from sb.runtime import open_authority
 from sb.sources import iso

@@ -19,7 +19,8 @@ from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.narrative import log_line
 from sb.kernel.recovery.escalations import Escalation, Escalations
 from sb.kernel.review.log_verification import verify
-from sb.log.event_log import Event, EventLog
+from sb.log.event import Event
+from sb.log.event_log import EventLog
 from sb.runtime import open_approvals, open_baselines, open_log
 
 app = typer.Typer(

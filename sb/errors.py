@@ -1,4 +1,4 @@
-"""Which failures SecondBrain reports to people, and with which exit code?
+"""Errors that people see, each with its exit code.
 
 SBError                      1   anything a person can act on
 ├── UsageError               2   a command was called with something it cannot use

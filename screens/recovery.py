@@ -46,7 +46,7 @@ from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

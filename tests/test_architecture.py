@@ -22,9 +22,9 @@ GROUND = ("contracts", "results", "reversal_contracts", "run_context", "error_ki
 LAYERS = (
     (
         *("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.discovery"),
-        *("sb.config", "sb.types", "sb.protocols"),
+        *("sb.files", "sb.config", "sb.types", "sb.protocols"),
     ),
-    ("sb.files", "sb.redaction", "sb.secret_shapes"),
+    ("sb.redaction", "sb.secret_shapes"),
     ("sb.store",),
     ("sb.log",),
     # The kernel's ground floor. A command line's parser stands on it: who decides is shown a line as it is parsed.

@@ -1,4 +1,4 @@
-"""How are the settings shown: as an example file, as a reference table, and with their values?"""
+"""Render settings as an example file, a reference table, or with their current values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a configuration file: found, read once, and checked against the table of settings?"""
+"""Find and read configuration files, and check them against the table of settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which project files has a person accepted, as they are now?
+"""Record which project files a person has trusted, by digest.
 
 An agent may be able to write a project's file, so a file is trusted by the digest of its bytes: the bytes that
 are hashed are the bytes that are parsed, and a change takes the trust away.
@@ -17,6 +17,7 @@ from sb.config.home import Home
 from sb.config.kinds import Reading
 from sb.config.sources import PROJECT_FILE, read_bytes, read_settings
 from sb.errors import ConfigError
+from sb.files import write_atomic
 from sb.text import plain
 
 
@@ -88,18 +89,8 @@ def _project_path(path: Path) -> Path:
 
 
 def _write_private(path: Path, record: dict[str, str]) -> None:
-    import tempfile  # 5 ms, for a command that a person runs once per project
-
     text = json.dumps(record, indent=2, sort_keys=True) + "\n"
-    temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # 0600
-        with open(handle, "wb") as file:
-            file.write(text.encode("ascii"))
-            file.flush()
-            os.fsync(handle)
-        os.replace(temporary, path)
+        write_atomic(path, text.encode("ascii"))
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise ConfigError(f"{plain(path, one_line=True)}: cannot be written: {error.strerror}") from None

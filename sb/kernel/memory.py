@@ -1,4 +1,4 @@
-"""Where does an agent keep values: for this process, for this trace, or for good?
+"""Key-value memory of an agent in three tiers: process, trace, durable.
 
 Source: the kernel reference, "MemoryBundle". Reads and writes are events of the log, when one is wired; the values of
 working and durable memory stay out of it.
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from sb.canonical import NotCanonical, freeze
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_GET, MEMORY_PUT
 from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.database import Database

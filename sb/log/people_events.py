@@ -10,7 +10,8 @@ from hashlib import sha256
 from typing import Any
 
 from sb.errors import StoreCorrupt
-from sb.log.event_log import EVENT_COLUMNS, Event, EventLog, link_of
+from sb.log.event import EVENT_COLUMNS, Event, link_of
+from sb.log.event_log import EventLog
 
 ABOUT = f"""SELECT {EVENT_COLUMNS} FROM events
     WHERE call_id = ? AND substr(kind, 1, 7) <> 'kernel.' ORDER BY id"""

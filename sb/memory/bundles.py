@@ -22,7 +22,8 @@ from sb.errors import CheckFailed, NotFoundError, UsageError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Operator, key_id_of, signature_fits, signed_statement
 from sb.log import kinds
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.memory.handoffs import BETWEEN_OTHERS
 from sb.memory.space import Space
 from sb.memory.views import View

@@ -13,7 +13,8 @@ import orjson
 
 from sb.errors import NotFoundError
 from sb.log import kinds
-from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.memory.masking import masked_text
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.space import Space

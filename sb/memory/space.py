@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sb.config.model import Memory as Settings
+from sb.config.groups import Memory as Settings
 from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.rank import Ranked
 from sb.memory.ranking.statistics import information

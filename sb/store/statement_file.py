@@ -16,6 +16,7 @@ from stat import S_ISREG
 from typing import Any
 
 from sb.errors import StoreCorrupt, StoreError
+from sb.files import sync_folder
 
 FILE_NAME = "statements.jsonl"
 
@@ -158,7 +159,7 @@ class StatementFile:
             finally:
                 os.close(fd)
             if is_new:
-                _sync_folder(self.path.parent)
+                sync_folder(self.path.parent)
         except OSError as error:
             raise StoreError(f"cannot write {self.path}: {error.strerror}") from None
 
@@ -176,11 +177,3 @@ def _drop_torn_line(fd: int) -> None:
     size = os.fstat(fd).st_size
     if size and os.pread(fd, 1, size - 1) != b"\n":
         os.ftruncate(fd, os.pread(fd, size, 0).rfind(b"\n") + 1)
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

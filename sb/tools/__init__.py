@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sb.config.model import Files, Http, Shell
+    from sb.config.groups import Files, Http, Shell
     from sb.kernel.registry.registry import ToolRegistry
     from sb.store.kept import KeptStore
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sb.config.model import Files
+from sb.config.groups import Files
 from sb.kernel.contracts import (
     RecoveryApprovalMode,
     ReversalClass,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sb.config.model import Shell
+from sb.config.groups import Shell
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolError, ToolErrorCode, ToolReturnSchema
 from sb.kernel.registry.registry import ToolRegistry
 from sb.tools.failures import invalid, not_found, os_failure, shown

@@ -12,9 +12,10 @@ from sb.screens.state.listing import Column, Row
 from sb.duration import human_duration
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Disclosure
 from sb.kernel.approvals.watching import Change, standing
-from sb.kernel.calls.approval import MICROSECONDS, OPEN, Approval, ApprovalState, Grant
+from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.run_context import RECOVERY_AGENT
+from sb.sources import MICROSECONDS
 from sb.text import revealed_line
 
 APPROVAL_COLUMNS = (

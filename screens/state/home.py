@@ -19,14 +19,16 @@ from sb.errors import SBError
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.calls.approval import MICROSECONDS, ApprovalState
+from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intents
 from sb.kernel.incidents.kill import Kill
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
 from sb.kernel.review.findings import Finding, Status, enforcement, kill_finding, log_standing, operators
 from sb.kernel.review.host_sessions import Calls, Joined, calls_of, joined
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
+from sb.sources import MICROSECONDS
 from sb.store.records.store import RecordStore
 from sb.text import shorten
 

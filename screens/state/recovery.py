@@ -9,12 +9,12 @@ from sb.screens.state.events import moment
 from sb.screens.state.listing import Column, Row
 
 from sb.duration import human_duration
-from sb.kernel.calls.approval import MICROSECONDS
 from sb.kernel.calls.intents import Intent, Intents
 from sb.kernel.calls.mutations import MutationStore
 from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.log.event_log import EventLog
+from sb.sources import MICROSECONDS
 from sb.text import revealed_line
 
 RECOVERY_COLUMNS = (

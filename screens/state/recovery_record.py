@@ -14,7 +14,6 @@ from sb.screens.state.recovery import Item, state_word
 from sb.errors import SBError
 from sb.kernel.approvals.disclosure import Argument, Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
-from sb.kernel.calls.approval import MICROSECONDS
 from sb.kernel.calls.intents import Intent
 from sb.kernel.calls.mutations import MutationStore
 from sb.kernel.recovery.escalations import Escalation, Standing
@@ -22,7 +21,7 @@ from sb.kernel.reversal_contracts import MutationRef
 from sb.log.event_log import EventLog
 from sb.log.kinds import TOOL_DISPATCH
 from sb.redaction import redact, redact_json
-from sb.sources import iso
+from sb.sources import MICROSECONDS, iso
 from sb.text import revealed, shorten, shorten_middle
 
 if TYPE_CHECKING:

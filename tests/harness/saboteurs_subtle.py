@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import sb.runtime
-from sb.config.model import Irreversibility
+from sb.config.groups import Irreversibility
 from sb.context_packs.injector import _Draft
 from sb.context_packs.plan import InjectionPlan
 from sb.kernel.approvals import gate

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sb.config.model import Files, Http, Shell
+from sb.config.groups import Files, Http, Shell
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.registry.registry import ToolRegistry
 from sb.store.kept import KeptStore

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.config.model import Files, Http, Shell
+from sb.config.groups import Files, Http, Shell
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.registry.registry import ToolRegistry
 from sb.store.kept import KeptStore

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sb.config.model import Files
+from sb.config.groups import Files
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.registry.registry import ToolRegistry
 from sb.store.database import database_files

@@ -1,4 +1,4 @@
-"""Does the control of "reversible" hold that is about taking back what was done?"""
+"""Probe of the "reversible" control about undoing calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sb.harness.harness import Harness, saw
 from sb.kernel.contracts import MutationRef, MutationState, RecoveryApprovalMode, SafetyClass, ToolResult
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.harness_audit import Check
-from sb.kernel.recovery.compensation import CompensationKind
+from sb.kernel.recovery.compensation_outcome import CompensationKind
 from sb.kernel.reversal_contracts import ReversalClass, ReversalSpec
 from sb.kernel.run_context import IrreversibilityBudget, RiskDimension, RunContext
 from sb.log.kinds import RECOVERY_DECIDED

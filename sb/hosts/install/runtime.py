@@ -59,7 +59,7 @@ for host in HOSTS:
     import_module("sb.hosts." + host.replace("-", "_") + ".events")
 for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.remembering", "sb.memory.brain", "sb.memory.searching"):
     import_module(name)
-from sb.config.model import Memory
+from sb.config.groups import (Memory)
 from sb.store.embedding.choosing import choose
 from sb.store import driver
 import cryptography.hazmat.primitives.asymmetric.ed25519, rfc8785, yaml

@@ -12,13 +12,13 @@ from typing import Any
 
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel.approvals.disclosure import SHOWN
-from sb.kernel.approvals.proof import approvers, binding_digest, refuse_requester
+from sb.kernel.approvals.proof import approvers, binding_digest
 from sb.kernel.approvals.queue import SELECT_APPROVALS, ApprovalQueue, shown_id
+from sb.kernel.approvals.separation import refuse_requester
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required, signed_statement
 from sb.kernel.calls.approval import (
     GRANT_COLUMNS,
-    MICROSECONDS,
     OPEN,
     Approval,
     ApprovalState,
@@ -27,7 +27,8 @@ from sb.kernel.calls.approval import (
     grant_of,
 )
 from sb.kernel.contracts import SafetyClass
-from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import (
     APPROVAL_APPROVED,
     APPROVAL_DENIED,
@@ -36,7 +37,7 @@ from sb.log.kinds import (
     GRANT_MADE,
     GRANT_REVOKED,
 )
-from sb.sources import iso
+from sb.sources import MICROSECONDS, iso
 
 LONGEST_GRANT_S = 30 * 86_400
 MOST_EXPIRED = 200  # recorded in one transaction

@@ -20,7 +20,6 @@ from sb.kernel.approvals.queue import SELECT_APPROVALS
 from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
     GRANT_COLUMNS,
-    MICROSECONDS,
     OPEN,
     Approval,
     ApprovalState,
@@ -33,10 +32,11 @@ from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.contracts import SafetyClass, ToolErrorCode
 from sb.kernel.policy.patterns import matches, permits
 from sb.kernel.registry.arguments import hidden_names
-from sb.log.event_log import LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import LogWrite
 from sb.log.kinds import APPROVAL_REQUESTED, APPROVAL_USED
 from sb.redaction import redact, redact_json
-from sb.sources import iso
+from sb.sources import MICROSECONDS, iso_micros
 
 POLL_S = 0.1
 
@@ -186,7 +186,7 @@ class ApprovalGate:
         data = {
             "approval_id": approval_id,
             "reasons": call.reasons,
-            "expires_at": iso(expires_at / MICROSECONDS),
+            "expires_at": iso_micros(expires_at),
         }
         message = f"{reasons} ({approval_id} waits for a decision)"
         return Refused(ToolErrorCode.PERMISSION_DENIED, message, "requires_approval", data, opens)

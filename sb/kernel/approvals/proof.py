@@ -6,16 +6,17 @@ to be what was written, to be about the same binding, and to carry the signature
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sb.canonical import canonical_bytes, digest
 from sb.errors import DeniedError
 from sb.kernel.approvals.disclosure import SHOWN
 from sb.kernel.approvals.lifetime import over
+from sb.kernel.approvals.separation import refuse_requester
 from sb.kernel.authority.authority import Authority
 from sb.kernel.calls.approval import Approval, Grant
-from sb.log.event_log import Event, EventLog
+from sb.log.event import Event
+from sb.log.event_log import EventLog
 from sb.log.kinds import (
     APPROVAL_APPROVED,
     APPROVAL_DENIED,
@@ -79,14 +80,6 @@ def _compare(signed: Any, shown: str) -> None:
         )
     if signed != shown:
         raise DeniedError("what was approved is not what would run", "sb audit verify")
-
-
-def refuse_requester(name: str, agent: str, request: Mapping[str, Any]) -> None:
-    """Raise DeniedError when who decides is who asked, for whom it was asked, or whose call it would undo."""
-    recovery = request.get("recovery")
-    whose = recovery.get("of_agent") if isinstance(recovery, dict) else None
-    if name in (agent, request.get("user_sid"), whose):
-        raise DeniedError(f"{name} asked for it and cannot decide it", "somebody else has to")
 
 
 def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:

@@ -1,4 +1,4 @@
-"""What has become of the queue since it was last looked at?"""
+"""Watch the queue of approval requests for changes."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from sb.errors import DeniedError, NotFoundError, SBError
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.root_file import EnrolledOperator, RootFile, Roster
 from sb.kernel.authority.signing import signature_fits
-from sb.log.event_log import Event, EventLog, link_of
+from sb.log.event import Event, link_of
+from sb.log.event_log import EventLog
 from sb.log.people_events import people_events
 
 OPERATORS = "operators"  # what the events about enrolment are found under

@@ -13,7 +13,8 @@ from sb.kernel.policy.permissions import PolicyDecision
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, loggable, presentable, shown
 from sb.kernel.registry.registry import RegisteredTool, ToolFunction
 from sb.kernel.run_context import RiskDimension, RunContext
-from sb.log.event_log import LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import LogWrite
 from sb.redaction import one_line, scrub
 
 LONGEST_UNKNOWN_ID = 200  # characters

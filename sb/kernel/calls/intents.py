@@ -17,10 +17,12 @@ from sb.errors import StoreCorrupt
 from sb.kernel.calls.known_steps import KnownSteps, step_key
 from sb.kernel.calls.mutations import mutation_number
 from sb.kernel.contracts import ToolErrorCode
-from sb.log.event_log import EVENT_COLUMNS, Event, EventLog, LogWrite, Subject
+from sb.log.event import EVENT_COLUMNS, Event, Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import TOOL_DISPATCH
 from sb.log.people_events import sound
 from sb.redaction import Masking
+from sb.sources import micros
 from sb.store import driver
 
 HOST = os.uname().nodename  # what socket.gethostname says, without its module
@@ -354,7 +356,7 @@ class Intents:
         return replace(intent, owner=owner, deadline=deadline, reversal=reversal)
 
     def _is_running(self, intent: Intent) -> bool:
-        now = int(self._log.clock.now() * 1e6)
+        now = micros(self._log.clock.now())
         return intent.state is IntentState.STARTED and not self._orphaned(intent, now)
 
     @staticmethod

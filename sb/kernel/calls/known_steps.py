@@ -14,7 +14,8 @@ from typing import Any
 
 from sb.canonical import digest
 from sb.errors import StoreCorrupt
-from sb.log.event_log import EVENT_COLUMNS, SEQ_MASK, EventLog
+from sb.log.event import EVENT_COLUMNS, SEQ_MASK
+from sb.log.event_log import EventLog
 from sb.log.kinds import PRUNED, TOOL_DISPATCH
 from sb.log.people_events import sound
 from sb.store import driver

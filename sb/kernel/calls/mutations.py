@@ -29,9 +29,11 @@ from sb.kernel.reversal_contracts import (
     mapped_from,
     resolved,
 )
-from sb.log.event_log import EVENT_COLUMNS, EventLog, LogWrite, Subject
+from sb.log.event import EVENT_COLUMNS, Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.people_events import sound
 from sb.redaction import one_line, redact_text, scrub
+from sb.sources import micros
 from sb.store import driver
 
 MUTATION_ID = re.compile(r"mut_([0-9]{1,13})_([0-9a-f]{4})")
@@ -234,7 +236,7 @@ class MutationStore:
 
     def now(self) -> int:
         """Microseconds since the epoch."""
-        return int(self.log.clock.now() * 1e6)
+        return micros(self.log.clock.now())
 
     def bind(
         self,

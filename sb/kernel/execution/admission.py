@@ -1,4 +1,4 @@
-"""May this call run? Every check before the intent, in one order, each failing closed.
+"""Admit a call or refuse it: every check before the intent, in one order, each failing closed.
 
 Order (docs/concepts/architecture.md): canonical arguments, lookup, kill switch, contract, deny by policy, arguments against the schema,
 budget and blast radius reserved, callable, then all reasons for which a person has to decide.

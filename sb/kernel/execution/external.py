@@ -13,12 +13,12 @@ from typing import Any
 from sb.canonical import freeze
 from sb.errors import SBError
 from sb.kernel.calls.call import Refused, ToolCall
-from sb.kernel.calls.intents import Intent, KnownStep, Step, step_name
+from sb.kernel.calls.intents import Intent, IntentState, KnownStep, Step, step_name
 from sb.kernel.contracts import ToolErrorCode, ToolResult
 from sb.kernel.execution.admission import Admission, release
 from sb.kernel.execution.recorder import SUBAGENT, Ended, Outcome, Recorder, safe_message
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY
-from sb.kernel.results import ResultDetails
+from sb.kernel.results import Effect, ResultDetails
 from sb.kernel.run_context import RunContext
 from sb.sources import Ids
 from sb.store import driver
@@ -144,7 +144,7 @@ class ExternalCalls:
             call.identity = Step(intent.step, intent.step_key, intent.args_digest, intent.idempotency_key)
             self._admission.consequences.bind(call)
         outcome = _outcome(call, report)
-        self._recorder.outcome(call, outcome, intent.id if intent else None)
+        state = self._recorder.outcome(call, outcome, intent.id if intent else None)
         failed = outcome.code is not None
         return ToolResult(
             call.call_id,
@@ -154,6 +154,7 @@ class ExternalCalls:
             error_message=outcome.message,
             trace_id=ctx.trace_id,
             mutation_id=call.mutation_id,
+            effect=Effect.UNKNOWN if state is IntentState.IN_DOUBT else Effect.UNSTATED,
         )
 
     def join(self, ctx: RunContext) -> None:

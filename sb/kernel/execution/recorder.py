@@ -25,9 +25,10 @@ from sb.kernel.contracts import REVERSAL_SURFACE, SafetyClass, ToolErrorCode, To
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
-from sb.kernel.results import OUTCOME_UNKNOWN
+from sb.kernel.results import OUTCOME_UNKNOWN, Effect
 from sb.kernel.run_context import RunContext
-from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import (
     BUDGET_EXCEEDED,
     RUN_FINISHED,
@@ -36,6 +37,7 @@ from sb.log.kinds import (
     TOOL_POLICY_BLOCKED,
 )
 from sb.redaction import redact_json, redact_text, scrub
+from sb.sources import micros
 from sb.store import driver
 
 _BLOCKED_BY_POLICY = {
@@ -65,6 +67,7 @@ class Outcome:
         provenance: where the value came from, if the tool said so.
         final: whether another attempt could not help.
         done: whether the tool came to its end, so that its effect happened even if its answer was unusable.
+        effect: of a failure: whether something was changed all the same.
     """
 
     value: Any = None
@@ -76,6 +79,7 @@ class Outcome:
     provenance: ToolProvenance | None = None
     done: bool = True
     final: bool = False
+    effect: Effect = Effect.UNSTATED
 
 
 def state_of(call: ToolCall, outcome: Outcome) -> IntentState:
@@ -214,7 +218,7 @@ class Recorder:
             if call.bound:
                 reversal = begun(call.way_back, call.tool.reversal_fingerprint, call.args, call.assumptions)
             owner = self.intents.owner(call.performed_by)
-            deadline = int((self.log.clock.now() + deadline_s) * 1e6)
+            deadline = micros(self.log.clock.now() + deadline_s)
             facts |= announcement(step, owner, deadline, reversal, self.log.tag)
             event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             reverses = None if call.recovery is None else call.recovery.reverses or None

@@ -19,7 +19,7 @@ from sb.kernel.incidents.kill import Kill, KillScope, name_of, parse_scope
 from sb.kernel.incidents.statements import KILLS, Statement, Statements
 from sb.log.event_log import EventLog
 from sb.log.kinds import KILL_LIFTED, KILL_THROWN, OPERATOR_CHANGED
-from sb.sources import iso
+from sb.sources import iso, iso_micros
 from sb.store import driver
 
 LOOK_EVERY_S = 0.01
@@ -281,7 +281,7 @@ def _thrown(statement: Statement) -> Kill:
     except (KeyError, ValueError, TypeError, UsageError):
         scope, target, people = KillScope.GLOBAL, "", 1
         reason = f"row {event.seq} of the log is a kill that cannot be read"
-    at = iso(event.at / 1e6)
+    at = iso_micros(event.at)
     by, signed, lost = statement.by, statement.signed, statement.lost
     return Kill(event.seq, scope, target, by, signed, reason, at, people, lost=lost)
 

@@ -14,11 +14,12 @@ from sb.errors import DeniedError, NotFoundError
 from sb.kernel.calls.approval import OPEN, ApprovalState
 from sb.kernel.calls.mutations import MUTATION_ID
 from sb.kernel.reversal_contracts import MutationState
-from sb.log.event_log import EVENT_COLUMNS, EventLog, Subject
+from sb.log.event import EVENT_COLUMNS, Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import RECOVERY_DISMISSED, RECOVERY_ESCALATED
 from sb.log.people_events import sound
 from sb.redaction import one_line
-from sb.sources import iso
+from sb.sources import MICROSECONDS, iso_micros
 from sb.text import nearest
 
 
@@ -109,8 +110,8 @@ class Escalation:
         """Plain JSON, with times in ISO 8601."""
         return vars(self) | {
             "standing": str(self.standing),
-            "opened_at": iso(self.opened_at / 1e6),
-            "expires_at": None if self.expires_at is None else iso(self.expires_at / 1e6),
+            "opened_at": iso_micros(self.opened_at),
+            "expires_at": None if self.expires_at is None else iso_micros(self.expires_at),
         }
 
 
@@ -232,7 +233,7 @@ class Escalations:
             return Standing.OPEN if mutation is None else Standing.NO_WAY_BACK
         if approval == ApprovalState.USED:
             return _REVERSED[MutationState(mutation or MutationState.COMMITTED)]
-        over = approval in OPEN and self.log.clock.now() * 1e6 >= (expires_at or 0)
+        over = approval in OPEN and self.log.clock.now() * MICROSECONDS >= (expires_at or 0)
         return Standing.EXPIRED if over else _ENDED[ApprovalState(approval)]
 
 

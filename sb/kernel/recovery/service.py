@@ -14,7 +14,7 @@ from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.disclosure import SHOWN, Argument, arguments_of
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.calls.approval import MICROSECONDS, Approval, ApprovalState
+from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.calls.mutations import assumption_name, secrets_of
 from sb.kernel.contracts import ToolResult
 from sb.kernel.events import AssumptionInvalidated
@@ -32,9 +32,10 @@ from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
 from sb.kernel.registry.arguments import hidden_names
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.run_context import RECOVERY_AGENT, RunBudget, RunContext
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 from sb.log.kinds import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
 from sb.redaction import scrub
+from sb.sources import MICROSECONDS
 
 _NO_WINDOW_S = 30 * 86_400  # how long a reversal without a window waits for a decision
 _BUDGET = 1_000_000  # calls: one look asks about every reason there is

@@ -17,7 +17,8 @@ from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.recovery.service import Recovery, Undone
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names
 from sb.kernel.reversal_contracts import MutationState
-from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import RECOVERY_SETTLED, TOOL_DISPATCH
 from sb.redaction import one_line, redact_json
 from sb.text import nearest

@@ -18,11 +18,11 @@ from sb.kernel.recovery.service import Recovery, Undone
 from sb.kernel.registry.arguments import secret_texts
 from sb.kernel.reversal_contracts import found_at
 from sb.kernel.run_context import RunContext
-from sb.log.event_log import EVENT_COLUMNS
+from sb.log.event import EVENT_COLUMNS
 from sb.log.kinds import RECOVERY_INVALIDATED
 from sb.log.people_events import sound
 from sb.redaction import one_line, scrub
-from sb.sources import iso
+from sb.sources import iso_micros
 
 LONGEST_SHOWN = 200  # characters of an answer
 
@@ -80,7 +80,7 @@ class Watch:
                 continue
             checked += 1
             if holds_until is not None and mutations.now() >= holds_until:
-                reason = f"it held until {iso(holds_until / 1e6)}"
+                reason = f"it held until {iso_micros(holds_until)}"
                 found.false.append(AssumptionInvalidated(ref, run_id, reason, mutation.mutation_id))
             elif watch:
                 if watch not in answers:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.review.runs import project_name
-from sb.log.event_log import SEQ_MASK, EventLog
+from sb.log.event import SEQ_MASK
+from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_STARTED
 
 SESSIONS = 500

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from sb.log.event_log import SEQ_MASK, EventLog
+from sb.log.event import SEQ_MASK
+from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_FINISHED, RUN_STARTED
 from sb.log.search import LogFilter, events_at
 

@@ -17,8 +17,10 @@ from sb.kernel.workflows.errors import WorkflowConflict
 from sb.kernel.workflows.seals import POSITION_BITS, Seals
 from sb.kernel.workflows.values import kept, require_function, require_name
 from sb.kernel.workflows.workflow import CALL, LAST_POSITION, STEP, Limits, Workflow, call_step
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import WORKFLOW_SETTLED
+from sb.sources import micros
 from sb.store import driver
 
 
@@ -222,7 +224,7 @@ class WorkflowJournal:
             if row is None:
                 self._seals.require_complete(workflow_id, 0, count)
                 run_id = f"run_{self._log.ids.token(8)}"
-                now = int(self._log.clock.now() * 1e6)
+                now = micros(self._log.clock.now())
                 seal = partial(self._seals.workflow, workflow_id, name, run_id, now, args)
                 values = (workflow_id, name, run_id, now, claim.owner, claim.lease_until(), args, seal(None))
                 number = int(execute(_BEGIN, values).lastrowid or 0)

@@ -21,7 +21,8 @@ from sb.kernel.workflows.claims import OWNED, Claim
 from sb.kernel.workflows.errors import CallFailed, ReplayMismatch, StepInDoubt
 from sb.kernel.workflows.seals import POSITION_BITS, Seals
 from sb.kernel.workflows.values import frozen, kept, require_function, require_name
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.store import driver
 
 LAST_POSITION = (1 << POSITION_BITS) - 1

@@ -19,7 +19,7 @@ from sb.hosts.claude_code import events as claude_code
 from sb.hosts.hooks.adapters import HOSTS
 from sb.hosts.hooks.event import Verdict
 from sb.hosts.hooks.judging import judge
-from sb.log.event_log import Event
+from sb.log.event import Event
 from sb.runtime import Runtime, open_runtime
 from tests.forked import Forks
 

@@ -22,7 +22,7 @@ from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Decider, Label
 from sb.kernel.calls.approval import Approval
 from sb.kernel.contracts import ToolArgSchema
-from sb.log.event_log import EVENT_COLUMNS, Subject, link_hash
+from sb.log.event import EVENT_COLUMNS, Subject, link_hash
 from sb.log.kinds import APPROVAL_REQUESTED
 from sb.runtime import Runtime, open_approvals, open_log, open_runtime
 from tests.conftest import CommandLine, approve_tools

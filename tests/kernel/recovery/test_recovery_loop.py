@@ -14,7 +14,8 @@ from sb.kernel.approvals.decisions import AlreadyDecided
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.contracts import Assumption, MutationRef, MutationState, RecoveryApprovalMode, ToolResult
 from sb.kernel.events import AssumptionInvalidated, EventBus
-from sb.kernel.recovery.compensation import CompensationDispatcher, CompensationKind
+from sb.kernel.recovery.compensation import CompensationDispatcher
+from sb.kernel.recovery.compensation_outcome import CompensationKind
 from sb.kernel.recovery.loop import (
     RecoveryLoop,
     RuntimeDecisionRecord,

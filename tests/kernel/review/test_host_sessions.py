@@ -17,12 +17,11 @@ from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.runs import RunFilter, first_events, project_name, runs_at
 from sb.kernel.run_context import RunBudget
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
+from sb.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.store import migrate
 from tests.conftest import CommandLine, approve_tools
 
 SHOP, BLOG = "/data/ada/shop", "/data/ada/blog"
-MICROSECONDS = 1_000_000
 
 
 class Hosts:
