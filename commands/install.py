@@ -21,7 +21,7 @@ from sb.hosts.install.installing import Change, Installer
 from sb.text import nearest, plain
 
 app = typer.Typer(
-    help="Let a coding agent's host call sb before and after each tool call.",
+    help="Connect a coding agent's host to sb.",
     add_completion=False,
     rich_markup_mode=None,
 )
@@ -35,7 +35,7 @@ class Scope(StrEnum):
 HostName = Annotated[str, typer.Argument(metavar="HOST", help=", ".join(HOSTS) + ".")]
 
 
-@app.command()
+@app.command(epilog="Example: sb install claude-code --dry-run")
 def install(
     name: HostName,
     scope: Annotated[Scope, typer.Option(help="For all of your projects, or this one.")] = Scope.USER,
@@ -43,10 +43,10 @@ def install(
         bool, typer.Option("--fail-closed", help="Let the host refuse tool calls when a hook fails.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Add our entries to a host's own configuration; what is there stays, and is backed up."""
+    """Connect a coding agent's host to sb."""
     host = find_host(name)
     installer = open_installer()
     change = installer.joining(host, scope=scope, fail_closed=fail_closed)

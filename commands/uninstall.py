@@ -9,21 +9,21 @@ from sb.commands import output
 from sb.commands.install import HostName, confirm, described, find_host, open_installer
 
 app = typer.Typer(
-    help="Take sb out of a coding agent's host again.", add_completion=False, rich_markup_mode=None
+    help="Disconnect a coding agent's host from sb.", add_completion=False, rich_markup_mode=None
 )
 
 
-@app.command()
+@app.command(epilog="Example: sb uninstall claude-code --dry-run")
 def uninstall(
     name: HostName,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Remove our backups too, and the wrapper once nothing calls it.")
+        bool, typer.Option("--purge", help="Also remove our backups, and the unused wrapper.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Give back each file that an install changed: to the byte if nobody changed it since, else without our entries."""
+    """Disconnect a coding agent's host from sb."""
     host, installer = find_host(name), open_installer()
     changes = installer.leaving(host)
     needed = [change for change in changes if change.needed]

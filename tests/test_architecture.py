@@ -206,7 +206,7 @@ HEAVY = (
     "sb.store",
     "sb.types",
     "sb.commands.kernel",
-    "sb.commands.audit",
+    "sb.commands.log",
     "sb.screens",
 )
 

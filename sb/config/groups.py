@@ -281,7 +281,7 @@ class Audit:
     retention_days: int = setting(
         0,
         kinds.integer(0, 36_500),
-        "Days after which `sb audit prune` removes payloads; 0 keeps them for ever.",
+        "Days after which `sb log prune` removes payloads; 0 keeps them for ever.",
     )
 
 

@@ -37,5 +37,5 @@ def sound(log: EventLog, row: tuple[Any, ...]) -> Event:
         raise StoreCorrupt(f"row {event.seq} of the log was pruned, so what it decided no longer counts")
     written = sha256((salt + body).encode()).hexdigest() == event.payload_digest
     if not (written and event.hash == link_of(event)):
-        raise StoreCorrupt(f"row {event.seq} of the log was changed after it was written", "sb audit verify")
+        raise StoreCorrupt(f"row {event.seq} of the log was changed after it was written", "sb log verify")
     return event

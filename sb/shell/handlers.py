@@ -28,7 +28,8 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "recovery": frozenset(("approve", "dismiss", "settle", "show")),
     "runtime-guard": frozenset(("approve-contract", "snapshot")),
     "config": frozenset(("trust",)),
-    "audit": frozenset(("prune",)),
+    "log": frozenset(("prune",)),
+    "audit": frozenset(("prune",)),  # the older name of `log`
     "incident": frozenset(("close",)),
     "undo": frozenset(),
     "install": frozenset(),
@@ -75,7 +76,7 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         return _own(judge, group, words[1], arguments)
     if group in _WRITING and not {"list", "show"} & set(words[1:]):
         return Finding(WRITE, f"sb {group}: changes what SecondBrain keeps")
-    if group in ("kernel", "recovery", "audit", "harness") and (
+    if group in ("kernel", "recovery", "log", "audit", "harness") and (
         _RUNNING & set(words[1:]) or group == "harness"
     ):
         return Finding(NETWORK, f"sb {' '.join(words[:2])}: runs tools, or writes files")

@@ -162,7 +162,7 @@ def _last(log: EventLog) -> Iterator[HomeLine]:
     for event in log.events(newest_first=True, limit=LAST_EVENTS):
         row = event_row(event)
         cells = (row.cells[0], row.cells[1], row.cells[3])
-        yield HomeLine(Row(cells, row.tone), Target("audit", event.seq))
+        yield HomeLine(Row(cells, row.tone), Target("log", event.seq))
 
 
 def _memory(log: EventLog) -> Iterator[HomeLine]:
@@ -228,7 +228,7 @@ def _reversals(escalations: Sequence[Escalation], now: int) -> Iterator[HomeLine
 def _broken(log: EventLog) -> Iterator[HomeLine]:
     standing = log_standing(log)
     if standing.status is not Status.OK:
-        yield _finding(standing, Target("audit"))
+        yield _finding(standing, Target("log"))
 
 
 def _doubtful(log: EventLog) -> Iterator[HomeLine]:

@@ -70,7 +70,7 @@ def test_every_line_of_the_demo_is_one_of_sb_audit(
     out = sb("demo", str(tmp_path / "demo")).out
     told = [line for line in out.splitlines() if line[:6].strip().isdigit()]
     monkeypatch.setenv("SB_HOME", str(tmp_path / "demo" / "home"))
-    assert sb("audit", "tail", "--limit", "0").out.splitlines()[-len(told) :] == told
+    assert sb("log", "tail", "--limit", "0").out.splitlines()[-len(told) :] == told
     assert len(told) == ROWS - 4
 
 
@@ -104,7 +104,7 @@ def test_the_commands_that_the_demo_names_reverse_the_refund(
     assert "nothing has to be recovered" in sb("recovery", "list").err
     assert sb(*dry_run).code == 1, "it was undone"
     assert "was reversed before" in sb(*approve[:3], "--reason", "again").err
-    assert sb("audit", "verify").code == 0
+    assert sb("log", "verify").code == 0
 
 
 def test_nobody_is_asked_twice_about_the_same_reason(sb: CommandLine, story: Demo) -> None:

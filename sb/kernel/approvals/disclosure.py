@@ -265,7 +265,7 @@ def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tu
     if args is None:
         return "its arguments cannot be shown in full", f"{ends} it, or have the agent repeat the call"
     if digest != recorded:
-        return "it is not what was asked for: it was changed in the database", f"{ends} it; sb audit verify"
+        return "it is not what was asked for: it was changed in the database", f"{ends} it; sb log verify"
     return "", ""
 
 

@@ -67,7 +67,7 @@ def approvers(log: EventLog, authority: Authority, approval: Approval, shown: st
     if names:
         _compare(request.get(SHOWN), shown)
         if (approval.decided_by, approval.reason) != (", ".join(names), reason):
-            raise DeniedError("who approved it, or why, is not what the log says", "sb audit verify")
+            raise DeniedError("who approved it, or why, is not what the log says", "sb log verify")
     return tuple(dict.fromkeys(names))
 
 
@@ -79,7 +79,7 @@ def _compare(signed: Any, shown: str) -> None:
             "repeat the call to ask again",
         )
     if signed != shown:
-        raise DeniedError("what was approved is not what would run", "sb audit verify")
+        raise DeniedError("what was approved is not what would run", "sb log verify")
 
 
 def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:
@@ -92,7 +92,7 @@ def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:
     name, statement = _signatory(authority, events[0], "grant", binding)
     refuse_requester(name, grant.agent, {})
     if (grant.made_by, grant.reason) != (name, statement.get("reason")):
-        raise DeniedError("who made it, or why, is not what the log says", "sb audit verify")
+        raise DeniedError("who made it, or why, is not what the log says", "sb log verify")
 
 
 def _first(events: list[Event], kind: str, binding: dict[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _first(events: list[Event], kind: str, binding: dict[str, Any]) -> dict[str,
         raise DeniedError("the log has no record of it", "it was put into the database by something else")
     payload = events[0].payload or {}
     if payload.get("binding") != binding:
-        raise DeniedError("it is not what is on the log: it was changed in the database", "sb audit verify")
+        raise DeniedError("it is not what is on the log: it was changed in the database", "sb log verify")
     for event in events:
         if event.kind in _ENDED:
             raise DeniedError(_ENDED[event.kind])

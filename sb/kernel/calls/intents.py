@@ -256,13 +256,11 @@ class Intents:
         if logged is None:
             row = done or announced
             if row and not self._log.alone and not self._was_pruned(execute, row[-1]):
-                raise StoreCorrupt(f"step {step.name!r} is not what the log says of it", "sb audit verify")
+                raise StoreCorrupt(f"step {step.name!r} is not what the log says of it", "sb log verify")
         elif logged.done:
             pruned = done and done[2] is None and self._was_pruned(execute, done[4])
             if done and not pruned and logged.step_digest != step_digest(step.key, *done[1:4]):
-                raise StoreCorrupt(
-                    f"what is kept of step {step.name!r} is not what it gave", "sb audit verify"
-                )
+                raise StoreCorrupt(f"what is kept of step {step.name!r} is not what it gave", "sb log verify")
             done = done or (logged.call_id, logged.args_digest, None, "")
         else:
             done, announced = None, (logged.call_id, logged.args_digest)
@@ -303,7 +301,7 @@ class Intents:
         doubted = intent.state is not IntentState.IN_DOUBT or self._doubted(intent)
         if event is None or not doubted or not as_announced(self._log, event, intent):
             raise StoreCorrupt(
-                f"{intent.call_id} was changed in the database after it was announced", "sb audit verify"
+                f"{intent.call_id} was changed in the database after it was announced", "sb log verify"
             )
         return event
 

@@ -87,7 +87,7 @@ class KnownSteps:
         if body is None:
             if row[0] > self._pruned_through(execute):
                 seq = row[0] - self._log.first_id
-                raise StoreCorrupt(f"row {seq} of the log was blanked", "sb audit verify")
+                raise StoreCorrupt(f"row {seq} of the log was blanked", "sb log verify")
             return
         if call_id not in run.keys and '"step' not in body:
             return

@@ -357,7 +357,7 @@ class MutationStore:
         said = (sound(self.log, event).payload or {}).get("mutation_digest")
         if replace(self._ref(row), state=ref.state) != ref or said != self.kept_digest(execute, number):
             raise StoreCorrupt(
-                f"{ref.mutation_id} was changed in the database after it was bound", "sb audit verify"
+                f"{ref.mutation_id} was changed in the database after it was bound", "sb log verify"
             )
 
     def _mask(self, name: str, secrets: list[str]) -> str:
@@ -407,7 +407,7 @@ class MutationStore:
             )
         except (ValueError, TypeError, RecursionError, AttributeError) as error:
             if body is None:
-                raise StoreCorrupt(f"{mutation_id} cannot be read: {error}", "sb audit verify") from None
+                raise StoreCorrupt(f"{mutation_id} cannot be read: {error}", "sb log verify") from None
             damaged = json.dumps({"no_way_back": f"what was kept of it cannot be read: {error}"})
             return self._ref((number, call_id, state, damaged, run_id, agent, tool_id))
 

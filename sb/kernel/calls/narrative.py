@@ -63,7 +63,7 @@ def describe(event: Event) -> str:
 
 
 def log_line(event: Event) -> str:
-    """One line with the row's number, time and run; what `sb audit` prints."""
+    """One line with the row's number, time and run; what `sb log` prints."""
     run = plain(event.subject.run_id, one_line=True) or "-"
     return f"{event.seq:>6}  {iso_micros(event.at)[:19]}Z  {run:<20}  {describe(event)}"
 

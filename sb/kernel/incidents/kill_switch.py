@@ -240,7 +240,7 @@ class KillSwitch:
         rows = execute(_VERSION).fetchall() if execute is not None else self.log.database.query(_VERSION)
         version = rows[0][0]
         if version < known.version:
-            raise StoreCorrupt("kills have vanished from the log", "sb audit verify")
+            raise StoreCorrupt("kills have vanished from the log", "sb log verify")
         active = known.active if (version, size) == (known.version, known.size) else self._replayed()
         if (version, turn, size) != (known.version, known.turn, known.size):
             self._known = _Known(version, turn, size, active)

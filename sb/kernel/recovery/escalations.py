@@ -176,7 +176,7 @@ class Escalations:
             (found.number,),
         )
         if not same or any(call_id != found.call_id for (call_id,) in whose):
-            raise DeniedError(f"{found.id} is not what the log says: it was changed", "sb audit verify")
+            raise DeniedError(f"{found.id} is not what the log says: it was changed", "sb log verify")
 
     def about(self, call_id: str, cause: str) -> Escalation | None:
         """The one of this call for this cause."""

@@ -382,7 +382,7 @@ class Recovery:
         """The request that an escalation is tied to, if it is for the reversal of that mutation; raises DeniedError."""
         approval = self.approvals.get(found.approval_id)
         if (approval.agent, approval.reverses) != (RECOVERY_AGENT, found.mutation_id):
-            raise DeniedError(f"{approval.id} is for another call than {found.id} says", "sb audit verify")
+            raise DeniedError(f"{approval.id} is for another call than {found.id} says", "sb log verify")
         return approval
 
     def _require_reversible(self, ref: MutationRef) -> None:

@@ -76,7 +76,7 @@ class Watch:
                 continue
             if ref not in mutation.assumption_refs:
                 why = mutation.no_way_back or "it was not done for this reason"
-                found.unclear.append(f"{mutation.mutation_id}: {why} (sb audit verify)")
+                found.unclear.append(f"{mutation.mutation_id}: {why} (sb log verify)")
                 continue
             checked += 1
             if holds_until is not None and mutations.now() >= holds_until:
@@ -124,7 +124,7 @@ class Watch:
             question: dict[str, Any] = json.loads(watch)
             tool, path, wanted = question["tool_id"], question["path"], question["equals"]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            found.unclear.append(f"a question cannot be read: {error!r} (sb audit verify)")
+            found.unclear.append(f"a question cannot be read: {error!r} (sb log verify)")
             return None
         look = Look({"watches": path}, secret_texts(question.get("secrets", [])))
         result = self._recovery.executor.execute_recovery(ctx, tool, question["args"], look)

@@ -44,7 +44,7 @@ class Seals:
         if self._keyed and found != tag:
             raise StoreCorrupt(
                 f"{what} was changed in the database, or digest.key was replaced",
-                'sb audit verify; docs/guides/workflows.md, "What the database alone cannot change"',
+                'sb log verify; docs/guides/workflows.md, "What the database alone cannot change"',
             )
 
     def count(self, workflow_id: str) -> StepCount:

@@ -26,13 +26,13 @@ EMPTY = "No events yet. What agents do appears here as it happens.\n\nsb demo ma
 NO_HIT = "No event fits.\n\nesc clears the filter."
 
 
-class AuditScreen(Searching):
+class LogScreen(Searching):
     """The log, newest first."""
 
-    name_ = "audit"
-    parts = ("audit", LISTS)
-    heading = "Audit"
-    BINDINGS = bindings("audit")
+    name_ = "log"
+    parts = ("log", LISTS)
+    heading = "Log"
+    BINDINGS = bindings("log")
 
     @dataclass
     class Verifying(Message):

@@ -1,4 +1,4 @@
-"""`sb audit`: read, verify, export and prune the log of what happened."""
+"""`sb log`: read, verify, export and prune the event log."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
+from sb.commands.options import As, AsJson, LogReason, Yes, group
 from sb.commands.session import configuration, decider, event_log
 
 from sb.duration import parse_duration
@@ -26,25 +27,18 @@ from sb.runtime import open_authority
 from sb.sources import iso
 from sb.text import plain
 
-app = typer.Typer(
-    help="Read, verify, export and prune the log of what happened.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Run = Annotated[str, typer.Option(help="Only this run.")]
-Agent = Annotated[str, typer.Option(help="Only this agent.")]
-Tool = Annotated[str, typer.Option(help="Only this tool.")]
-Kind = Annotated[str, typer.Option(help="Only this decision key, such as kernel.tool.dispatch.")]
-Since = Annotated[str, typer.Option(help="Only what is younger, such as 2h or 30d.")]
-As = Annotated[str, typer.Option("--as", help="The operator who decides, where this home has several keys.")]
+app = group("Read, verify, export and prune the event log.")
+Run = Annotated[str, typer.Option(help="Only events of this run.")]
+Agent = Annotated[str, typer.Option(help="Only events of this agent.")]
+Tool = Annotated[str, typer.Option(help="Only events of this tool.")]
+Kind = Annotated[str, typer.Option(help="Only this event kind, such as kernel.tool.dispatch.")]
+Since = Annotated[str, typer.Option(help="Only events from the last 2h, 30d…")]
 FOLLOW_EVERY_S = 0.5
 
 
-@app.command(name="verify")
+@app.command(name="verify", epilog="Example: sb log verify")
 def verify_log(ctx: typer.Context, as_json: AsJson = False) -> None:
-    """Check that no row was edited, moved, removed or cut off; exit 1 if one was."""
+    """Check the chain; exit 1 if a row was changed or removed."""
     log = event_log(ctx)
     authority = open_authority(configuration(ctx), log)
     found = verify(log, authority, progress=progress("checking"))
@@ -64,17 +58,19 @@ def verify_log(ctx: typer.Context, as_json: AsJson = False) -> None:
     raise typer.Exit(ExitCode.OK if found.ok else ExitCode.FAILED)
 
 
-@app.command()
+@app.command(epilog="Example: sb log tail --follow --agent clerk")
 def tail(
     ctx: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many; 0 for all.")] = 20,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as events are written.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Maximum results; 0 for no limit.")] = 20,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Keep printing events as they are written.")
+    ] = False,
     run: Run = "",
     agent: Agent = "",
     tool: Tool = "",
     kind: Kind = "",
     since: Since = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """Show the newest events, oldest first."""
     if kind:
@@ -98,18 +94,18 @@ def tail(
         sys.stdout.flush()
 
 
-@app.command()
+@app.command(epilog="Example: sb log show call_9f21c07d")
 def show(
     ctx: typer.Context,
-    reference: Annotated[str, typer.Argument(help="A run (run_…), a call (call_…) or the number of a row.")],
+    reference: Annotated[str, typer.Argument(help="A run (run_…), a call (call_…) or a row's number.")],
     as_json: AsJson = False,
 ) -> None:
     """Show a run, a call or one row in full."""
     if not reference.startswith(("run_", "call_")) and not (_is_row(reference)):
-        raise UsageError(f"{reference!r} is not a run, a call or a row", "sb audit tail shows them")
+        raise UsageError(f"{reference!r} is not a run, a call or a row", "sb log tail shows them")
     events = list(event_log(ctx).about(reference))
     if not events or (_is_row(reference) and events[0].seq != int(reference)):
-        raise NotFoundError(f"nothing on record for {reference}", "sb audit tail shows what there is")
+        raise NotFoundError(f"nothing on record for {reference}", "sb log tail shows what there is")
     if as_json:
         output.emit_json({"items": [event.to_dict() for event in events]})
         return
@@ -121,14 +117,16 @@ def show(
             output.line("    " + plain(f"{name}: {shown}", one_line=True))
 
 
-@app.command()
+@app.command(epilog="Example: sb log export --output log.jsonl --since 30d")
 def export(
     ctx: typer.Context,
-    file: Annotated[Path | None, typer.Option("--output", "-o", help="Write here, not to stdout.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")
+    ] = None,
     run: Run = "",
     since: Since = "",
 ) -> None:
-    """Write events as JSON lines, one object a row, hashes included."""
+    """Write events as JSON lines, hashes included."""
     log = event_log(ctx)
     events = log.events(run_id=run, since=_since(since))
     if file is None:
@@ -142,17 +140,19 @@ def export(
     note(f"{rows:,} rows written to {file}")
 
 
-@app.command(name="prune")
+@app.command(name="prune", epilog="Example: sb log prune --older-than 90d --dry-run")
 def prune_log(
     ctx: typer.Context,
-    older_than: Annotated[str, typer.Option(help="Age, such as 90d; by default audit.retention_days.")] = "",
-    reason: Annotated[str, typer.Option(help="Why; it is kept in the log.")] = "retention",
+    older_than: Annotated[
+        str, typer.Option(help="Minimum age, such as 90d; else audit.retention_days.")
+    ] = "",
+    reason: LogReason = "retention",
     who: As = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the events.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove what old events say; that they happened stays, and stays verifiable."""
+    """Remove the payloads of old events; the chain stays whole."""
     config = configuration(ctx)
     age = parse_duration(older_than) if older_than else config.audit.retention_days * 86_400
     if not (older_than or age):
