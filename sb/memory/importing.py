@@ -97,7 +97,7 @@ def load(
         found = _Import(space, seal, actor, into, embed).read(file, progress)
     with log.write() as write:
         facts = {"digest": seal.digest, "standing": seal.standing, "key": seal.key, "records": found.added}
-        write.append(MEMORY_IMPORTED, {"by": actor, "from": seal.by, "into": into or ""}, facts=facts)
+        write.append(MEMORY_IMPORTED, {"by": actor, "from": seal.by, "into": into or ""}, trusted=facts)
     return found
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sb.kernel.contracts import SafetyClass
 from sb.shell.guarded import Guarded
-from sb.shell.judging import Judge
+from sb.shell.judging import LineJudge
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, Finding
 from sb.shell.syntax import parse
@@ -57,7 +57,7 @@ def classify(
         env: the environment that it would have; by default this process's.
         wandered: whether an earlier command of its shell may have gone to another folder.
     """
-    judge = Judge(cwd, home, protected, os.environ if env is None else env, guarded)
+    judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
     try:
         script = parse(command)

@@ -11,7 +11,7 @@ from sb.shell.options import Arrival, parsed
 from sb.shell.unpacking import INTO, copied_in, extracted, into, patched, unpacked, untarred, unzipped
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 
 def arrivals(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:

@@ -14,7 +14,7 @@ from sb.shell.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operan
 from sb.shell.words import compiled, is_literal, shown
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 # What happens to a folder happens to everything in it.
 _MOVE_OR_CLOSE = frozenset(("mv", "chmod", "chown", "chgrp"))
@@ -100,7 +100,7 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
         made = list(copied(judge, base, arguments))
         folders = (word for _, content in made if _is_folder(judge, word := _source(content)))
         found = highest(found, *(change(judge, word, whole=True) for word in folders))
-        judge.links += _links(judge, made)
+        judge.links.extend(_links(judge, made))
     if base in ("rm", "unlink", "ln"):
         _refuse_a_link_above(judge, [arguments[at] for at in operands(arguments)])
     if rank != READ and base not in _GO and (place := judge.paths.guards(".")) and not place.asks:

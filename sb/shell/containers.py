@@ -11,7 +11,7 @@ from sb.shell.wrapping import wrapped
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 _ENGINES = ("docker", "podman", "nerdctl")
 _RUNNING = {

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.arguments import VALUED
+from sb.shell.inputs import NOTHING, Input
 from sb.shell.programs import RULES
 from sb.shell.repositories import settings_of
 from sb.shell.rules import DESTROY, NETWORK, QUIET, WRITE, Finding, highest, judged, operands
 from sb.shell.words import compiled, is_literal, shown
 
 if TYPE_CHECKING:
-    from sb.shell.inputs import Input
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 # Settings whose value git runs, by the end of their name.
 _RUN_SETTINGS = (
@@ -73,7 +73,7 @@ def _setting(judge: Judge, key: str, value: str) -> Finding:
     if key.startswith("alias."):
         if value.startswith("!"):
             return judge.line(value[1:])
-        return git(judge, "git", value.split(), judge.nothing)
+        return git(judge, "git", value.split(), NOTHING)
     if value not in _RUN_NOTHING and (key in _RUN_UNSEEN or key.startswith("include")):
         return Finding(DESTROY, f"git {shown(key, 30)}: has git run programs that are not known")
     if key.rpartition(".")[2] in _RUN_SETTINGS or key.startswith("pager."):

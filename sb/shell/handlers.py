@@ -16,7 +16,7 @@ from sb.shell.wrapping import alias, cd, env, exec_, find, kill, trap, wrapped, 
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 Handler: TypeAlias = "Callable[[Judge, str, list[str], Input], Finding]"
 

@@ -11,7 +11,7 @@ from sb.shell.words import OPERAND, UNKNOWN, compiled, is_literal, shown
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 # Options that hold code, and options with another value.
 _CODE: dict[str, tuple[str, str]] = {

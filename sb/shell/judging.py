@@ -21,7 +21,7 @@ from sb.shell.arguments import (
 from sb.shell.changing import change, changes
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
-from sb.shell.inputs import NOT_KNOWN, NOTHING, Input, given, printed
+from sb.shell.inputs import NOTHING, Input, given, printed
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.outputs import file_of, is_made, program_of, sets_up
 from sb.shell.packages import environment_changes
@@ -67,7 +67,7 @@ _OTHER_SHELLS = ("(", "&", "coproc")
 _LEAVE_SETTINGS = (["git", "add"], ["git", "commit"], ["git", "diff"], ["git", "log"])
 
 
-class Judge:
+class LineJudge:
     """Goes through one command line in the order in which it is written.
 
     What may have happened is remembered, never forgotten: folders it may be in, values its variables may have.
@@ -94,8 +94,6 @@ class Judge:
         self.programs: list[str] = []
         self.writes: list[str] = []
         self.refused = ""
-        self.nothing = NOTHING
-        self.not_known = NOT_KNOWN
         self.repeats = False
         self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
         self._doubtful = False  # whether the line may not be in `paths.here` by now

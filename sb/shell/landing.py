@@ -18,7 +18,7 @@ from sb.shell.words import MADE, OPERAND, STAR, UNKNOWN, is_literal, is_sure, sh
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 _SOURCES_THEN_PLACE = (
     "cp",

@@ -13,7 +13,7 @@ from sb.shell.rules import DESTROY, QUIET, Finding, highest, operands
 from sb.shell.words import compiled, is_literal, shown
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 _PIP = r"pip[\d.]*|easy_install[\d.-]*|python[\d.]*|pypy[\d.]*"
 _OTHERS = frozenset(

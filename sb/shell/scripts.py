@@ -12,7 +12,7 @@ from sb.shell.words import UNKNOWN, compiled, is_literal, shown
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 
 # --- sed

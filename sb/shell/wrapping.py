@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sb.shell.arguments import WRAPPERS
 from sb.shell.changing import change
+from sb.shell.inputs import NOT_KNOWN, Input
 from sb.shell.rules import (
     DESTROY,
     NETWORK,
@@ -22,8 +23,7 @@ from sb.shell.rules import (
 from sb.shell.words import OPERAND, UNKNOWN, shown
 
 if TYPE_CHECKING:
-    from sb.shell.inputs import Input
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 _FLOORS = {
     "R": "runs another program",
@@ -158,7 +158,7 @@ def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         judge.look(text)
     read = OPERAND if stdin.names else UNKNOWN
     command = [word.replace(replaced, read) for word in command] if replaced else [*command, read]
-    found = judge.command(command, judge.not_known)
+    found = judge.command(command, NOT_KNOWN)
     if stdin.kind == "text" and found.rank in (WRITE, DESTROY):
         found = highest(found, *(change(judge, text, whole=True) for text in stdin.text.split()))
     return found

@@ -14,7 +14,17 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sb.config import SETTINGS, Config, Home, Setting, check, load_config, render_example, render_table, shown
+from sb.config import (
+    SETTINGS,
+    Config,
+    Home,
+    Setting,
+    check,
+    current_settings,
+    load_config,
+    render_example,
+    render_table,
+)
 from sb.config.document import MAX_DEPTH, MAX_NODES, Report, Table, parse_document
 from sb.config.kinds import CEILINGS, TOOL_ID
 from sb.config.model import SAFETY_MODES
@@ -402,8 +412,8 @@ def test_the_example_gives_the_defaults_as_it_is_and_with_every_setting_uncommen
     assert number == len(SETTINGS)
     config = place.load(uncommented)
     assert all(config.origin(row.key) != "default" for row in SETTINGS)
-    assert [(one.key, one.value) for one in shown(config)] == [
-        (one.key, one.value) for one in shown(defaults)
+    assert [(one.key, one.value) for one in current_settings(config)] == [
+        (one.key, one.value) for one in current_settings(defaults)
     ]
 
 
@@ -418,7 +428,7 @@ def test_shown_values_are_plain_json_in_the_order_of_the_table(place: Place) -> 
     config = place.load(
         "http: {allow: ['*.a.b:1', '[::0:1]']}\nagents: {a: {tools: [x.y]}}\nfiles: {roots: [/a]}\n"
     )
-    lines = {line.key: line for line in shown(config)}
+    lines = {line.key: line for line in current_settings(config)}
     assert list(lines) == [row.key for row in SETTINGS]
     assert lines["http.allow"].value == ["*.a.b:1", "[::1]"]
     assert lines["agents"].value == {"a": {"tools": ["x.y"], "ceiling": "read_only", "permissions": []}}

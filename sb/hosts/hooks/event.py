@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from sb.kernel.contracts import SafetyClass
 
@@ -31,7 +31,7 @@ class NativeCall(NamedTuple):
         error: why it failed, or "". interrupted: it was cut short.
         ms: milliseconds that it took, 0 where it is not told.
         cwd: the folder that it is made in, if that is not the session's.
-        folder_untold: of a command line, that it may run in another folder than `cwd`: its shell is the one of earlier
+        folder_unknown: of a command line, that it may run in another folder than `cwd`: its shell is the one of earlier
             commands, or its host keeps the folder to itself.
     """
 
@@ -43,7 +43,7 @@ class NativeCall(NamedTuple):
     interrupted: bool = False
     ms: float = 0.0
     cwd: str = ""
-    folder_untold: bool = False
+    folder_unknown: bool = False
 
 
 class HookEvent(NamedTuple):
@@ -109,22 +109,3 @@ class Answer(NamedTuple):
     stdout: str = ""
     stderr: str = ""
     code: int = 0
-
-
-class Adapter(Protocol):
-    """One host: a module with these names.
-
-    Args:
-        ASKS_ON: the events on which the host asks its person when it is answered so, and enforces what that one says.
-    """
-
-    HOST: str
-    ASKS_ON: frozenset[str]
-
-    def sent(self, payload: dict[str, Any]) -> bool:
-        """Whether this host sent it, by its fields."""
-        ...
-
-    def read(self, payload: dict[str, Any]) -> HookEvent: ...
-
-    def answer(self, event: HookEvent, verdict: Verdict) -> Answer: ...

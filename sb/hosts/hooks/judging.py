@@ -10,8 +10,9 @@ from typing import Any
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.config import Config
 from sb.errors import SBError
-from sb.hosts.hooks.event import Adapter, Decision, GovernedCall, HookEvent, Moment, NativeCall, Verdict
-from sb.hosts.hooks.judging_context import Surroundings
+from sb.hosts.hooks.adapter import Adapter
+from sb.hosts.hooks.event import Decision, GovernedCall, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
@@ -35,10 +36,10 @@ def matters(event: HookEvent) -> bool:
     return event.moment is not Moment.OTHER and bool(event.session_id)
 
 
-def surroundings(config: Config, event: HookEvent, files: HostedFiles | None = None) -> Surroundings:
+def judging_context(config: Config, event: HookEvent, files: HostedFiles | None = None) -> JudgingContext:
     """What the calls of an event are seen against."""
     cwd = Path(event.cwd) if os.path.isabs(event.cwd) else Path("/")
-    return Surroundings(
+    return JudgingContext(
         cwd,
         Path(os.path.expanduser("~")),
         protected(config),
@@ -70,7 +71,7 @@ class _Session:
         self._event = event
         self._ctx = context_of(event)
         self._files = hosted_files(runtime.config)
-        self._around = surroundings(runtime.config, event, self._files)
+        self._context = judging_context(runtime.config, event, self._files)
 
     def handle(self) -> Verdict:
         event = self._event
@@ -107,15 +108,15 @@ class _Session:
         return Verdict()
 
     def _before(self, call: NativeCall) -> Verdict:
-        governed = govern(call, self._around)
-        asks = self._config.hooks.approval == "ask" and self._event.name in self._adapter.ASKS_ON
-        step, alike = _name(call)
+        governed = govern(call, self._context)
+        asks = self._config.hooks.approval == "ask" and self._event.name in self._adapter.asks_on
+        step, no_ids = _name(call)
         result = self._calls.announce(
             self._ctx,
             governed.tool_id,
             governed.args,
             step=step,
-            alike=alike,
+            host_has_no_call_ids=no_ids,
             refused=governed.refused,
             host_asks=asks,
             unshowable=unshowable(governed),
@@ -123,11 +124,11 @@ class _Session:
         return _verdict(result, governed)
 
     def _report(self, call: NativeCall) -> None:
-        step, alike = _name(call)
-        pending = self._calls.pending(self._ctx.run_id, step, alike=alike)
-        if pending is None and alike and self._event.moment is Moment.FAILED:
+        step, no_ids = _name(call)
+        pending = self._calls.pending(self._ctx.run_id, step, host_has_no_call_ids=no_ids)
+        if pending is None and no_ids and self._event.moment is Moment.FAILED:
             return  # it was refused here, or was told before by another event of its host
-        governed = govern(call, self._around)
+        governed = govern(call, self._context)
         args, value = governed.args, _shown(call.response)
         if governed.paths:
             announced = self._calls.announced_args(pending) if pending else {}
@@ -138,7 +139,7 @@ class _Session:
             now = self._files.left(paths, pending.idempotency_key) if pending else self._files.now(paths)
             value = {"files": now}
         report = Report(value, call.error, call.interrupted, call.ms)
-        self._calls.report(self._ctx, governed.tool_id, args, report, step=step, alike=alike)
+        self._calls.report(self._ctx, governed.tool_id, args, report, step=step, host_has_no_call_ids=no_ids)
 
     def _changed(
         self, governed: GovernedCall, announced: dict[str, Any], pending: Intent | None

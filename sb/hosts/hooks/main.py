@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from sb.errors import ConfigError, SBError
-from sb.hosts.hooks.event import Adapter, Answer, Decision, HookEvent, Moment, Verdict
+from sb.hosts.hooks.adapter import BLOCKED, Adapter
+from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, Verdict
 
 LONGEST_PAYLOAD = 64 << 20  # bytes
-BLOCKED = 2  # the exit code that blocks, on every host that has one
 DEFAULT_DEADLINE_S = 20.0
 _TO_SAY_SO_S = 3.0  # for telling what a call does that was not judged in time
 DEFAULT_UNJUDGED = "reads"
@@ -91,7 +91,7 @@ def _not_understood(why: str) -> Answer:
 
 
 def _understand(arguments: list[str]) -> tuple[Adapter, HookEvent]:
-    from sb.hosts.hooks.adapters import adapter_for
+    from sb.hosts.registry import adapter_for
 
     if sys.stdin.isatty():
         raise ValueError("a host calls this, with an event on stdin; sb install HOST has it do so")
@@ -162,11 +162,11 @@ def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str)
     if event.moment is not Moment.BEFORE or not event.calls:
         return Verdict(reason=f"this event is not on record: {why}")
     try:
-        from sb.hosts.hooks.judging import surroundings, unjudged
+        from sb.hosts.hooks.judging import judging_context, unjudged
         from sb.hosts.hooks.translation import govern
 
         config = settings.config or _defaults()
-        return unjudged(settings.unjudged, govern(event.calls[0], surroundings(config, event)), why)
+        return unjudged(settings.unjudged, govern(event.calls[0], judging_context(config, event)), why)
     except Exception as error:  # noqa: BLE001 - not even what it does could be told
         return Verdict(Decision.DENY, f"SecondBrain cannot judge this call: {why}; {_reason(error)}")
 

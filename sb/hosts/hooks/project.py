@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sb.hosts.hooks.event import HookEvent
 from sb.kernel.run_context import RunContext
-from sb.runtime import project_folder
+from sb.repository import project_folder
 
 
 def project_of(cwd: str) -> str:

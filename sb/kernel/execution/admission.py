@@ -138,7 +138,7 @@ class Admission:
                 else "no tools are registered"
             )
             raise Refused(ToolErrorCode.NOT_FOUND, reason, "lookup")
-        call.found(tool)
+        call.attach(tool)
         call.secrets = secrets_in(tool.spec, call.args)
         if call.recovery is not None and call.recovery.secrets:
             call.secrets = sorted({*call.secrets, *call.recovery.secrets}, key=len, reverse=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.hooks.adapters import HOSTS, adapter_for
 from sb.hosts.hooks.event import Decision, HookEvent, Moment, Verdict
 from sb.hosts.hooks.judging import judge
 from sb.hosts.hooks.main import _said
+from sb.hosts.registry import WITH_HOOKS, adapter_for
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
 
@@ -136,7 +136,7 @@ def test_only_cursor_lets_a_person_be_asked_besides_claude_code_and_vs_code(
         assert "waits for a decision" in reason(name, event, done)
 
 
-@pytest.mark.parametrize("named", HOSTS)
+@pytest.mark.parametrize("named", WITH_HOOKS)
 def test_no_refusal_is_without_a_reason(named: str) -> None:
     event = HookEvent(named, "preToolUse", Moment.BEFORE, "s", "/")
     said = adapter_for(named, {}).answer(event, Verdict(Decision.DENY, "  " if named == "codex" else "why"))

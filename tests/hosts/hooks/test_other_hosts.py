@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.hooks.adapters import adapter_for
 from sb.hosts.hooks.event import Decision, GovernedCall, Moment, Verdict
-from sb.hosts.hooks.judging import judge, surroundings
+from sb.hosts.hooks.judging import judge, judging_context
 from sb.hosts.hooks.translation import govern
+from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
@@ -74,7 +74,7 @@ def told(host: Host, named: str, sent: dict[str, Any]) -> Verdict:
 def governed(host: Host, named: str, sent: dict[str, Any]) -> GovernedCall:
     """What a call comes under, before the kernel is asked."""
     event = adapter_for(named, sent).read(sent)
-    return govern(event.calls[0], surroundings(host.config(), event))
+    return govern(event.calls[0], judging_context(host.config(), event))
 
 
 @pytest.mark.parametrize("named", WRITES)
@@ -343,7 +343,7 @@ def test_a_field_more_or_less_makes_no_call_another_hosts_or_one_that_was_made(
     sent = recorded.payload(named, event, host.project) | fields
     sent.pop(without, None)
     adapter = adapter_for(named, sent)
-    assert (adapter.HOST, adapter.read(sent).moment) == (named, Moment.BEFORE)
+    assert (adapter.host, adapter.read(sent).moment) == (named, Moment.BEFORE)
 
 
 @pytest.mark.parametrize("named", WRITES)

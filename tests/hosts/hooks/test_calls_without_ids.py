@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.gemini_cli import events as gemini_cli
+from sb.hosts.gemini_cli.events import ADAPTER as GEMINI_CLI
 from sb.hosts.hooks.event import Decision, Verdict
 from sb.hosts.hooks.judging import judge
 from sb.kernel.authority.signing import Label
@@ -29,8 +29,8 @@ class Gemini:
         return sent | {"tool_name": tool, "tool_input": args} if args else sent
 
     def tell(self, event: str, *tool: str, **args: Any) -> Verdict:
-        read = gemini_cli.read(self.payload(event, *tool, **args))
-        return judge(self.host.config(), gemini_cli, read)
+        read = GEMINI_CLI.read(self.payload(event, *tool, **args))
+        return judge(self.host.config(), GEMINI_CLI, read)
 
     def calls(self) -> list[tuple[str, str]]:
         """Each call's id, and what the log says of it."""

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sb.config.home import Home
+from sb.hosts.install.records import Record, Records
 from tests.conftest import CommandLine
 from tests.hosts.install.environments import Installed
 
@@ -29,9 +31,9 @@ def test_a_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb
     assert status == "ok"
     (joined,) = (item for item in sb("doctor", "--json").json["items"] if item["name"] == "joined")
     assert (joined["detail"], joined["hint"]) == ("no session of a coding agent yet", "")
-    assert "lets calls go on when sb is gone" in detail
+    assert "lets calls run if sb is gone" in detail
     sb("install", "claude-code", "--yes", "--fail-closed")
-    assert "refuses calls when sb is gone" in told(sb, "claude-code")[0][1]
+    assert "denies calls if sb is gone" in told(sb, "claude-code")[0][1]
 
 
 def test_what_is_broken_is_named(person: Path, home: Path, sb: CommandLine) -> None:
@@ -88,11 +90,14 @@ def test_codex_is_not_trusted_before_a_person_said_so(person: Path, sb: CommandL
     assert [status for status, detail in told(sb, "codex") if "switched off" in detail] == ["warn", "warn"]
 
 
-def test_a_prepared_server_is_said_to_be_none_yet(person: Path, sb: CommandLine) -> None:
-    sb("install", "claude-desktop", "--yes")
+def test_server_entry_of_an_earlier_version_is_reported(person: Path, home: Path, sb: CommandLine) -> None:
+    sb("init")
+    sb("install", "claude-code", "--yes")
+    file = person / ".config" / "Claude" / "claude_desktop_config.json"
+    records = Records(Home(home))
+    records.put(Record("claude-desktop", "user", str(file), "", ""))
     [(status, detail)] = told(sb, "claude-desktop")
-    assert status == "warn"
-    assert "later version" in detail
+    assert (status, detail) == ("warn", f"{file} names sb serve, which does not exist yet")
 
 
 def test_a_change_of_what_hooks_run_is_named_and_an_upgrade_is_called_one(isolated: Installed) -> None:

@@ -1,7 +1,7 @@
-"""Where is the content of a file kept before a tool changes it?
+"""Snapshots: the content of files before a tool changes them.
 
-One file per key in one folder: a header line of fixed length (what the permission bits were), then the content
-as it was. It appears complete, by a hard link to a synced temporary file, or not at all.
+One file per key in one folder: a header line of fixed length with the permission bits, then the content. It appears
+complete, by a hard link to a synced temporary file, or not at all.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ _HEADER_BYTES = 15
 _CHUNK = 1 << 18
 
 
-class TooLargeToKeep(SBError):
-    """The content is larger than the store keeps; raised before anything is kept.
+class SnapshotTooLarge(SBError):
+    """The content is larger than the limit; raised before anything is written.
 
     Args:
-        limit: the largest size kept, in bytes.
+        limit: the largest content of a snapshot, in bytes.
     """
 
     kind = "too_large_to_keep"
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"the content is larger than the {human_bytes(limit)} ({limit} bytes) that are kept for undo",
+            f"the content is larger than {human_bytes(limit)} ({limit} bytes), the limit of a snapshot",
             "raise files.keep_max_bytes",
         )
         self.limit = limit
 
 
 @dataclass(frozen=True)
-class KeptCopy:
-    """What is kept under a key.
+class Snapshot:
+    """What a snapshot holds, without its content.
 
     Args:
         size: bytes of content.
@@ -56,41 +56,41 @@ class KeptCopy:
     mode: int
 
 
-class KeptStore:
-    """Copies of files as they were before a change, by key.
+class SnapshotStore:
+    """Snapshots of files, by key.
 
-    A key is written once: what was there before the first attempt of a call stays what it was.
+    A key is written once: a second attempt of a call does not replace the snapshot of the first.
 
     Args:
         folder: made on first use, readable by the owner alone.
-        max_bytes: the largest content kept.
+        max_bytes: the largest content of a snapshot.
     """
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self.folder = folder
         self.max_bytes = max_bytes
 
-    def keep(self, fd: int | None, *, key: str) -> KeptCopy | None:
-        """Copy the content of an open regular file, or record that there was none (`fd` is None).
+    def take(self, fd: int | None, *, key: str) -> Snapshot | None:
+        """Take a snapshot of an open regular file, or record that there was no file (`fd` is None).
 
-        A key that is already there is left as it is.
+        A key that already exists is left unchanged.
 
         Returns:
-            What the key holds, from this call or an earlier one; None when there was no file.
+            The key's snapshot, of this call or an earlier one; None if there was no file.
 
         Raises:
-            TooLargeToKeep: also when the file outgrows the limit while it is copied.
+            SnapshotTooLarge: also when the file outgrows the limit while it is copied.
             UsageError: the key is not a plain name.
-            OSError: the copy cannot be written.
+            OSError: the snapshot cannot be written.
         """
         try:
-            return self.facts(key)
+            return self.get(key)
         except NotFoundError:
             self._add(fd, key)
-        return self.facts(key)
+        return self.get(key)
 
-    def facts(self, key: str) -> KeptCopy | None:
-        """What is kept under the key; None when it records that there was no file.
+    def get(self, key: str) -> Snapshot | None:
+        """The key's snapshot; None if it records that there was no file.
 
         Raises:
             NotFoundError: nothing was recorded under the key.
@@ -98,13 +98,13 @@ class KeptStore:
         mode, content = self._load(key)
         if mode is None:
             return None
-        return KeptCopy(key, len(content), hashlib.sha256(content).hexdigest(), mode)
+        return Snapshot(key, len(content), hashlib.sha256(content).hexdigest(), mode)
 
     def read(self, key: str) -> bytes:
-        """The content as it was.
+        """The content of a snapshot.
 
         Raises:
-            NotFoundError: no content is kept under the key.
+            NotFoundError: the key has no snapshot, or records that there was no file.
         """
         mode, content = self._load(key)
         if mode is None:
@@ -112,7 +112,7 @@ class KeptStore:
         return content
 
     def remove(self, key: str) -> None:
-        """Forget the key, with copies of it that a killed process left unfinished; unknown keys are ignored."""
+        """Remove a snapshot, with the unfinished copies that a killed process left; unknown keys are ignored."""
         path = self._path(key)
         for unfinished in self.folder.glob(f".{key}@*"):
             unfinished.unlink(missing_ok=True)
@@ -120,7 +120,9 @@ class KeptStore:
 
     def _path(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
-            raise UsageError(f"{key!r} cannot name a kept copy", "keys match [a-z0-9_.-]+, no dot first")
+            raise UsageError(
+                f"{key!r} is no valid snapshot key", "use [a-z0-9_.-]+, without a dot at the start"
+            )
         return self.folder / key
 
     def _load(self, key: str) -> tuple[int | None, bytes]:
@@ -128,10 +130,10 @@ class KeptStore:
         try:
             raw = self._path(key).read_bytes()
         except FileNotFoundError:
-            raise NotFoundError(f"nothing is kept under {key}") from None
+            raise NotFoundError(f"no snapshot {key}") from None
         header = _HEADER.match(raw)
         if header is None:
-            raise SBError(f"the kept copy {key} is damaged: it has no header")
+            raise SBError(f"snapshot {key} is damaged: it has no header")
         bits = header[1]
         return (None if bits == b"none" else int(bits, 8)), raw[_HEADER_BYTES:]
 
@@ -139,7 +141,7 @@ class KeptStore:
         path = self._path(key)
         status = None if fd is None else os.fstat(fd)
         if status is not None and status.st_size > self.max_bytes:
-            raise TooLargeToKeep(self.max_bytes)
+            raise SnapshotTooLarge(self.max_bytes)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         unfinished = self.folder / f".{key}@{SYSTEM_IDS.token(8)}"
@@ -155,7 +157,7 @@ class KeptStore:
             try:
                 os.link(unfinished, path)
             except FileExistsError:
-                return  # another attempt of the same call was first, and its copy is the earlier one
+                return  # another attempt of the same call was first, and its snapshot is the earlier one
         finally:
             unfinished.unlink()
         _sync_folder(self.folder)
@@ -167,7 +169,7 @@ def _chunks(fd: int, limit: int) -> Iterator[bytes]:
     while chunk := os.pread(fd, _CHUNK, offset):
         offset += len(chunk)
         if offset > limit:
-            raise TooLargeToKeep(limit)
+            raise SnapshotTooLarge(limit)
         yield chunk
 
 
