@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +32,10 @@ def atomic_file(
         OSError: it cannot be written; an older file of that name is then as it was.
     """
     partial = path.with_name(unfinished or f".{path.name}@{SYSTEM_IDS.token(8)}")
-    handle = os.open(partial, _NEW, mode)
+    try:
+        handle = os.open(partial, _NEW, mode)
+    except ValueError as error:  # a name that no file can have
+        raise OSError(errno.EINVAL, str(error)) from None
     try:
         with open(handle, "wb") as file:
             yield file
@@ -42,8 +46,10 @@ def atomic_file(
             os.replace(partial, path)
         else:
             os.link(partial, path)
-    finally:
+            partial.unlink()
+    except BaseException:
         partial.unlink(missing_ok=True)
+        raise
     if durable:
         sync_folder(path.parent)
 
