@@ -35,7 +35,7 @@ LAYERS = (
     ("sb.tools",),
     ("sb.stack",),
     ("sb.entity", "sb.context_packs", "sb.decisions", "sb.contracts", "sb.inference"),
-    ("sb.runtime",),
+    ("sb.parts", "sb.runtime"),
     ("sb.present",),
     ("sb.hosts",),
     ("sb.harness", "sb.demo", "sb.doctor"),
