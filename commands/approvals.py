@@ -162,9 +162,15 @@ def approve(
         opened = _opened(queue, approval_id, shown or [], alone=len(ids) == 1)
         if until or this_run:
             return queue.grant(
-                approval_id, by, reason, lasting_s=lasting_s, this_run=this_run, args=patterns, shown=opened
+                approval_id,
+                by,
+                reason,
+                lasting_s=lasting_s,
+                this_run=this_run,
+                args=patterns,
+                displayed=opened,
             )
-        return queue.approve(approval_id, by, reason, shown=opened)
+        return queue.approve(approval_id, by, reason, displayed=opened)
 
     _decide(ctx, ids, who, reason, decide, as_json, confirm)
 

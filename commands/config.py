@@ -15,7 +15,7 @@ from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import configuration
 
 from sb.canonical import digest
-from sb.config import Home, check, find_project, shown, trust
+from sb.config import Home, check, current_settings, find_project, trust
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.text import nearest, plain
 
@@ -29,7 +29,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print every setting, and where its value came from."""
-    lines = shown(configuration(ctx, in_full=True))
+    lines = current_settings(configuration(ctx, in_full=True))
     if key and key not in {line.key for line in lines}:
         raise NotFoundError(
             f"no setting {key!r}{nearest(key, [line.key for line in lines])}", "sb config show"
@@ -88,7 +88,7 @@ def trust_project(
         output.line(data.decode(errors="replace"), one_line=False)
         if not typer.confirm(plain(f"trust {path} as shown?", one_line=True), err=True):
             raise SBError("nothing was changed")
-    recorded = trust(home, path, env=os.environ, shown=seen)
+    recorded = trust(home, path, env=os.environ, displayed=seen)
     if as_json:
         output.emit_json({"file": str(path), "sha256": recorded})
     else:

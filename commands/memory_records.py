@@ -98,7 +98,7 @@ def erase(
     from sb.memory.erasing import erase as remove
     from sb.memory.erasing import old_copies
     from sb.memory.overseeing import Overseer
-    from sb.runtime import open_authority
+    from sb.parts import open_authority
 
     required(reason)
     log = event_log(ctx)

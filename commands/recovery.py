@@ -97,13 +97,13 @@ def show(
             output.emit_json(found.to_dict() | {"plan": plan.to_dict() if plan else None})
             return
         for heading, text in (
-            ("escalation", f"{found.id}, {found.standing}"),
+            ("escalation", f"{found.id}, {found.state}"),
             ("why", found.why),
             ("call", f"{found.tool_id} by {found.agent}, {found.call_id} in {found.run_id}"),
             ("mutation", found.mutation_id or "none"),
             ("people who have to agree", str(found.people) if found.approval_id else "none are asked"),
             (
-                "agreed so far" if found.standing == "waiting" else "decided by",
+                "agreed so far" if found.state == "waiting" else "decided by",
                 f"{found.decided_by}: {found.reason}" if found.decided_by else "nobody",
             ),
         ):
@@ -141,7 +141,7 @@ def approve(
             asked = opened.approvals.disclose(opened.approvals.get(found.approval_id))
             note(f"approving {object_first(asked, output.LONGEST_NOTED)} ({found.id})")
         by = decider(ctx, opened.approvals.authority, who)
-        _say(opened.recovery.approve(reference, by, reason, shown=shown), as_json)
+        _say(opened.recovery.approve(reference, by, reason, displayed=shown), as_json)
 
 
 @app.command(epilog='Example: sb recovery dismiss esc_31d0 --reason "settled by phone"')
@@ -162,7 +162,7 @@ def dismiss(
             output.emit_json(found.to_dict())
         else:
             output.line(
-                f"{found.id} {found.standing} by {by.name}: {found.tool_id} stays as it is", one_line=True
+                f"{found.id} {found.state} by {by.name}: {found.tool_id} stays as it is", one_line=True
             )
 
 

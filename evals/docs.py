@@ -17,6 +17,8 @@ from sb.harness.running import audit
 from sb.harness.scorecard import scorecard
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+COMMANDS_PAGE = DOCS / "reference" / "commands.md"
 
 
 def commands() -> Iterator[tuple[str, Any]]:
@@ -61,14 +63,17 @@ def score(lines: int) -> str:
 
 def files() -> dict[Path, str]:
     """Every generated file and the text that it should have."""
-    docs = ROOT / "docs"
+    console = DOCS / "guides" / "console.md"
+    configuration = DOCS / "reference" / "configuration.md"
+    grades = DOCS / "reference" / "harness-audit.md"
+    readme = ROOT / "README.md"
     return {
-        docs / "console.md": between(docs / "console.md", "keys", key_table()),
-        docs / "cli-reference.md": cli_reference(),
+        COMMANDS_PAGE: cli_reference(),
         ROOT / "config.example.yaml": render_example(),
-        docs / "configuration.md": between(docs / "configuration.md", "settings", render_table()),
-        docs / "harness-audit.md": between(docs / "harness-audit.md", "score", score(10)),
-        ROOT / "README.md": between(ROOT / "README.md", "score", score(1)),
+        console: between(console, "keys", key_table()),
+        configuration: between(configuration, "settings", render_table()),
+        grades: between(grades, "score", score(10)),
+        readme: between(readme, "score", score(1)),
     }
 
 

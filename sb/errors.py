@@ -28,7 +28,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every `sb` command (docs/cli.md lists them for scripts)."""
+    """Exit codes of every `sb` command (docs/reference/cli.md lists them for scripts)."""
 
     OK = 0
     FAILED = 1

@@ -353,7 +353,7 @@ def bindings(*parts: str) -> list[Any]:
 
 
 def key_table() -> str:
-    """Every key as a Markdown table, for docs/console.md."""
+    """Every key as a Markdown table, for docs/guides/console.md."""
     lines = ["| key | where | what |", "| --- | --- | --- |"]
     for action in ACTIONS:
         keys = " ".join(f"`{key}`" for key in action.shown_keys.split())

@@ -234,7 +234,7 @@ class ApprovalsScreen(Filtering, Deciding):
     def _act(self, verb: str, item: Disclosure, by: Decider, reason: str) -> str:
         approvals, name = self.records.approvals(), item.approval.id
         if verb == "approve":
-            decided = approvals.approve(name, by, reason, shown=item.digest)
+            decided = approvals.approve(name, by, reason, displayed=item.digest)
         elif verb == "deny":
             decided = approvals.deny(name, by, reason)
         else:

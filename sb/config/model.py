@@ -110,7 +110,7 @@ class Config:
         rules.policy(),
         "Rules about calls, in any order: deny beats approve (a person has to agree), approve beats allow. As soon as "
         "one rule allows, what no rule names is denied. Patterns of tools, agents, classes and arguments; "
-        "docs/policy.md.",
+        "docs/guides/policy.md.",
         example="[{deny: http.*, args: {url: '*internal*'}, reason: internal hosts are off limits}]",
     )
     files: Files = field(default_factory=Files)

@@ -55,12 +55,12 @@ def is_trusted(home: Home, path: Path) -> bool:
     return trusted_digests(home).get(str(path)) == digest(data)
 
 
-def trust(home: Home, path: Path, *, env: Mapping[str, str], shown: str = "") -> str:
+def trust(home: Home, path: Path, *, env: Mapping[str, str], displayed: str = "") -> str:
     """Accept a project file as it is now; its SHA-256 (hex).
 
     Args:
         env: for `~`, as in `load_config`.
-        shown: the digest of what the person was shown; the file is refused if it has changed since.
+        displayed: the digest of what the person was shown; the file is refused if it has changed since.
 
     Raises:
         ConfigError: it is not a valid project file, has changed since, or the record cannot be written.
@@ -76,7 +76,7 @@ def trust(home: Home, path: Path, *, env: Mapping[str, str], shown: str = "") ->
     read_settings(data, Reading(report, path.parent, env))
     report.require_none()
     found = digest(data)
-    if shown and found != shown:
+    if displayed and found != displayed:
         raise ConfigError(f"{report.source}: has changed since it was shown", "look at it again")
     home.create()
     _write_private(home.trusted, {**trusted_digests(home), str(path): found})

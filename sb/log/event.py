@@ -73,7 +73,7 @@ def genesis(database_id: str, stream: str) -> str:
 def link_hash(
     stream: str, seq: int, at: int, kind: str, subject: Subject, payload_digest: str, prev: str
 ) -> str:
-    """SHA-256 hex of one link (docs/audit-log.md, "Algorithm")."""
+    """SHA-256 hex of one link (docs/reference/event-log.md, "Algorithm")."""
     return sha256(encode((1, stream, seq, at, kind, *subject, payload_digest, prev))).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """The event log: append-only, hash-chained, redacted; in memory, or durable over the store.
 
 Each event is one link: its hash covers its position, who and what it is about, the digest of its payload and the
-hash before it. Payloads are separate rows that pruning may remove. Algorithm and file formats: docs/audit-log.md.
+hash before it. Payloads are separate rows that pruning may remove. Algorithm and file formats: docs/reference/event-log.md.
 """
 
 from __future__ import annotations
@@ -69,14 +69,18 @@ class LogWrite:
         return self.head.seq + 1
 
     def append(
-        self, kind: str, said: dict[str, Any], subject: Subject = NOBODY, facts: dict[str, Any] | None = None
+        self,
+        kind: str,
+        untrusted: dict[str, Any],
+        subject: Subject = NOBODY,
+        trusted: dict[str, Any] | None = None,
     ) -> int:
         """Add one event and return its id.
 
         Args:
             kind: a registered decision key.
-            said: what agents, tools and people put in; redacted before it is written.
-            facts: what the kernel itself determined, such as digests and counts; written as it is.
+            untrusted: what agents, tools and people put in; redacted before it is written.
+            trusted: what the kernel itself determined, such as digests and counts; written as it is.
 
         Raises:
             NotFoundError: the kind is not registered.
@@ -87,9 +91,9 @@ class LogWrite:
         if kind[:7] != "kernel.":
             log.turn += 1
         try:
-            body = redact_json(said)
-            if facts:
-                body = encode(facts).decode()[:-1] + ("," + body[1:] if said else "}")
+            body = redact_json(untrusted)
+            if trusted:
+                body = encode(trusted).decode()[:-1] + ("," + body[1:] if untrusted else "}")
             "".join(subject).encode()  # the hash is over text, and the column would turn a number into one
         except (TypeError, UnicodeEncodeError) as error:
             raise UsageError(f"an event cannot be recorded: {error}") from None
@@ -316,11 +320,15 @@ class EventLog(EventReader):
         return LogWrite(self, power)
 
     def append(
-        self, kind: str, said: dict[str, Any], subject: Subject = NOBODY, facts: dict[str, Any] | None = None
+        self,
+        kind: str,
+        untrusted: dict[str, Any],
+        subject: Subject = NOBODY,
+        trusted: dict[str, Any] | None = None,
     ) -> int:
         """Add one event in a transaction of its own; see `LogWrite.append`."""
         with self.write() as write:
-            return write.append(kind, said, subject, facts)
+            return write.append(kind, untrusted, subject, trusted)
 
     def close(self) -> None:
         """Anchor what is not anchored yet, and close the database."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
-from sb.kernel.approvals.watching import Change, standing
+from sb.kernel.approvals.watching import Change, urgency
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.times import ago, left, moment
@@ -53,7 +53,7 @@ def state_word(approval: Approval, now: int) -> str:
     """Its state; of one that waits, whether it is overdue or about to expire. `now` in microseconds."""
     if approval.state is not ApprovalState.WAITING:
         return str(approval.state)
-    change = standing(approval, now)
+    change = urgency(approval, now)
     return str(change) if change in (Change.OVERDUE, Change.EXPIRING) else str(approval.state)
 
 

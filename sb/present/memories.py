@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sb.sources import iso
+from sb.store.records.columns import ACTIVE, ERASED, SUPERSEDED
 from sb.store.records.places import Place
-from sb.store.records.store import ACTIVE, ERASED, SUPERSEDED
 from sb.types.vocabulary import FADING, STRONG, WEAK
 
 Record = dict[str, Any]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sb.kernel.calls.intents import Intent
-from sb.kernel.recovery.escalations import Escalation, Standing
+from sb.kernel.recovery.escalations import Escalation, EscalationState
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.present.times import ago, date_and_time, left, moment
 from sb.redaction import redact_json
 from sb.text import revealed_line
 
 IN_DOUBT, UNDER_WAY = "in doubt", "under way"
-UNDECIDED = (Standing.WAITING, Standing.APPROVED)
+UNDECIDED = (EscalationState.WAITING, EscalationState.APPROVED)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def since_of(about: Escalation | Intent | MutationRef) -> int | None:
 def ends_at(about: Escalation | Intent | MutationRef) -> int | None:
     """When it is too late, in microseconds since the epoch; None where nothing runs out."""
     if isinstance(about, Escalation):
-        return about.expires_at if about.standing in UNDECIDED else None
+        return about.expires_at if about.state in UNDECIDED else None
     if isinstance(about, MutationRef) and about.state is MutationState.COMMITTED:
         return about.window_ends_at
     return None
@@ -83,7 +83,7 @@ def state_word(about: Escalation | Intent | MutationRef, now: int, *, under_way:
     if under_way:
         return UNDER_WAY
     if isinstance(about, Escalation):
-        return str(about.standing)
+        return str(about.state)
     if isinstance(about, Intent):
         return IN_DOUBT
     if about.state is not MutationState.COMMITTED:

@@ -75,7 +75,11 @@ _ADVICE: dict[int, tuple[type[StoreError], str, str]] = {
     Code.LOCKED: (StoreLocked, "is locked by another connection of this process", "try again"),
     Code.READONLY: (StoreReadOnly, "cannot be written", "check the file's and its folder's permissions"),
     Code.IOERR: (StoreError, "could not be read or written (I/O error)", "check the disk"),
-    Code.CORRUPT: (StoreCorrupt, "is damaged", "restore a backup, or see docs/store.md on recovering rows"),
+    Code.CORRUPT: (
+        StoreCorrupt,
+        "is damaged",
+        "restore a backup, or see docs/reference/store.md on recovering rows",
+    ),
     Code.FULL: (StoreFull, "could not grow: the disk is full", "free some space; nothing was half-written"),
     Code.CANTOPEN: (
         StoreError,

@@ -106,7 +106,8 @@ class StatementFile:
             found = os.stat(self._name)
             if not S_ISREG(found.st_mode):  # to open a pipe would wait for good
                 raise StoreError(
-                    f"cannot read {self.path}: it is no file", "put a copy of it back; docs/incidents.md"
+                    f"cannot read {self.path}: it is no file",
+                    "put a copy of it back; docs/guides/incidents.md",
                 )
             return found
         except FileNotFoundError:
@@ -138,7 +139,7 @@ class StatementFile:
             try:
                 parsed = _parsed_line(line)
             except (ValueError, TypeError, RecursionError):
-                hint = "put a copy of it back; docs/incidents.md"
+                hint = "put a copy of it back; docs/guides/incidents.md"
                 raise StoreCorrupt(f"line {number} of {self.path} makes no sense", hint) from None
             found.append(parsed)
         return tuple(found)

@@ -11,11 +11,12 @@ from sb.demo.story import Demo, approve_tools, demo_config, go_on, play, prepare
 from sb.demo.tools import TOOLS, ledger_of, register
 from sb.errors import ContractError
 from sb.kernel.authority.signing import Label
-from sb.kernel.recovery.escalations import Standing
+from sb.kernel.recovery.escalations import EscalationState
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import RunContext
-from sb.runtime import open_log, open_runtime
+from sb.parts import open_log
+from sb.runtime import open_runtime
 from tests.commands.test_commands import ROWS
 from tests.conftest import CommandLine
 
@@ -136,7 +137,7 @@ def test_what_was_approved_in_the_console_is_reversed_once_it_is_left(sb: Comman
     assert not (story.folder / "exports").exists()
     with open_runtime(demo_config(story.home)) as runtime:
         (one,) = runtime.recovery.escalations.page(everything=True)
-        assert (one.standing, one.decided_by) == (Standing.REVERSED, "ada")
+        assert (one.state, one.decided_by) == (EscalationState.REVERSED, "ada")
         assert verify(runtime.log).ok
     replayed = sb("kernel", "policy", "replay", "--json").json
     assert replayed["items"] == [], "that recovery asked was not the policy's doing"

@@ -159,13 +159,13 @@ def only_calls_are_limited(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-31")
 def deadlines_are_looked_at_afterwards(patch: pytest.MonkeyPatch) -> None:
-    real = ToolCall.found
+    real = ToolCall.attach
 
     def found(call: ToolCall, tool: Any) -> None:
         real(call, tool)
         call.has_deadline = False
 
-    patch.setattr(ToolCall, "found", found)
+    patch.setattr(ToolCall, "attach", found)
 
 
 @breaks("HA-31")

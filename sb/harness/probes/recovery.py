@@ -90,7 +90,7 @@ def rollback_and_compensation(h: Harness) -> Iterator[Check]:
 def _people(shop: _Shop, refs: list[MutationRef]) -> Check:
     """What people have to agree to waits for as many of them as were declared; what they have not agreed to, for one."""
     asked = [shop.runtime.recovery.escalations.get(ref.mutation_id) for ref in refs]
-    waiting = [(str(one.standing), one.people) for one in asked]
+    waiting = [(str(one.state), one.people) for one in asked]
     untouched = all(shop.now(ref).state is MutationState.COMMITTED for ref in refs)
     uncalled = not set(shop.undone()) & {"human", "dual_control", EDITED}
     seen = f"Recovery.escalate: {', '.join(f'{standing} for {people}' for standing, people in waiting)}"

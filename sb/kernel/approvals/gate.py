@@ -14,7 +14,7 @@ from sb.canonical import encode
 from sb.errors import NotFoundError, SBError
 from sb.kernel.approvals.background import background
 from sb.kernel.approvals.decisions import Approvals
-from sb.kernel.approvals.disclosure import SENSITIVE, SHOWN, shown_digest, whole_arguments
+from sb.kernel.approvals.disclosure import SENSITIVE, SHOWN, display_digest, whole_arguments
 from sb.kernel.approvals.proof import approvers, confirm_grant
 from sb.kernel.approvals.queue import SELECT_APPROVALS
 from sb.kernel.calls.approval import (
@@ -270,7 +270,7 @@ class ApprovalGate:
         # As it will be read: what a person is shown then, with the whole arguments, is what counts.
         written = json.loads(redact_json(approval.request))
         read = replace(approval, request=json.loads(encode(facts)) | written)
-        facts[SHOWN] = shown_digest(self._log, read, call.args)
+        facts[SHOWN] = display_digest(self._log, read, call.args)
         if written.get("args", {}) != call.args:
             self._log.open_requests.put(approval.id, call.args)
             write.undo.append(lambda: self._log.open_requests.remove(approval.id))
@@ -287,7 +287,7 @@ class ApprovalGate:
         found = self.approvals.get(call.approval_id)
         if found.state is not ApprovalState.APPROVED:
             raise _refused(f"{found.id} is {found.state}")
-        shown = shown_digest(self._log, _as_called(found, call), call.args)
+        shown = display_digest(self._log, _as_called(found, call), call.args)
         names = approvers(self._log, self.approvals.authority, found, shown)
         needed = max(found.needed, self._needed(call))
         if len(names) < needed:

@@ -42,11 +42,11 @@ def binding_digest(binding: dict[str, Any]) -> str:
     return digest(canonical_bytes(binding))
 
 
-def approvers(log: EventLog, authority: Authority, approval: Approval, shown: str) -> tuple[str, ...]:
+def approvers(log: EventLog, authority: Authority, approval: Approval, displayed: str) -> tuple[str, ...]:
     """Who approved this call, each name once.
 
     Args:
-        shown: the digest of everything that is displayed of it, or would be of the call that is about to run.
+        displayed: the digest of everything that is displayed of it, or would be of the call that is about to run.
 
     Raises:
         DeniedError: it was changed, has ended, somebody decided who may not, or on the ground of something else.
@@ -60,25 +60,25 @@ def approvers(log: EventLog, authority: Authority, approval: Approval, shown: st
     for event in events:
         if event.kind == APPROVAL_APPROVED:
             name, statement = _signatory(authority, event, "approve", binding)
-            _compare(statement.get(SHOWN), shown)
+            _compare(statement.get(SHOWN), displayed)
             refuse_requester(name, approval.agent, request)
             names.append(name)
             reason = str(statement.get("reason"))
     if names:
-        _compare(request.get(SHOWN), shown)
+        _compare(request.get(SHOWN), displayed)
         if (approval.decided_by, approval.reason) != (", ".join(names), reason):
             raise DeniedError("who approved it, or why, is not what the log says", "sb log verify")
     return tuple(dict.fromkeys(names))
 
 
-def _compare(signed: Any, shown: str) -> None:
+def _compare(signed: Any, displayed: str) -> None:
     """Raise DeniedError unless what a statement was made about is what is shown, or would run."""
     if not signed:
         raise DeniedError(
             "it was approved with an older version of SecondBrain, which did not sign what is displayed",
             "repeat the call to ask again",
         )
-    if signed != shown:
+    if signed != displayed:
         raise DeniedError("what was approved is not what would run", "sb log verify")
 
 

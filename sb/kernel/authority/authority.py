@@ -55,7 +55,7 @@ _MEANINGS = {
 _NEXT = {
     Assurance.NONE: "sb operator init",
     Assurance.SIGNED: "sb operator rotate gives the key a passphrase",
-    Assurance.PASSPHRASE: "run agents as another user, one who cannot write operators.file; docs/operators.md",
+    Assurance.PASSPHRASE: "run agents as another user, one who cannot write operators.file; docs/start/operator.md",
     Assurance.SEPARATE: "",
 }
 
@@ -82,14 +82,14 @@ class Authority:
             roster = Roster() if self.root_file is None else self.root_file.read()
             recorded = self.recorded()
         except SBError as error:
-            raise Unauthorised(error.message, 'docs/operators.md, "A lost key"') from error
+            raise Unauthorised(error.message, 'docs/start/operator.md, "A lost key"') from error
         if recorded:
             self._compare(roster, recorded)
         return roster
 
     def _compare(self, roster: Roster, recorded: dict[str, Any]) -> None:
         path = "the operators file" if self.root_file is None else str(self.root_file.path)
-        hint = 'put it back, or see docs/operators.md, "A lost key"'
+        hint = 'put it back, or see docs/start/operator.md, "A lost key"'
         if not roster.entries:
             raise Unauthorised(f"{path} is gone, although the log says that operators are enrolled", hint)
         count = int(recorded["entries"])

@@ -105,7 +105,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class KeptStep:
+class StepResult:
     """What is kept of a named step that is done."""
 
     step: Step
@@ -283,9 +283,16 @@ class Intents:
         else:
             write.execute("DELETE FROM intents WHERE id = ?", (intent_id,))
 
-    def keep_step(self, write: LogWrite, kept: KeptStep, outcome_id: int, call_id: str) -> None:
+    def record_step(self, write: LogWrite, step_result: StepResult, outcome_id: int, call_id: str) -> None:
         """Record what a named step gave."""
-        row = (kept.step.key, kept.step.args_digest, outcome_id, call_id, kept.result, kept.error)
+        row = (
+            step_result.step.key,
+            step_result.step.args_digest,
+            outcome_id,
+            call_id,
+            step_result.result,
+            step_result.error,
+        )
         write.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def announced(self, intent: Intent) -> Event | None:
@@ -311,7 +318,7 @@ class Intents:
         said = [event.payload or {"phase": "in_doubt"} for event in events]
         return any("in_doubt" in (one.get("phase"), one.get("state")) for one in said)
 
-    def said(self, intent: Intent) -> dict[str, Any]:
+    def announcement_payload(self, intent: Intent) -> dict[str, Any]:
         """What the event that announced a call says; {} once that was pruned."""
         rows = self._log.database.query(f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?", (intent.id,))
         return (self._log.event(rows[0]).payload or {}) if rows else {}

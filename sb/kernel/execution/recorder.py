@@ -15,8 +15,8 @@ from sb.kernel.calls.intents import (
     Intent,
     Intents,
     IntentState,
-    KeptStep,
     KnownStep,
+    StepResult,
     announcement,
     step_of,
 )
@@ -329,7 +329,7 @@ class Recorder:
             if intent_id is not None:
                 self.intents.close(write, intent_id, state)
                 if kept is not None:
-                    self.intents.keep_step(write, kept, event_id, call.call_id)
+                    self.intents.record_step(write, kept, event_id, call.call_id)
             if call.recovery is not None:
                 call.recovery.settle(write, call, state)
         return state
@@ -382,7 +382,7 @@ class Recorder:
             **({} if call.recovery is None else call.recovery.facts),
         }
 
-    def _kept(self, call: ToolCall, outcome: Outcome, state: IntentState) -> KeptStep | None:
+    def _kept(self, call: ToolCall, outcome: Outcome, state: IntentState) -> StepResult | None:
         """What a named step gave, redacted, for whoever asks for the same step again."""
         if not call.step or call.identity is None or state is not IntentState.DONE:
             return None
@@ -390,7 +390,7 @@ class Recorder:
         if len(outcome.encoded) <= LONGEST_LOGGED_VALUE:
             result = redact_json(scrub(outcome.value, call.secrets))
         error = "" if outcome.code is None else f"{outcome.code}: {outcome.message}"
-        return KeptStep(call.identity, result, error)
+        return StepResult(call.identity, result, error)
 
 
 def _agreed_by(call: ToolCall) -> dict[str, Any]:

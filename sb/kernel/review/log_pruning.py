@@ -80,7 +80,7 @@ def prune(
             if authority is not None:
                 authority.verify(signed)
             write.append(
-                kinds.PRUNED, {"reason": reason}, facts=what | ({"signed": signed} if by.key_id else {})
+                kinds.PRUNED, {"reason": reason}, trusted=what | ({"signed": signed} if by.key_id else {})
             )
     _empty_write_ahead_log(log)
     return int(removed)

@@ -1,6 +1,6 @@
 """Verify the log: no row edited, missing, out of place or cut off.
 
-The algorithm is written out in docs/audit-log.md, and once more, independently, in docs/verify_log.py.
+The algorithm is written out in docs/reference/event-log.md, and once more, independently, in docs/verify_log.py.
 """
 
 from __future__ import annotations
