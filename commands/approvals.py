@@ -1,4 +1,4 @@
-"""`sb approvals`: see which calls wait for a person, and decide."""
+"""`sb approvals`: list, show and decide approval requests."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def list_approvals(
             [_row(queue.disclose(item), now) for item in found],
         )
     else:
-        note("nothing waits for a person")
+        note("no pending requests")
     if len(found) < total:
         note(f"showing {len(found)} of {total:,}; --limit 0 shows all")
 
@@ -115,7 +115,7 @@ def show(
     if limit:
         note(f"shortened: sb approvals show --full {disclosed.approval.id} shows all of it")
     if disclosed.hides and not reveal:
-        note("hidden parts are secrets that nothing runs; --reveal shows them")
+        note("hidden parts are secrets in data; --reveal shows them")
 
 
 @app.command(epilog='Example: sb approvals approve apr_820e --reason "checked the paths"')
@@ -280,7 +280,7 @@ def grants(
             [_grant_row(grant, queue.now()) for grant in found],
         )
     else:
-        note("nothing is approved in advance")
+        note("no grants")
 
 
 def _grant_row(grant: Grant, now: int) -> tuple[str, ...]:

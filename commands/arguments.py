@@ -1,4 +1,4 @@
-"""How is what people type for an option read?"""
+"""Reads option values: JSON objects, files, stdin and closed choices."""
 
 from __future__ import annotations
 

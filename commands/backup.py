@@ -34,7 +34,7 @@ def backup(
     config = configuration(ctx)
     target = folder or config.home.folder / "backups" / time.strftime("%Y-%m-%dT%H%M%SZ", time.gmtime())
     if target.resolve().is_relative_to(config.home.kept.resolve()):
-        raise UsageError(f"{target} lies in the folder of kept contents", "choose another one")
+        raise UsageError(f"{target} is inside the snapshot folder", "choose another one")
     database = open_database(config.database, create=False)
     try:
         size = back_up(database, target / config.database.name, progress=progress("copying"))

@@ -1,4 +1,4 @@
-"""`sb checkpoint`: keep what an agent's core is composed of, and go back to it."""
+"""`sb checkpoint`: save, compare and restore an agent's core."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def save(
         output.emit_json(_as_json(kept))
     else:
         output.line(checkpoint_id, one_line=True)
-        note(f"sb checkpoint restore {checkpoint_id} --reason TEXT goes back to it")
+        note(f"sb checkpoint restore {checkpoint_id} --reason TEXT restores it")
 
 
 @app.command(name="list", epilog="Example: sb checkpoint list --agent scribe")
@@ -94,7 +94,7 @@ def list_checkpoints(ctx: typer.Context, agent: OfAgent = "", json_: AsJson = Fa
             ["checkpoint", "at", "stacks", "model", "message"], [_row(name, one) for name, one in found]
         )
     else:
-        note("there is no checkpoint yet: sb checkpoint save --agent NAME")
+        note("no checkpoints yet: sb checkpoint save --agent NAME")
 
 
 def _item(checkpoint_id: str, found: Checkpoint | str) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _row(checkpoint_id: str, found: Checkpoint | str) -> tuple[str, ...]:
 
 @app.command(epilog="Example: sb checkpoint show last --agent scribe")
 def show(ctx: typer.Context, checkpoint: Reference, agent: OfAgent = "", json_: AsJson = False) -> None:
-    """Show a checkpoint, and what restoring it would change."""
+    """Show a checkpoint, and what restoring it changes."""
     from sb.entity.present import Present, parts
 
     with stack_database(ctx) as (database, config):
@@ -142,11 +142,11 @@ def show(ctx: typer.Context, checkpoint: Reference, agent: OfAgent = "", json_: 
     ):
         output.line(f"{name}: {text}", one_line=True)
     if not found.intact:
-        note("warning: its file was changed after it was written; it cannot be restored")
+        note("warning: its file was edited; it cannot be restored")
     for line in _told(changes):
         output.line(f"restoring it: {line}", one_line=True)
     if not changes:
-        note("this is what the core is composed of at present")
+        note("the core is in this state now")
 
 
 def _told(changes: Sequence[Difference]) -> Iterator[str]:
@@ -183,7 +183,7 @@ def diff(
     for line in _told(changes):
         output.line(line, one_line=True)
     if not changes:
-        note("they are the same")
+        note("no differences")
 
 
 @app.command(epilog='Example: sb checkpoint restore last --reason "wrong stack"')
@@ -218,13 +218,13 @@ def restore(
         if json_:
             output.emit_json({"core_id": chosen.binding.core_id, "changes": as_json(changes)})
         if not changes:
-            note("nothing changes: this is what the core is composed of at present")
+            note("nothing changes: the core is in this state now")
         return
-    confirmed(f"compose core {chosen.binding.core_id} so?", yes=yes)
+    confirmed(f"restore core {chosen.binding.core_id}?", yes=yes)
     by = decider(ctx, open_authority(config, log), who)
     done = present.restore(log, chosen, actor=by.name, reason=reason)
     if json_:
         output.emit_json(as_json(done))
         return
-    output.line(f"{done.core_id} is composed as {chosen.checkpoint_id} says", one_line=True)
+    output.line(f"restored {done.core_id} from {chosen.checkpoint_id}", one_line=True)
     note(f"sb checkpoint restore {done.before_id} --reason TEXT goes back")

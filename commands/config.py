@@ -1,4 +1,4 @@
-"""`sb config`: show and check the configuration, trust a project's file."""
+"""`sb config`: show and check settings, trust a project's file."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def trust_project(
     seen = ""
     if not yes:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            raise UsageError(f"not asked on a terminal: trust {path}?", "read it, then pass --yes")
+            raise UsageError(f"needs a terminal, or --yes, to trust {path}", "read it, then pass --yes")
         data = path.read_bytes()
         seen = digest(data)
         output.line(data.decode(errors="replace"), one_line=False)
@@ -93,4 +93,4 @@ def trust_project(
         output.emit_json({"file": str(path), "sha256": recorded})
     else:
         output.line(f"trusted {path} (sha256 {recorded[:16]}…)")
-        note("a change to the file takes the trust away")
+        note("trust ends when the file changes")

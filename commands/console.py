@@ -110,7 +110,7 @@ def _serve(ctx: typer.Context, read_only: bool, operator: str, port: int) -> Non
         by = None if read_only else decider(ctx, authority, operator)
     if by is not None and not by.key_id:
         by = None  # an address that decides must belong to somebody who unlocked a key
-        note("note: nobody is enrolled, so the browser only shows: sb operator init")
+        note("note: no operator is enrolled, so the browser is read-only: sb operator init")
     desk = None
     if by is not None:
         dual_control = config.kill.dual_control

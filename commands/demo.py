@@ -115,13 +115,13 @@ def _look_further(story: Demo, place: Path, log: EventLog) -> None:
     output.line(f"  export SB_HOME={story.home}")
     for command, why in (
         ("console", "decide what waits"),
-        ("approvals list", "the same as lines of text"),
+        ("approvals list", "decide as plain lines"),
         ("runtime-guard mismatches", "what changed in the contract"),
         *((f"undo {one.mutation_id} --dry-run", "would reversing it work?") for one in _open(log)),
-        ("recovery list", "what lost its reason"),
+        ("recovery list", "reversals to decide"),
         *((f"recovery approve {one.id} --reason shipped", "reverse it") for one in _open(log)),
         (f"log show {story.run_id}", "every call in full"),
-        ("log verify", "is it what was written?"),
+        ("log verify", "was anything changed?"),
         ("memory search refund", "why the agent did it"),
     ):
         output.line(f"  {program} {command:<31}  # {why}")

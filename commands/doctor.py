@@ -1,4 +1,4 @@
-"""`sb doctor`: say what is in use and what is enforced, and check the database."""
+"""`sb doctor`: check the installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sb entity`: remember through an agent's core, with where it comes from."""
+"""`sb entity`: save memories through an agent's core."""
 
 from __future__ import annotations
 

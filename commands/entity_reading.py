@@ -1,4 +1,4 @@
-"""`sb entity search|load|status`: show what an agent's core remembers and is composed of."""
+"""`sb entity search|load|status`: read an agent's core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sb incident`: put what went wrong on record, and work through it."""
+"""`sb incident`: record incidents and work through their runbooks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sb.commands.options import AsJson, group
 from sb.commands.session import anybody, decider, kill_switch
 
 from sb.errors import UsageError
+from sb.present.counts import counted
 
 if TYPE_CHECKING:
     from sb.kernel.incidents.incidents import Incident, Incidents
@@ -148,7 +149,7 @@ def _print(incident: Incident) -> None:
     how = f" ({incident.impact}, {incident.reach})" if incident.impact and incident.reach else ""
     within = incident.severity.answer_within_min
     output.line(
-        f"severity: {incident.severity}{how}; somebody works on it within {within:,} minutes", one_line=True
+        f"severity: {incident.severity}{how}; respond within {counted(within, 'minute')}", one_line=True
     )
     output.line(f"opened: {incident.opened_at[:19]}Z by {incident.by}: {incident.reason}", one_line=True)
     output.line(f"stopped: {incident.kill or 'nothing'}", one_line=True)

@@ -1,4 +1,4 @@
-"""`sb init`: make the database and the configuration."""
+"""`sb init`: create the database and the configuration."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def init(ctx: typer.Context, as_json: AsJson = False) -> None:
     for path in made:
         output.line(f"made {path}")
     if not made:
-        output.line(f"nothing to do: {config.home.folder} is set up")
+        output.line(f"nothing to create: {config.home.folder} is set up")
     if not config.operators.file.exists():
         _offer_enrolment(ctx)
     note(
@@ -51,8 +51,8 @@ def _offer_enrolment(ctx: typer.Context) -> None:
     from sb.commands.operator import enrol
 
     if sys.stdin.isatty() and sys.stdout.isatty():
-        note("Decisions of an operator are signed with a key; until somebody is enrolled they prove nothing.")
-        if typer.confirm("Enrol yourself now?", default=True):
+        note("An operator signs decisions with a key; without one, decisions prove nothing.")
+        if typer.confirm("Enroll yourself now?", default=True):
             enrol(ctx)
             return
     note("no operator is enrolled: sb operator init")

@@ -1,4 +1,4 @@
-"""`sb kernel`: look at the kernel's tools and run one."""
+"""`sb kernel`: show the kernel's tools and run one."""
 
 from __future__ import annotations
 
@@ -123,13 +123,13 @@ def run(
     if run_id and not re.fullmatch(r"run_[0-9a-f]{16}", run_id):
         raise UsageError(f"--run: {run_id!r} is not a run", "sb log tail shows them")
     if step and not run_id:
-        raise UsageError("--step alone does nothing: each command is a run of its own", "pass --run too")
+        raise UsageError("--step needs --run: each command is its own run", "add --run RUN")
     if not agent:
-        raise UsageError("--agent must not be empty: every call is somebody's")
+        raise UsageError("--agent is empty: every call needs an agent")
     safety_mode = choice("--mode", mode, SafetyMode)
     with runtime(ctx) as opened:
         if opened.config.agents and agent not in opened.config.agents:
-            note(f"note: agent {agent} is not in the configuration: only tool allowlists and policy bind it")
+            note(f"note: agent {agent} is not in the configuration: only tool allowlists and policy limit it")
         context = RunContext.create(
             agent_name=agent, intent=f"sb kernel run {tool}", safety_mode=safety_mode, budget=opened.budget()
         )

@@ -1,4 +1,4 @@
-"""`sb kernel policy`: check the written rules, explain a decision, and try rules on the calls on record."""
+"""`sb kernel policy`: check rules, explain a verdict, try rules on recorded calls."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def check(
     odd = oddities(rules, _registry(config).list_ids(), list(config.agents))
     notes = []
     if any(rule.effect == ALLOW for rule in rules):
-        notes.append("some rules allow, so whatever no rule allows or sends to a person is denied")
+        notes.append("some rules allow, so calls that no rule allows or asks about are denied")
     if not rules:
-        notes.append("no rules are written: allowlists, ceilings and safety modes decide")
+        notes.append("no rules: allowlists, ceilings and safety modes decide")
     if as_json:
         items = [vars(rule) | {"args": dict(rule.args), "words": in_words(rule)} for rule in rules]
         output.emit_json({"items": items, "warnings": odd, "notes": notes})
@@ -113,7 +113,7 @@ def explain(
             read_arguments(args or "{}"),
         )
     elif args or agent:
-        raise UsageError("a call on record has its own agent and arguments: leave out --agent and --args")
+        raise UsageError("a recorded call has its own agent and arguments: omit --agent and --args")
     else:
         spec, who, given = _on_record(config, judge, call)
     result = judge.explain(spec, who, given)
@@ -142,14 +142,12 @@ def _on_record(config: Config, judge: Judge, call_id: str) -> tuple[ToolSpec, st
         raise NotFoundError(f"no call {shown!r} is on record", "sb log tail")
     spec, agent = spec_on_record(event, judge.registry), event.subject.agent
     if spec is None:
-        raise UsageError(
-            f"the tool {event.subject.tool_id} is not registered, and its class is not on record"
-        )
+        raise UsageError(f"the tool {event.subject.tool_id} is not registered, and its class is not recorded")
     recorded = (event.payload or {}).get("args")
     args = recorded if isinstance(recorded, dict) else {}
     doubt = untold(judge.policy, spec, agent, recorded, judge.decide(spec, agent, args))
     if doubt:
-        note(f"warning: {doubt} is not on record as it was, so this may be wrong")
+        note(f"warning: {doubt} was not recorded in full, so this may be wrong")
     return spec, agent, args
 
 
@@ -216,13 +214,11 @@ def _print_replay(found: Replay, counts: list[dict[str, Any]]) -> None:
         output.line(
             f"{call.call_id} {when}Z {call.agent} {call.tool_id}: {call.then} -> {call.now}{rule}: {why}"
         )
-    note(
-        f"{found.differing} of {found.total} calls would have ended otherwise; {found.untold} cannot be told"
-    )
+    note(f"{found.differing} of {found.total} calls would end differently; {found.untold} cannot be judged")
     if found.skipped:
-        note(f"{found.skipped} were refused for reasons that no policy decides")
+        note(f"{found.skipped} were refused for other reasons than policy")
     if found.pruned:
-        note(f"{found.pruned} rows were pruned and no longer say what became of their calls")
+        note(f"{found.pruned} rows were pruned, so their calls' outcomes are unknown")
     hidden = found.differing + found.untold - len(found.changed)
     if hidden:
         note(f"{hidden} more are not shown: --limit 0 shows all")

@@ -1,4 +1,4 @@
-"""`sb kill`: stop every agent, or one agent, tool, class or run, and lift that."""
+"""`sb kill`: stop all agents, or one agent, tool, class or run; lift that."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def throw(
         for intent in thrown.running:
             output.line(f"still running: {intent.call_id} {intent.tool_id} by {intent.agent}", one_line=True)
     if scope in _NAMED and not _on_record(switch, scope, target):
-        note(f"warning: no call of {scope} {target} is on record: is it spelled right?")
-    note(f"to let it go on: {thrown.kill.lift_command}")
+        note(f"warning: no call of {scope} {target} is in the log: check the spelling")
+    note(f"to lift it: {thrown.kill.lift_command}")
     return thrown.kill
 
 
@@ -103,7 +103,7 @@ def _lifted(waiting: Kill | None, what: str, as_json: bool) -> None:
     elif waiting is None:
         output.line(f"{what} may go on", one_line=True)
     else:
-        output.line(f"{what} stays stopped until another operator lifts it too", one_line=True)
+        output.line(f"{what} stays stopped until a second operator lifts it", one_line=True)
     if waiting is not None:
         raise typer.Exit(ExitCode.DENIED)
 
@@ -120,7 +120,7 @@ def _list(switch: KillSwitch, as_json: bool) -> None:
             if one.lost:
                 note(f"warning: the row that killed {one.name} is gone from the log: sb log verify")
     else:
-        note("nothing is stopped")
+        note("no kills in force")
 
 
 def _row(kill: Kill) -> tuple[object, ...]:

@@ -24,6 +24,7 @@ from sb.kernel.review.log_verification import verify
 from sb.log.event import Event
 from sb.log.kinds import require
 from sb.parts import open_authority
+from sb.present.counts import counted
 from sb.sources import iso
 from sb.text import plain
 
@@ -105,7 +106,7 @@ def show(
         raise UsageError(f"{reference!r} is not a run, a call or a row", "sb log tail shows them")
     events = list(event_log(ctx).about(reference))
     if not events or (_is_row(reference) and events[0].seq != int(reference)):
-        raise NotFoundError(f"nothing on record for {reference}", "sb log tail shows what there is")
+        raise NotFoundError(f"nothing in the log for {reference}", "sb log tail shows what there is")
     if as_json:
         output.emit_json({"items": [event.to_dict() for event in events]})
         return
@@ -133,11 +134,11 @@ def export(
         _print(events, True)
         return
     if file.resolve().is_relative_to(Path(log.database.path).resolve().parent) and file.exists():
-        raise UsageError(f"{file} lies beside the database and is there already", "choose another name")
+        raise UsageError(f"{file} exists beside the database", "choose another name")
     rows = output.write_file(
         file, (json.dumps(event.to_dict(), ensure_ascii=False) + "\n" for event in events)
     )
-    note(f"{rows:,} rows written to {file}")
+    note(f"{counted(rows, 'row')} written to {file}")
 
 
 @app.command(name="prune", epilog="Example: sb log prune --older-than 90d --dry-run")
@@ -156,12 +157,12 @@ def prune_log(
     config = configuration(ctx)
     age = parse_duration(older_than) if older_than else config.audit.retention_days * 86_400
     if not (older_than or age):
-        raise UsageError("nothing says how old", "pass --older-than 90d, or set audit.retention_days")
+        raise UsageError("no age given", "pass --older-than 90d, or set audit.retention_days")
     log = event_log(ctx)
     before = log.clock.now() - age
     count = prunable(log, before=before)
     if not dry_run and count and not yes:
-        _confirm(f"remove the details of {count:,} events before {iso(before)}?")
+        _confirm(f"remove the payloads of {counted(count, 'event')} before {iso(before)}")
     removed = count
     if not dry_run and count:
         authority = open_authority(config, log)
@@ -171,7 +172,7 @@ def prune_log(
         output.emit_json({"removed": removed, "before": iso(before), "dry_run": dry_run})
     else:
         output.line(
-            f"{'would remove' if dry_run else 'removed'} the details of {removed:,} events before {iso(before)}"
+            f"{'would remove' if dry_run else 'removed'} the payloads of {counted(removed, 'event')} before {iso(before)}"
         )
 
 
@@ -181,8 +182,8 @@ def _is_row(reference: str) -> bool:
 
 def _confirm(question: str) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError(f"not asked on a terminal: {question}", "pass --yes")
-    if not typer.confirm(plain(question, one_line=True), err=True):
+        raise UsageError(f"needs a terminal, or --yes, to {question}")
+    if not typer.confirm(plain(f"{question}?", one_line=True), err=True):
         raise SBError("nothing was changed")
 
 

@@ -68,7 +68,7 @@ def not_blank(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str
     """What was typed; an empty text, as of a variable that is not set, would mean all of them or none."""
     source = ctx.get_parameter_source(param.name or "")
     if not value.strip() and source is not None and source.name == "COMMANDLINE":
-        raise typer.BadParameter("it is empty: name one, or leave it out")
+        raise typer.BadParameter("empty value: name one, or omit the option")
     return value
 
 
@@ -191,7 +191,7 @@ def heading(found: Memory, now: float) -> str:
 
 
 def show(found: Memory, now: float, query: str = "") -> None:
-    """A memory in a list: its heading, and below it what it says, with the words that were asked for set off."""
+    """A memory in a list: its heading, and below it payload, with the words that were asked for set off."""
     from sb.memory.highlights import excerpt, spans
 
     output.line(heading(found, now), one_line=True)
@@ -207,7 +207,7 @@ def confirmed(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("this asks first, and there is no terminal", "pass --yes")
+        raise UsageError("needs a terminal, or --yes", "pass --yes")
     if not typer.confirm(question):
         raise typer.Exit(1)
 

@@ -1,4 +1,4 @@
-"""`sb memory`: keep what agents learn, and find it again."""
+"""`sb memory`: save and search memories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sb memory export|import`: carry memories from one home to another, in a sealed file."""
+"""`sb memory export|import`: carry memories between homes in a signed file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sb.commands.options import As, AsJson, single
 from sb.commands.session import configuration, decider, event_log
 
 from sb.errors import ExitCode, UsageError
+from sb.present.counts import counted
 
 if TYPE_CHECKING:
     from sb.log.event_log import EventLog
@@ -63,8 +64,8 @@ def export_memories(
     if json_:
         output.emit_json({"file": str(file), "seal": seal.as_json()})
         return
-    output.line(f"{seal.records:,} memories in {file}, {_signed(seal)}", one_line=True)
-    note("forgotten memories and private ones are in it; what was erased is not")
+    output.line(f"{counted(seal.records, 'memory', 'memories')} in {file}, {_signed(seal)}", one_line=True)
+    note("includes forgotten and private memories, not erased ones")
 
 
 def _document(brain: Overseer, file: Path, stack: str, scopes: Sequence[str], json_: bool) -> None:
@@ -75,13 +76,13 @@ def _document(brain: Overseer, file: Path, stack: str, scopes: Sequence[str], js
         output.emit_json({"file": str(file)})
     else:
         output.line(f"memories in {file}", one_line=True)
-    note("private ones are in it; forgotten ones are not")
+    note("includes private memories, not forgotten ones")
 
 
 def _signed(seal: Seal) -> str:
     if seal.standing == "unsigned":
         return "UNSIGNED"
-    stranger = ", who is no operator here" if seal.standing == "stranger" else ""
+    stranger = ", not an operator of this home" if seal.standing == "stranger" else ""
     return f"signed by {seal.by} ({seal.key}){stranger}"
 
 
@@ -135,7 +136,7 @@ def _sealed(seal: Seal, json_: bool) -> None:
         output.emit_json(seal.as_json())
         return
     for title, text in (
-        ("bundle", f"{seal.records:,} memories of {seal.at}, {_signed(seal)}"),
+        ("bundle", f"{counted(seal.records, 'memory', 'memories')} of {seal.at}, {_signed(seal)}"),
         ("kinds", ", ".join(f"{count:,} {kind}" for kind, count in seal.counts.items())),
         ("scopes", ", ".join(seal.scopes)),
         ("digest", seal.digest),
@@ -148,7 +149,7 @@ def _imported(found: Imported, json_: bool) -> None:
         output.emit_json(found.as_json())
     else:
         output.line(
-            f"{found.added:,} new, {found.same:,} here already, {found.conflicting:,} left out; {_signed(found.seal)}",
+            f"{found.added:,} new, {found.same:,} already here, {found.conflicting:,} left out; {_signed(found.seal)}",
             one_line=True,
         )
         note_masked(found.masked)

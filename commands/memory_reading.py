@@ -1,4 +1,4 @@
-"""`sb memory show|why|history|graph`: what does one memory say, and where did it come from?"""
+"""`sb memory show|why|history|graph`: one memory, its history and its provenance."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sb.commands.memories import Agent, Id, Project, Scope, as_json, heading, me
 from sb.commands.options import AsJson, single
 
 from sb.duration import human_age
+from sb.present.counts import counted
 from sb.sources import iso
 from sb.text import plain, shorten
 
@@ -85,7 +86,7 @@ def _about(found: Dossier, now: float) -> None:
             one_line=True,
         )
     if found.read > len(found.reads):
-        output.line(f"read: {found.read:,} times in all")
+        output.line(f"read: {counted(found.read, 'time')} in all")
     _changes(found.changes)
 
 
@@ -140,7 +141,7 @@ def why(
     if found.memory and not found.origins:
         said = found.memory
         note(
-            f"it was made from nothing else: {said.source_type}, by {said.agent_id} in {said.session or 'no session'}"
+            f"derived from nothing: {said.source_type}, by {said.agent_id} in {said.session or 'no session'}"
         )
 
 

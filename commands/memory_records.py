@@ -1,4 +1,4 @@
-"""`sb memory forget|recover|protect|erase|tidy|stats`: look after what is remembered."""
+"""`sb memory forget|recover|protect|erase|tidy|stats`: manage memories."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sb.commands.options import As, AsJson, ChangeReason, Yes, single
 from sb.commands.session import configuration, decider, event_log
 
 from sb.errors import ExitCode, UsageError
+from sb.present.counts import counted
 from sb.text import human_bytes, plain, shorten
 
 if TYPE_CHECKING:
@@ -135,16 +136,16 @@ def _erased(done: Erased, copies: list[str]) -> None:
     for record in done.ids:
         output.line(f"{record} erased")
     if not done.ids:
-        note("all of it was erased before; the files were cleaned again")
+        note("already erased; the files were cleaned again")
     for record in done.quoting:
-        note(f"{record} hands over some of it: erase it too, or use --with-handoffs")
+        note(f"{record} quotes it: erase it too, or pass --with-handoffs")
     if done.questions:
         note(f"{done.questions} questions on record that said it were removed")
     for copy in copies:
-        note(f"{copy} was made before and keeps it")
+        note(f"{copy} is older, and still has it")
     if done.held_back:
         note(
-            "warning: a reader holds back the write-ahead log, which keeps it: run this again when it has ended"
+            "warning: a reader blocks the write-ahead log, which still has it: run this again when it has ended"
         )
 
 
@@ -177,9 +178,12 @@ def tidy(
     if json_:
         output.emit_json(found.as_json())
         return
-    output.line(
-        f"{found.records:,} records looked at, {found.embedded:,} vectors made, {found.left:,} records left"
+    counts = (
+        f"{counted(found.records, 'record')} checked",
+        f"{counted(found.embedded, 'vector')} made",
+        f"{counted(found.left, 'record')} left",
     )
+    output.line(", ".join(counts))
     if found.words_alone:
         note(found.words_alone)
 
@@ -187,10 +191,10 @@ def tidy(
 @app.command(epilog="Example: sb memory stats")
 def stats(ctx: typer.Context, json_: AsJson = False) -> None:
     """Show how much is stored, where, and how it is searched."""
-    from sb.memory.counting import counted
+    from sb.memory.counting import counted as memory_counts
 
     with memory(ctx, "") as brain:
-        found = counted(brain.space)
+        found = memory_counts(brain.space)
     if json_:
         output.emit_json(found.as_json())
         return
@@ -198,15 +202,15 @@ def stats(ctx: typer.Context, json_: AsJson = False) -> None:
         if counts:
             output.table([title, "records"], [(name, f"{count:,}") for name, count in counts.items()])
             output.line()
-    meaning = found.words_alone or f"{found.embedder}, {found.to_embed:,} records wait for their vector"
+    meaning = found.words_alone or f"{found.embedder}, {counted(found.to_embed, 'record')} without vectors"
     for title, text in (
         (
             "records",
-            f"{found.records:,} active, in {found.sessions:,} sessions, with {found.relations:,} relations",
+            f"{found.records:,} active, in {counted(found.sessions, 'session')}, with {counted(found.relations, 'relation')}",
         ),
         ("meaning", meaning),
         ("database", human_bytes(found.bytes)),
     ):
         output.line(f"{title}: {text}", one_line=True)
     if not found.records:
-        note('nothing is remembered yet: sb memory remember "…"')
+        note('no memories yet: sb memory remember "…"')

@@ -1,4 +1,4 @@
-"""`sb memory orient|think|wrap-up|handoff|resume`: begin and end an agent's session from a shell."""
+"""`sb memory orient|think|wrap-up|handoff|resume`: an agent's session from a shell."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def orient(
             output.emit_json(with_times(found.as_json()))
             return
         output.line(found.as_text().rstrip("\n"), one_line=False)
-        note(f"go on in this session with --agent {agent} --scope {found.scope} --session {found.session}")
+        note(f"continue this session with --agent {agent} --scope {found.scope} --session {found.session}")
 
 
 @app.command(epilog='Example: sb memory think "why SQLite" --hops 2')
@@ -92,7 +92,7 @@ def think(
             show(one, brain.space.clock.now(), query)
             output.line(f"    activation {one.activation:.2f}{_way(one)}", one_line=True)
         if not found:
-            note("nothing comes to mind: try other words")
+            note("nothing found: try other words")
 
 
 def _way(one: Any) -> str:
@@ -169,9 +169,9 @@ def resume(
     with memory(ctx, agent, project=project, scope=scope, session=session) as brain:
         found = brain.resume(project or None, scope=scope or None)
     if found is None:
-        raise CheckFailed("no handoff waits here", "sb memory orient shows what else is known")
+        raise CheckFailed("no open handoff", "sb memory orient shows the rest")
     if not found.verified:
-        raise CheckFailed(f"the handoff {found.id} cannot be relied on: {found.problem}")
+        raise CheckFailed(f"handoff {found.id} is not reliable: {found.problem}")
     _packet(found, json_)
 
 
@@ -183,7 +183,7 @@ def _packet(found: HandoffPacket, json_: bool, masked: Sequence[str] = ()) -> No
     for title, text in (
         (
             "handoff",
-            f"{found.id} from {found.sender} to {found.recipient or 'whoever comes next'}, {found.scope}",
+            f"{found.id} from {found.sender} to {found.recipient or 'any agent'}, {found.scope}",
         ),
         ("goal", found.goal),
         ("state", found.current_state),

@@ -1,4 +1,4 @@
-"""`sb operator`: say who may decide, and keep their keys."""
+"""`sb operator`: enroll operators and manage their keys."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def init(
     made, old = opened.enrolment.replace(name, _new_passphrase(name, no_passphrase), reason)
     _report(made, as_json)
     if old is not None:
-        note(f"the old file is {old}; nothing that was signed before counts any more")
+        note(f"the old file is {old}; earlier signatures no longer count")
 
 
 def enrol(ctx: typer.Context, name: str = "", *, no_passphrase: bool = False, as_json: bool = False) -> None:
@@ -97,9 +97,9 @@ def _confirm_replacement(yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("replacing the operators asks first, and there is no terminal", "pass --yes")
-    note("Every approval, grant and contract that was signed until now stops counting.")
-    if typer.prompt("type replace to go on") != "replace":
+        raise UsageError("needs a terminal, or --yes, to replace the operators", "pass --yes")
+    note("Every approval, grant and contract signed so far stops counting.")
+    if typer.prompt("type replace to continue") != "replace":
         raise typer.Abort
 
 
@@ -112,7 +112,7 @@ def _new_passphrase(name: str, declined: bool) -> str | None:
     if len(first) < SHORTEST_PASSPHRASE:
         raise UsageError(f"a passphrase has at least {SHORTEST_PASSPHRASE} characters")
     if ask_secret("the same again: ") != first:
-        raise UsageError("the two differ", "try again")
+        raise UsageError("passphrases differ", "try again")
     return first
 
 
@@ -165,7 +165,7 @@ def add(
 
 def _operator(ctx: typer.Context, opened: _Opened, who: str) -> Any:
     if not opened.authority.enrolled():
-        raise DeniedError("no operator is enrolled who could sign this", "sb operator init")
+        raise DeniedError("no operator can sign this", "sb operator init")
     return decider(ctx, opened.authority, who)
 
 
@@ -224,7 +224,7 @@ def whoami(ctx: typer.Context, as_json: AsJson = False) -> None:
             ],
         )
     else:
-        note("this home has no operator's key")
+        note("no operator key in this home")
     output.line(f"assurance: {level.name.lower()}: {level.meaning}")
 
 

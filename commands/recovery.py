@@ -1,4 +1,4 @@
-"""`sb recovery`: see what lost its reason or is in doubt, and settle it."""
+"""`sb recovery`: review reversals and calls with unknown outcomes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sb.commands.session import decider, event_log, runtime
 
 from sb.errors import CheckFailed, ExitCode, UsageError
 from sb.present.approvals import object_first
+from sb.present.recovery import recovery_line, undone_sentence
 from sb.sources import micros
 from sb.text import shorten
 
@@ -60,14 +61,14 @@ def list_recoveries(
         rows = [*(_row(one, now) for one in found), *(_row(one, now) for one in doubtful)]
         output.table(["state", "left", "agent", "tool", "why", "id"], rows)
     if doubtful:
-        note("sb recovery settle CALL asks the tool's probe; with done, not-done or compensate you say it")
+        note(
+            "sb recovery settle CALL asks the tool's probe; add done, not-done or compensate to settle it yourself"
+        )
     if not found and not doubtful:
-        note("nothing has to be recovered")
+        note("nothing to recover")
 
 
 def _row(about: Escalation | Intent, now: int) -> tuple[str, ...]:
-    from sb.present.recovery import recovery_line
-
     line = recovery_line(about, now)
     return (line.state, line.left, line.agent, line.tool, shorten(line.why, WIDEST), line.id)
 
@@ -101,9 +102,9 @@ def show(
             ("why", found.why),
             ("call", f"{found.tool_id} by {found.agent}, {found.call_id} in {found.run_id}"),
             ("mutation", found.mutation_id or "none"),
-            ("people who have to agree", str(found.people) if found.approval_id else "none are asked"),
+            ("approvals needed", str(found.people) if found.approval_id else "none"),
             (
-                "agreed so far" if found.state == "waiting" else "decided by",
+                "approved by" if found.state == "waiting" else "decided by",
                 f"{found.decided_by}: {found.reason}" if found.decided_by else "nobody",
             ),
         ):
@@ -117,9 +118,7 @@ def show(
 
 def _not_in_doubt(opened: Runtime, reference: str) -> None:
     if any(intent.call_id == reference for intent in opened.executor.in_doubt()):
-        raise CheckFailed(
-            f"{reference} is in doubt: whether it happened is not known", f"sb recovery settle {reference}"
-        )
+        raise CheckFailed(f"{reference} has an unknown outcome", f"sb recovery settle {reference}")
 
 
 @app.command(epilog='Example: sb recovery approve esc_31d0 --reason "the order was shipped"')
@@ -208,9 +207,9 @@ def _settled(opened: Runtime, call: str, verdict: Verdict, by: str, as_json: boo
         return
     output.line(f"{call} is {verdict}, says {by}", one_line=True)
     if left is not None:
-        note(f"it has no way back: {left.no_way_back}" if left.no_way_back else f"sb undo {left.mutation_id}")
+        note(f"no undo: {left.no_way_back}" if left.no_way_back else f"sb undo {left.mutation_id}")
         if left.assumption_refs:
-            note("sb recovery watch --once looks whether what justified it still holds")
+            note("sb recovery watch --once checks whether its assumptions still hold")
 
 
 def _json(text: str) -> Any:
@@ -236,7 +235,7 @@ def invalidate(
         decisions = opened.invalidate(AssumptionInvalidated(assumption, run, reason))
         _decisions(decisions, as_json)
         if not decisions:
-            note("no call that can still be undone relies on it")
+            note("no reversible call relies on it")
 
 
 @app.command(epilog="Example: sb recovery watch --once")
@@ -260,9 +259,9 @@ def _look(opened: Runtime, as_json: bool) -> None:
     looked, decisions = opened.watch()
     for undone in looked.performed:
         if not as_json:
-            output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}", one_line=True)
+            output.line(undone_sentence(undone))
     for unclear in looked.unclear:
-        note(f"warning: it cannot be told whether an assumption holds: {unclear}")
+        note(f"warning: cannot check an assumption: {unclear}")
     if as_json:
         output.emit_json_line(
             {
@@ -287,7 +286,7 @@ def _tell(decisions: list[RuntimeDecisionRecord]) -> None:
     for one in decisions:
         output.line(f"{one.action} {one.reverses_mutation_ref}: {one.reason}", one_line=True)
     if any(one.action == "escalated" for one in decisions):
-        note("sb recovery list shows what a person has to look at")
+        note("sb recovery list shows what to review")
 
 
 def _require(reason: str) -> None:
@@ -299,7 +298,7 @@ def _say(undone: Undone, as_json: bool) -> None:
     if as_json:
         output.emit_json(undone.to_dict())
     else:
-        output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}", one_line=True)
+        output.line(undone_sentence(undone))
     if undone.state == "waiting":
         raise typer.Exit(ExitCode.DENIED)
     if undone.state != "reversed":

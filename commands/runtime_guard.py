@@ -1,4 +1,4 @@
-"""`sb runtime-guard`: see which tools have approved contracts, and approve them."""
+"""`sb runtime-guard`: compare and approve tool contracts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tools(ctx: typer.Context, surface: Surface = "kernel", as_json: AsJson = Fal
             [_row(entry) for entry in entries],
         )
     else:
-        note("no tool was met on this surface")
+        note("no tools on this surface yet")
 
 
 def _row(entry: ContractEntry) -> tuple[str, ...]:
@@ -58,9 +58,7 @@ def mismatches(ctx: typer.Context, surface: Surface = "kernel", as_json: AsJson 
         for entry in found:
             output.line(f"{entry.status}: {entry.tool_id}")
             _print_changes(entry.changes)
-        note(
-            f"{len(found)} of the surface's contracts need a look" if found else "every contract is approved"
-        )
+        note(f"{len(found)} contracts of this surface need review" if found else "every contract is approved")
     if found:
         note(f"sb runtime-guard show {surface} TOOL; sb runtime-guard approve-contract {surface} TOOL")
         raise typer.Exit(ExitCode.FAILED)
@@ -92,7 +90,7 @@ def show(
     output.line(f"contract {entry.live_fingerprint or '(missing)'}")
     _print_document(entry)
     if entry.changes:
-        output.line("changed since it was approved:")
+        output.line("changes since approval:")
         _print_changes(entry.changes)
     output.line("approvals:" if history else "never approved")
     for baseline in history:
@@ -173,12 +171,8 @@ def approve_contract(
     else:
         output.line(f"{entry.tool_id} is {'approved' if wanted else 'taken back'} by {by.name}")
         if fingerprint and fingerprint != entry.live_fingerprint:
-            what = (
-                "the tool stays denied"
-                if surface == "kernel"
-                else "nothing that it did is undone without asking"
-            )
-            note(f"the live contract is another one, so {what} until it has this one again")
+            what = "the tool stays denied" if surface == "kernel" else "its reversals need approval"
+            note(f"the current contract differs, so {what} until it matches")
 
 
 def _changes_to(store: ContractBaselineStore, entry: ContractEntry, fingerprint: str) -> list[FieldChange]:

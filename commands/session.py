@@ -1,4 +1,4 @@
-"""What does a command start from: its options, the configuration, the runtime?"""
+"""Opens what commands start from: configuration, log, runtime, approvals, the deciding operator."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def kill_switch(ctx: typer.Context) -> KillSwitch:
         config = configuration(ctx)
     except ConfigError as error:
         config = configuration(ctx, with_project=False)
-        note(f"warning: left out: {error.message}")
+        note(f"warning: project file ignored: {error.message}")
     return open_kill_switch(config, open_log(config))
 
 
@@ -113,9 +113,7 @@ def decider(ctx: typer.Context, authority: Authority, name: str) -> Decider:
 
     by = find(authority, _keys(), name, ask_secret)
     if not by.key_id:
-        note(
-            f"note: no operator is enrolled, so this is recorded as {by.name} and proves nothing: sb operator init"
-        )
+        note(f"note: no operator is enrolled, so this is unsigned, recorded as {by.name}: sb operator init")
     return by
 
 

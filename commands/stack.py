@@ -1,4 +1,4 @@
-"""`sb stack`: look after containers of memories."""
+"""`sb stack`: create, search and maintain stacks of memories."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def list_stacks(ctx: typer.Context, agent: Reader = "", scope: ReadFrom = "", js
         output.emit_json({"items": [one.as_json() for one in found]})
         return
     if not found:
-        note("there is no stack yet: sb stack create STACK")
+        note("no stacks yet: sb stack create STACK")
         return
     output.table(
         ["stack", "state", "memories", "forgotten", "private"],
@@ -96,7 +96,7 @@ def create(
         output.emit_json(made.as_json())
     else:
         output.line(stack, one_line=True)
-        note("sb entity note TEXT --stack STACK keeps something in it")
+        note("sb entity note TEXT --stack STACK saves the first memory")
 
 
 @app.command(epilog='Example: sb stack search default "who reviews migrations"')

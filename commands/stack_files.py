@@ -1,4 +1,4 @@
-"""`sb stack export|import|sync|conflicts|resolve`: carry a stack from one database to another, and keep it in both."""
+"""`sb stack export|import|sync|conflicts|resolve`: exchange stacks between databases."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sb.commands.session import decider, event_log
 from sb.commands.stacks import Keeper, StackName, as_json, one_of, open_stack, stack_database
 
 from sb.errors import ExitCode, UsageError
+from sb.present.counts import counted
 from sb.text import human_bytes, nearest
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def export_stack(
     if format_ not in FORMATS:
         raise UsageError(f"no format {format_!r}{nearest(format_, FORMATS)}", f"one of {', '.join(FORMATS)}")
     if file.exists():
-        raise UsageError(f"{file} is there already", "name a new file")
+        raise UsageError(f"{file} already exists", "name a new file")
     with stack_database(ctx) as (database, config):
         opened = open_stack(database, config, stack, agent, scope=None)
         if format_ == DATABASE:
@@ -57,9 +58,9 @@ def export_stack(
         output.emit_json({"stack_id": stack, "file": str(file), "format": format_, "bytes": size})
         return
     output.line(f"{stack} in {file}, {human_bytes(size)}", one_line=True)
-    note("what agents keep to themselves is not in it" + (f", except of {agent}" if agent else ""))
+    note("private memories are not in it" + (f", except of {agent}" if agent else ""))
     if format_ == DATABASE:
-        note(f"sb --db {file} stack show {stack} looks into it")
+        note(f"sb --db {file} stack show {stack} opens it")
 
 
 @app.command(name="import", epilog="Example: sb stack import stack.db --stack research")
@@ -80,7 +81,10 @@ def import_stack(
     if json_:
         output.emit_json(found.as_json())
     else:
-        output.line(f"{found.memories:,} memories came into stack {found.stack_id}", one_line=True)
+        output.line(
+            f"{counted(found.memories, 'memory', 'memories')} imported into stack {found.stack_id}",
+            one_line=True,
+        )
     _conflicting(found.stack_id, found.conflicts)
 
 
@@ -120,7 +124,7 @@ def sync(
     if json_:
         output.emit_json(as_json(done) | {"open_conflicts": waiting})
     else:
-        output.line(f"{done.pulled:,} changes came in, {done.pushed:,} went out", one_line=True)
+        output.line(f"{counted(done.pulled, 'change')} received, {done.pushed:,} sent", one_line=True)
     for told in done.notes:
         note(told)
     for error in done.errors:
@@ -143,7 +147,7 @@ def conflicts(ctx: typer.Context, stack: StackName, json_: AsJson = False) -> No
         output.line(f"{one.id}  {one.table} {one.record_id}: {what}", one_line=True)
         for side, said in (("here", one.local_summary), ("there", one.cloud_summary)):
             output.line(f"    {side}: {said or 'erased'}", one_line=True)
-    note(_choice(found, stack) if found else "nothing was changed on both sides")
+    note(_choice(found, stack) if found else "no conflicts")
 
 
 def _choice(found: list[SyncConflict], stack: str) -> str:

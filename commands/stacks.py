@@ -17,6 +17,7 @@ from sb.commands.session import configuration
 
 from sb.cli import Options
 from sb.errors import SBError, UsageError
+from sb.present.counts import counted
 from sb.sources import iso
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def read_from(agent: str, scope: str) -> str | None:
         UsageError: a scope, and no agent.
     """
     if scope and not agent:
-        raise UsageError("--scope says what an agent reads from", "add --agent NAME, or use --context")
+        raise UsageError("--scope needs --agent", "add --agent NAME, or use --context")
     return (scope or GLOBAL) if agent else None
 
 
@@ -259,7 +260,7 @@ def show_loaded(loaded: Mapping[str, Any], json_: bool) -> None:
         for item in items:
             output.passage(_said(item), "    ")
     said = loaded["_meta"]
-    memories = "1 memory" if shown == 1 else f"{shown:,} memories"
+    memories = counted(shown, "memory", "memories")
     note(
         f"{memories}, {said['budget_used']:,} of {said['budget_total']:,} tokens;"
         f" {said['excluded_count']:,} did not fit"
@@ -267,7 +268,7 @@ def show_loaded(loaded: Mapping[str, Any], json_: bool) -> None:
 
 
 def _said(item: Mapping[str, Any]) -> str:
-    """One loaded memory: what it says, without its id and times."""
+    """One loaded memory: payload, without its id and times."""
     unsaid = ("id", "created_at", "last_interaction")
     return " · ".join(
         value for name, value in item.items() if name not in unsaid and isinstance(value, str) and value

@@ -1,4 +1,4 @@
-"""`sb suggestions`: see which memories are suggested, and accept or dismiss them."""
+"""`sb suggestions`: review suggested memories."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def list_suggestions(
             ],
         )
     else:
-        note(f"nothing is suggested: sb stack maintain {stack} looks through what was captured as it came")
+        note(f"no suggestions: sb stack maintain {stack} looks for some in raw entries")
 
 
 def _said(one: MemorySuggestion) -> str:
@@ -123,7 +123,7 @@ def show(
         output.line(f"{name}: {value}", one_line=True)
     output.line(f"confidence: {found.confidence:.2f}")
     for name, text in (
-        ("made from", ", ".join(found.source_raw_ids)),
+        ("derived from", ", ".join(found.source_raw_ids)),
         ("became", found.promoted_to),
         ("reason", found.resolution_reason),
     ):
@@ -170,8 +170,8 @@ def accept(
         found = _found(opened, suggestion)
     if uid is None:
         raise CheckFailed(
-            f"suggestion {suggestion} makes no {found.memory_type}: what it says is too short, or a fragment",
-            "--with JSON says it differently; sb suggestions dismiss ID --reason TEXT",
+            f"suggestion {suggestion} makes no {found.memory_type}: the text is too short, or a fragment",
+            "--with JSON changes it first; sb suggestions dismiss ID --reason TEXT",
         )
     if json_:
         output.emit_json({"id": uid, "kind": found.memory_type, "suggestion": suggestion})

@@ -1,4 +1,4 @@
-"""`sb trust`: say how far others are trusted."""
+"""`sb trust`: set and show trust scores."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def list_assessments(
     if json_:
         output.emit_json({"items": [as_json(one) for one in found]})
     elif found:
-        output.table(["name", "trust", "evidence", "last said"], [_row(one) for one in found])
+        output.table(["name", "trust", "evidence", "updated"], [_row(one) for one in found])
     else:
-        note("nothing is said of anybody: sb trust set NAME DOMAIN SCORE")
+        note("no trust scores set: sb trust set NAME DOMAIN SCORE")
 
 
 def _row(one: TrustAssessment) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def show(
         active = core.active_stack
         computed = active.compute_trust(name, domain or None) if active is not None else {}
     if not found:
-        raise NotFoundError(f"nothing is said of {name!r}", "sb trust list")
+        raise NotFoundError(f"no trust score for {name!r}", "sb trust list")
     if json_:
         output.emit_json(as_json(found[0]) | {"computed": computed})
         return

@@ -1,4 +1,4 @@
-"""`sb undo`: take back what an agent's call did."""
+"""`sb undo`: reverse what an agent's call did."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import decider, runtime
 
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
+from sb.present.recovery import recovery_line, undone_sentence
 from sb.redaction import one_line
 from sb.text import plain, shorten
 
@@ -46,7 +47,7 @@ def undo(
 ) -> None:
     """Reverse a call, unless its effect was changed since."""
     if run and mutation != LAST:
-        raise UsageError("name either one mutation or --run", "sb undo --run RUN undoes all of it")
+        raise UsageError("name one call or --run, not both", "sb undo --run RUN reverses the whole run")
     with runtime(ctx) as opened:
         if listing:
             _list(opened, run, limit, as_json)
@@ -73,7 +74,7 @@ def _meant(opened: Runtime, mutation: str, run: str, doubtful: list[Intent]) -> 
     if run:
         found = store.of_run(run)
         if not found and not doubtful:
-            raise NotFoundError(f"run {run} changed nothing that is on record", "sb undo --list")
+            raise NotFoundError(f"run {run} has no undo records", "sb undo --list")
         return found
     if mutation == LAST:
         return [store.last()]
@@ -86,12 +87,12 @@ def _unknown(opened: Runtime, reference: str) -> MutationRef:
         raise CheckFailed(_in_doubt(reference), f"sb recovery settle {reference}")
     if reference.startswith("call_"):
         shown = one_line(reference, 40)
-        raise NotFoundError(f"no call {shown} has changed anything that is on record", "sb undo --list")
+        raise NotFoundError(f"no call {shown} with an undo record", "sb undo --list")
     return opened.recovery.mutations.get(reference)
 
 
 def _in_doubt(call_id: str) -> str:
-    return f"{call_id} is in doubt: whether it changed anything is not known"
+    return f"{call_id} has an unknown outcome: it may have changed something"
 
 
 def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
@@ -105,12 +106,10 @@ def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
             [_row(ref, store.now()) for ref in found],
         )
     else:
-        note(f"run {run} changed nothing that is on record" if run else "no call has changed anything yet")
+        note(f"run {run} has no undo records" if run else "no undo records yet")
 
 
 def _row(ref: MutationRef, now: int) -> tuple[str, ...]:
-    from sb.present.recovery import recovery_line
-
     line = recovery_line(ref, now)
     way = shorten(line.why, WIDEST)
     return (line.state, line.left, line.agent, line.tool, line.since_ago, way, line.id, ref.run_id)
@@ -145,9 +144,7 @@ def _undo(
     for plan in plans:
         note(_sentence(plan))
     if not any(plan.ok for plan in plans):
-        raise CheckFailed(
-            "there is nothing here that can be undone", "sb undo --list shows what else was done"
-        )
+        raise CheckFailed("nothing can be undone", "sb undo --list shows other calls")
     _confirm(sum(plan.ok for plan in plans), yes)
     by = decider(ctx, opened.recovery.approvals.authority, who)
     refs = [plan.ref for plan in plans]
@@ -155,7 +152,7 @@ def _undo(
     for undone in opened.recovery.undo_all(refs, by, reason):
         done.append(undone)
         if not as_json:
-            output.line(f"{undone.mutation_id} {undone.state}: {undone.detail}", one_line=True)
+            output.line(undone_sentence(undone))
     if as_json:
         output.emit_json({"items": [undone.to_dict() for undone in done]})
     if done and done[-1].state == "waiting":
@@ -163,7 +160,7 @@ def _undo(
     store = opened.recovery.mutations
     left = sum(store.get(ref.mutation_id).state != "reversed" for ref in refs)
     if left:
-        note(f"{left} of {len(refs)} stay as they are")
+        note(f"{left} of {len(refs)} were not reversed")
         raise typer.Exit(ExitCode.FAILED)
 
 
@@ -171,6 +168,6 @@ def _confirm(count: int, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("undoing asks first, and there is no terminal", "pass --yes, or --dry-run to look")
+        raise UsageError("needs a terminal, or --yes, to undo", "pass --yes, or --dry-run to preview")
     if not typer.confirm(f"undo {'this' if count == 1 else f'these {count}'}?"):
         raise typer.Exit(ExitCode.FAILED)

@@ -204,7 +204,7 @@ def _memory(config: Config, database: Database) -> list[Finding]:
 def _joined(config: Config, log: EventLog) -> Iterator[Finding]:
     found, now = connected_agents(log), log.clock.now()
     told = [
-        f"{one.host}{f' in {one.project}' if one.project else ''}, heard of {human_age(now - one.last_seen_at / 1e6)}"
+        f"{one.host}{f' in {one.project}' if one.project else ''}, last seen {human_age(now - one.last_seen_at / 1e6)}"
         for one in found[:_MOST_JOINED]
     ]
     if len(found) > _MOST_JOINED:

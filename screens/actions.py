@@ -170,7 +170,7 @@ ACTIONS = (
         "let_be",
         "x",
         "dismiss",
-        "Leave what lost its reason as it is.",
+        "Leave reversals to decide as it is.",
         ("recovery",),
         writes=True,
         footer=True,
@@ -246,7 +246,7 @@ ACTIONS = (
     Action(
         "view",
         "f",
-        "ways back",
+        "reversals",
         "Show how tools are undone and which of that is approved, or their contracts again.",
         ("contracts",),
         footer=True,

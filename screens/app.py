@@ -1,4 +1,4 @@
-"""The console itself: which screens are there, what they read from, and what is said of all of them."""
+"""The console app: its screens, its look at the database, and the ways between screens."""
 
 from __future__ import annotations
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from sb.screens.state.listing import Row
 
 EMPTY = {
-    "open": "No call waits for a decision. New requests appear here.\n\nf shows decided ones.",
-    "all": "No call was ever held back for a person.\n\nsb demo makes some.",
+    "open": "No pending requests. New ones appear here.\n\nf shows decided requests.",
+    "all": "No approval requests yet.\n\nsb demo makes some.",
 }
-NONE_OF_THEM = "No request is in this state.\n\nf shows others."
-NO_HIT = "No request fits.\n\nesc clears the filter."
+NONE_OF_THEM = "No requests in this state.\n\nf shows others."
+NO_HIT = "No requests match.\n\nesc clears the filter."
 
 
 class ApprovalsScreen(Filtering, Deciding):

@@ -1,4 +1,4 @@
-"""What were cores composed of, and which of that do they go back to?"""
+"""The Checkpoints screen: saved cores, and restoring one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from sb.entity.present import Difference
 
-EMPTY = "No checkpoint yet. What a core is composed of appears here.\n\nsb checkpoint save --agent NAME keeps one."
+EMPTY = "No checkpoints yet. Saved cores appear here.\n\nsb checkpoint save --agent NAME saves one."
 
 
 class CheckpointsScreen(Deciding):
@@ -148,9 +148,9 @@ class CheckpointsScreen(Deciding):
     def action_restore(self) -> None:
         found = self.current.found if self.current else ""
         if not isinstance(found, Checkpoint):
-            self.console_app.say("nothing to restore here")
+            self.console_app.say("no checkpoint under the cursor")
         elif not found.intact:
-            self.console_app.say("it was changed after it was written, so it cannot be restored")
+            self.console_app.say("its file was edited, so it cannot be restored")
         else:
             self.read("changes", lambda: self._changes(found), self._ask)
 
@@ -162,7 +162,7 @@ class CheckpointsScreen(Deciding):
         if changes:
             self.ask(question(found, changes), [found.checkpoint_id], self._restore)
         else:
-            self.console_app.say("nothing changes: its core is composed so at present")
+            self.console_app.say("nothing to restore: the core is already in this state")
 
     def _restore(self, checkpoint_id: str, by: Decider, reason: str) -> str:
         return restore(self.records, checkpoint_id, by.name, reason)

@@ -1,4 +1,4 @@
-"""What is around every screen: where one is, what holds, what is wrong, and which keys there are."""
+"""The lines around every screen: sections, status, trouble and keys."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
 EMPTY = {
-    KERNEL_SURFACE: "No tool was met yet. Tools appear here once an agent's process has met them.",
-    REVERSAL_SURFACE: "No tool that was met declares how it is undone.\n\nf shows the tools' contracts.",
+    KERNEL_SURFACE: "No tools yet. They appear here once an agent's process has loaded them.",
+    REVERSAL_SURFACE: "No tool declares a reversal.\n\nf shows the tools' contracts.",
 }
 Known = list[tuple[ContractEntry, list[Baseline]]]
 
@@ -95,7 +95,7 @@ class ContractsScreen(Deciding):
             return
         if before.live_fingerprint != now.live_fingerprint:
             self._changed = now.tool_id
-            self.console_app.say(f"{now.tool_id} has changed just now: read it again")
+            self.console_app.say(f"{now.tool_id} changed just now: review it again")
 
     @property
     def current(self) -> ContractEntry | None:
@@ -141,7 +141,7 @@ class ContractsScreen(Deciding):
     def summary(self) -> str:
         amiss = sum(entry.status != "approved" for entry, _ in self.known)
         marked = f" · {len(self.rows.listing.marked)} marked" if self.rows.listing.marked else ""
-        of = "tools" if self.surface == KERNEL_SURFACE else "ways back"
+        of = "tools" if self.surface == KERNEL_SURFACE else "reversals"
         return f"· {len(self.known):,} {of}, {amiss:,} not approved{marked}"
 
     def leave_part(self) -> bool:
@@ -168,13 +168,13 @@ class ContractsScreen(Deciding):
         chosen = self._marked() or ([self.current] if self.current is not None else [])
         changed, self._changed = self._changed, ""
         if changed in [entry.tool_id for entry in chosen]:
-            self.console_app.say(f"{changed} changed while you looked at it: read it again, then press a")
+            self.console_app.say(f"{changed} changed while you looked at it: review it again, then press a")
             return
         chosen = [entry for entry in chosen if entry.live_fingerprint and entry.status != "approved"]
         if chosen:
             self.ask(contract_question(chosen, self.surface), [chosen], self._approve)
         else:
-            self.console_app.say("there is nothing to approve here: it is approved, or missing")
+            self.console_app.say("nothing to approve: this contract is approved, or missing")
 
     def _approve(self, entries: list[ContractEntry], by: Decider, reason: str) -> str:
         contracts = {entry.tool_id: entry.live_fingerprint for entry in entries}

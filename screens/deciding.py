@@ -1,4 +1,4 @@
-"""How does a decision get from a person to the log?
+"""Decisions on a screen: a question with a reason, the key, and the outcome.
 
 It is asked about with everything it covers, made in a thread by the kernel's own functions, one at a time, and signed
 where operators are enrolled: the key is unlocked once, and stays in this process's memory.
@@ -25,6 +25,10 @@ WORK = ("decide", "dry run")  # groups of workers
 LOOK_FOR_THE_END_S = 0.2  # seconds between looks whether the console is closing
 
 
+class NotSigned(DeniedError):
+    """No key signed the decision, so nothing was decided."""
+
+
 class Deciding(Section):
     """A section on which things are decided."""
 
@@ -39,7 +43,7 @@ class Deciding(Section):
     def refuses_more(self) -> bool:
         """Whether something is under way here, whose outcome would be lost with a newer one; says so."""
         if self.at_work:
-            self.console_app.say("wait: the one before is still under way")
+            self.console_app.say("wait: the previous decision is still running")
         return self.at_work
 
     def ask(
@@ -63,7 +67,10 @@ class Deciding(Section):
     def _decide(
         self, items: Sequence[Item], act: Callable[[Item, Decider, str], str], reason: str
     ) -> tuple[list[str], list[str]]:
-        by = self.console_app.signer.decider(self._ask_passphrase)
+        try:
+            by = self.console_app.signer.decider(self._ask_passphrase)
+        except SBError as error:
+            raise NotSigned(error.message, error.hint) from error
         done: list[str] = []
         failed: list[str] = []
         for item in items:
@@ -90,7 +97,7 @@ class Deciding(Section):
                     continue
                 answer = None
             if answer is None:
-                raise DeniedError("nothing was decided: the key was not unlocked")
+                raise DeniedError("the key was not unlocked")
             return answer
 
     def _decided(self, outcome: tuple[list[str], list[str]]) -> None:
@@ -103,16 +110,16 @@ class Deciding(Section):
             self.notify_failure(failed[0])
         elif failed:
             fields = [Field("not decided", line) for line in failed]
-            self.console_app.open_fields(f"{len(failed)} could not be decided", fields)
+            self.console_app.open_fields(f"{len(failed)} not decided", fields)
         self.refresh_records()
 
     def failed(self, error: BaseException) -> None:
         """A decision that failed is no trouble with the database."""
         if isinstance(error, DeniedError):
             self.console_app.signer.forget()
-            self.notify_failure(trouble_of(error))
+            self.notify_failure(trouble_of(error), "Not signed" if isinstance(error, NotSigned) else "")
         else:
             super().failed(error)
 
-    def notify_failure(self, text: str) -> None:
-        self.app.notify(text, title=self.failure, severity="error", timeout=8, markup=False)
+    def notify_failure(self, text: str, title: str = "") -> None:
+        self.app.notify(text, title=title or self.failure, severity="error", timeout=8, markup=False)

@@ -86,7 +86,7 @@ class DecisionScreen(ModalScreen[str | None]):
         with VerticalScroll(classes="dialog", can_focus=False):
             yield Static(safe(question.title), classes="title")
             yield from lines_about(question.lines)
-            yield Input(placeholder="reason; it is kept with the decision", id="reason")
+            yield Input(placeholder="reason, recorded with the decision", id="reason")
             if question.count > 1:
                 yield Input(placeholder=f"type {question.count} to confirm", id="count")
             yield Static("", classes="wrong")
@@ -148,7 +148,7 @@ class DecisionScreen(ModalScreen[str | None]):
 class ResultScreen(ModalScreen[str | None]):
     """Asks what a call in doubt gave, as JSON; "" where that is not known, None to leave it."""
 
-    BINDINGS = [Binding("escape", "cancel", "leave it")]
+    BINDINGS = [Binding("escape", "cancel", "cancel")]
     DEFAULT_CSS = "ResultScreen { align: center middle; }" + DIALOG_CSS
 
     def __init__(self, tool_id: str) -> None:
@@ -157,11 +157,11 @@ class ResultScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog", can_focus=False):
-            yield Static(safe(f"What did {self._tool_id} give?", one_line=True), classes="title")
-            yield Static("Undoing it may need that, such as the id of what was made.")
-            yield Input(placeholder='as JSON, {"id": 7}; empty if it is not known', id="result")
+            yield Static(safe(f"What did {self._tool_id} return?", one_line=True), classes="title")
+            yield Static("Reversing it may need this, such as the id of a new record.")
+            yield Input(placeholder='as JSON, {"id": 7}; empty if unknown', id="result")
             yield Static("", classes="wrong")
-            yield Static("enter goes on, and decides nothing yet; esc leaves it", classes="hint")
+            yield Static("enter continues, without deciding yet; esc cancels", classes="hint")
 
     @on(Input.Submitted)
     def _entered(self, message: Input.Submitted) -> None:
@@ -180,7 +180,7 @@ class ResultScreen(ModalScreen[str | None]):
 class PassphraseScreen(ModalScreen[str | None]):
     """Asks for the passphrase of an operator's key."""
 
-    BINDINGS = [Binding("escape", "cancel", "leave it")]
+    BINDINGS = [Binding("escape", "cancel", "cancel")]
     DEFAULT_CSS = "PassphraseScreen { align: center middle; }" + DIALOG_CSS
 
     def __init__(self, prompt: str) -> None:
@@ -191,7 +191,7 @@ class PassphraseScreen(ModalScreen[str | None]):
         with VerticalScroll(classes="dialog", can_focus=False):
             yield Static(safe(self._prompt), classes="title")
             yield Input(password=True, id="passphrase")
-            yield Static("enter unlocks the key until the console ends; esc leaves it")
+            yield Static("enter unlocks the key until the console closes; esc cancels")
 
     @on(Input.Submitted)
     def _entered(self, message: Input.Submitted) -> None:

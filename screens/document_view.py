@@ -101,4 +101,4 @@ class DocumentView(Reading, ScrollView, can_focus=True):
 
     def action_copy(self) -> None:
         self.app.copy_to_clipboard(copied(self.fields))
-        self.app.notify("the record is in the clipboard", timeout=3, markup=False)
+        self.app.notify("copied the record", timeout=3, markup=False)

@@ -1,4 +1,4 @@
-"""How is a list filtered while it is typed?"""
+"""A filter box over a list, applied as one types."""
 
 from __future__ import annotations
 

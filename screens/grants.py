@@ -1,4 +1,4 @@
-"""What was approved in advance, and what is taken back of it?"""
+"""The Grants screen: answers given in advance, and revoking them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sb.log.event import Subject
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
-EMPTY = "Nothing is approved in advance.\n\nsb approvals approve --until or --for-run makes a grant."
+EMPTY = "No grants.\n\nsb approvals approve --until or --for-run makes one."
 
 
 class GrantsScreen(Deciding):

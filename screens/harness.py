@@ -1,4 +1,4 @@
-"""How is SecondBrain graded by its own audit, control by control?"""
+"""The Harness audit screen: grades, control by control."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from textual.worker import get_current_worker
 from sb.errors import SBError, StoreError
 
 AUDITING = "auditing…"
-NO_HIT = "No control fits.\n\nesc clears the filter."
-NO_GRADES = "There are no grades.\n\nr runs the audit again."
+NO_HIT = "No controls match.\n\nesc clears the filter."
+NO_GRADES = "No grades.\n\nr runs the audit again."
 
 
 class HarnessScreen(Filtering):

@@ -91,7 +91,7 @@ class HomeScreen(Deciding):
 
         kill = self._line.kill if self._line else None
         if kill is None:
-            self.console_app.say("nothing to lift here: only what is killed can be")
+            self.console_app.say("nothing to lift here: the cursor is not on a kill")
         else:
             self.ask(lift_question(kill), [kill], self._lift)
 
@@ -114,4 +114,4 @@ class HomeScreen(Deciding):
         self.query_one(RowList).start_over()
 
     def summary(self) -> str:
-        return f"· {self.state.waiting:,} need you"
+        return f"· {self.state.waiting:,} need{'s' if self.state.waiting == 1 else ''} you"

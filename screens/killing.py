@@ -37,13 +37,13 @@ class KillScreen(ModalScreen[Asked | None]):
         with VerticalScroll(classes="dialog", can_focus=False):
             yield Static("", classes="title")
             yield OptionList(*(safe(choice.text, one_line=True) for choice in self._offered), id="scope")
-            yield Input(placeholder="reason; it is kept with the kill", id="reason")
+            yield Input(placeholder="reason, recorded with the kill", id="reason")
             yield Static("", classes="wrong")
             with Horizontal():
                 yield Button("n  No", id="no", compact=True)
                 yield Button("y  Go on", id="yes", compact=True, variant="primary")
             yield Static(
-                "up and down choose, enter goes to the reason; it is asked once more", classes="hint"
+                "up and down choose, enter leads to the reason; you confirm once more", classes="hint"
             )
 
     def on_mount(self) -> None:
@@ -82,7 +82,7 @@ class KillScreen(ModalScreen[Asked | None]):
 class ConfirmKillScreen(ModalScreen[bool]):
     """Asks once more, for a word that nobody types by accident."""
 
-    BINDINGS = [Binding("escape", "cancel", "leave it")]
+    BINDINGS = [Binding("escape", "cancel", "cancel")]
     DEFAULT_CSS = "ConfirmKillScreen { align: center middle; }" + DIALOG_CSS
 
     def __init__(self, asked: Asked) -> None:
@@ -93,8 +93,8 @@ class ConfirmKillScreen(ModalScreen[bool]):
         with VerticalScroll(classes="dialog", can_focus=False):
             yield Static(safe(f"Stop {self._choice.text}?", one_line=True), classes="title")
             yield Static(safe(f"reason: {self._reason}", one_line=True))
-            yield Static("No call of it starts any more, until an operator lets it go on.")
-            yield Input(placeholder=f"type {WORD} to stop it; esc leaves it", id="word")
+            yield Static("None of its calls start until an operator lifts this.")
+            yield Input(placeholder=f"type {WORD} to stop it; esc cancels", id="word")
             yield Static("", classes="wrong")
 
     @on(Input.Submitted)

@@ -1,4 +1,4 @@
-"""What is on the log: all of it, or what fits a filter, as it is written."""
+"""The Log screen: events, filtered, as they are written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
 EMPTY = "No events yet. What agents do appears here as it happens.\n\nsb demo makes some."
-NO_HIT = "No event fits.\n\nesc clears the filter."
+NO_HIT = "No events match.\n\nesc clears the filter."
 
 
 class LogScreen(Searching):

@@ -1,4 +1,4 @@
-"""What do agents remember, and what does a person mend in it?"""
+"""The Memory screen: memories and suggestions, and changing them."""
 
 from __future__ import annotations
 
@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from sb.screens.state.document import Document
     from sb.screens.state.kills import Pointed
 
-EMPTY = (
-    "Nothing is remembered yet. What agents remember appears here.\n\nsb memory remember TEXT adds something."
-)
-NO_HIT = "No memory fits.\n\nesc clears the filter."
+EMPTY = "No memories yet. What agents save appears here.\n\nsb memory remember TEXT saves one."
+NO_HIT = "No memories match.\n\nesc clears the filter."
 RANK_AFTER_S = 0.15  # after the filter's own pause
 
 

@@ -1,4 +1,4 @@
-"""What can be done or opened by typing its name?"""
+"""The command palette: actions, screens and records by id."""
 
 from __future__ import annotations
 

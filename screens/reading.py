@@ -1,4 +1,4 @@
-"""How does a screen get what it shows, without ever waiting for the disk?"""
+"""Reads in worker threads, so that a screen never waits for the disk."""
 
 from __future__ import annotations
 

@@ -47,17 +47,18 @@ from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation
 from sb.log.event import Subject
+from sb.present.recovery import undone_sentence
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
-    from sb.kernel.recovery.service import Plan, Undone
+from sb.kernel.recovery.service import Plan, Undone
 
 EMPTY = {
-    OPEN_VIEW: "Nothing has to be recovered.\n\nCalls that lost their reason, and calls in doubt, appear here."
-    "\nf shows what was settled, and what could be undone.",
-    ALL_VIEW: "Nothing ever had to be recovered.\n\nf shows what could be undone.",
-    CHANGES_VIEW: "No call has changed anything that is on record.\n\nsb demo makes some.",
+    OPEN_VIEW: "Nothing to recover.\n\nReversals to decide and calls of unknown outcome appear here."
+    "\nf shows settled ones, and what can be undone.",
+    ALL_VIEW: "Nothing to recover yet.\n\nf shows what can be undone.",
+    CHANGES_VIEW: "No undo records yet.\n\nsb demo makes some.",
 }
 VERDICTS = {"happened": "done", "not_happened": "not-done", "compensate": "compensate"}
 
@@ -233,7 +234,7 @@ class RecoveryScreen(Deciding):
         if self.current is not None and self.current.mutation_id:
             self._look(self.current, lambda looked: None)
         else:
-            self.console_app.say("nothing is known that could be undone here")
+            self.console_app.say("no undo record here")
 
     def _look(self, item: Item, then: Callable[[DryRun], None]) -> None:
         """Make a dry run, which may take as long as its preview does; then show it, and go on."""
@@ -261,16 +262,16 @@ class RecoveryScreen(Deciding):
     def action_undo(self) -> None:
         item = self.current
         if item is None or not item.mutation_id:
-            self.console_app.say("nothing is known that could be undone here")
+            self.console_app.say("no undo record here")
         elif item.decidable:
-            self.console_app.say("its reversal waits for agreement: a agrees to it")
+            self.console_app.say("its reversal is pending: a approves it")
         else:
             self._look(item, lambda looked: self._ask_to_undo(item, looked))
 
     def action_undo_run(self) -> None:
         item = self.current
         if item is None:
-            self.console_app.say("nothing is known that could be undone here")
+            self.console_app.say("no undo record here")
         elif not self.console_app.read_only and not self.refuses_more():
             self.read(
                 "dry run", lambda: self._plan_run(item), lambda found: self._ask_to_undo_run(item, *found)
@@ -290,7 +291,7 @@ class RecoveryScreen(Deciding):
         if any(plan.ok for plan in plans):
             self.ask(run_question(item.about.run_id, plans, doubtful), [item], self._undo_run)
         else:
-            why = plans[0].detail if plans else "it changed nothing that is on record"
+            why = plans[0].detail if plans else "this run has no undo records"
             self.notify_failure(f"{item.about.run_id}: {why}")
 
     def _undo_run(self, item: Item, by: Decider, reason: str) -> str:
@@ -312,7 +313,7 @@ class RecoveryScreen(Deciding):
     ) -> None:
         detail = self._detail if self._detail and self._detail.key == item.key else None
         if detail is None and verb in PERFORMING:
-            self.console_app.say("what undoes it is being read: press the key again")
+            self.console_app.say("still loading the reversal: press the key again")
             return
         read = detail or Detail(item.key)
         asked = Asked(read, self._dry_runs.get(item.key), result, reveal=item.key == self._revealed)
@@ -325,7 +326,7 @@ class RecoveryScreen(Deciding):
     def action_approve(self) -> None:
         item, request = self.current, self._request
         if item is None or not item.decidable:
-            self.console_app.say("nothing to approve here: only a reversal that waits can be")
+            self.console_app.say("nothing to approve here: no reversal is pending")
             return
         waits = (
             request is not None
@@ -368,7 +369,7 @@ class RecoveryScreen(Deciding):
         about = self.current.about if self.current else None
         if isinstance(about, Intent):
             return about
-        self.console_app.say("this is no call in doubt")
+        self.console_app.say("this call's outcome is known")
         return None
 
     def _settle(self, verb: str) -> None:
@@ -376,7 +377,7 @@ class RecoveryScreen(Deciding):
         if item is None or intent is None:
             return
         if verb == "compensate" and not intent.reversal:
-            self.console_app.say(f"{intent.tool_id} declares no way back: say whether it happened")
+            self.console_app.say(f"{intent.tool_id} declares no reversal: settle it as happened or not")
             return
 
         def given(result: str | None) -> None:
@@ -419,7 +420,7 @@ class RecoveryScreen(Deciding):
 
 def _outcome(undone: Undone) -> str:
     """What came of a reversal; raises CheckFailed unless it was performed, or waits for a second person."""
-    text = f"{undone.mutation_id} {undone.state}: {undone.detail}"
+    text = undone_sentence(undone)
     if undone.state in ("reversed", "waiting"):
         return text
     raise CheckFailed(text)

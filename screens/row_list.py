@@ -262,7 +262,7 @@ class RowList(ScrollView, can_focus=True):
         if self.listing.current is not None:
             row = self.listing.row(self.listing.index)
             self.app.copy_to_clipboard("  ".join(row.cells) if row else "")
-            self.app.notify("the line is in the clipboard", timeout=3, markup=False)
+            self.app.notify("copied the line", timeout=3, markup=False)
 
     def on_click(self, event: events.Click) -> None:
         index = self.scroll_offset.y + event.y - 1

@@ -1,4 +1,4 @@
-"""Which runs were there, and what happened in each, as it happens?"""
+"""The Runs screen: runs, and the events of one as they happen."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
 
 EMPTY = "No runs yet. What agents do appears here as it happens.\n\nsb demo makes some."
-NO_HIT = "No run fits.\n\nesc clears the filter."
+NO_HIT = "No runs match.\n\nesc clears the filter."
 
 
 class RunsScreen(Filtering):
@@ -104,7 +104,7 @@ class RunsScreen(Filtering):
 
     def _found(self, first: int | None) -> None:
         if first is None:
-            self.console_app.say("nothing of this run is on record any more")
+            self.console_app.say("this run is no longer in the log")
         elif first in self.firsts:
             self.runs.select(first)
         else:
@@ -142,11 +142,11 @@ class RunsScreen(Filtering):
         if mutation_id:
             self.console_app.find_on("recovery", mutation_id)
         else:
-            self.console_app.say("nothing to undo here: this run changed nothing that is on record")
+            self.console_app.say("nothing to undo: this run has no undo records")
 
     def _undo(self, event: Event | None) -> None:
         if event is None or not event.subject.call_id.startswith("call_"):
-            self.console_app.say("nothing to undo here: this is no call")
+            self.console_app.say("nothing to undo: this is not a call")
         else:
             self.console_app.find_on("recovery", event.subject.call_id)
 

@@ -1,4 +1,4 @@
-"""How does a list follow a filter over so many rows that looking at all of them takes a while?"""
+"""A list that follows a filter over many rows, step by step."""
 
 from __future__ import annotations
 

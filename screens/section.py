@@ -114,11 +114,11 @@ class Section(Reading, Screen[None]):
         trouble = trouble_of(error)
         for rows in self.query(RowList):
             if not rows.listing.keys:
-                rows.show((), f"This could not be read.\n\n{trouble}\n\nr tries again.")
+                rows.show((), f"Could not read this.\n\n{trouble}\n\nr tries again.")
         if isinstance(error, StoreError):
             self.console_app.read_failed(trouble)
         else:
-            self.app.notify(trouble, title="not read", severity="error", timeout=8, markup=False)
+            self.app.notify(trouble, title="Not read", severity="error", timeout=8, markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         known = next((declared for declared in ACTIONS if declared.id == action), None)

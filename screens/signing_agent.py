@@ -175,7 +175,7 @@ class RemoteDecider:
         Raises:
             DeniedError: always.
         """
-        raise DeniedError("this is not decided in a browser", "use sb in the terminal")
+        raise DeniedError("this cannot be decided in a browser", "use sb in the terminal")
 
     def decide(self, decision: str, **said: str | Mapping[str, str]) -> dict[str, Any]:
         """Have a decision made; see `sb.kernel.decision_desk`.

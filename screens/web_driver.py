@@ -1,4 +1,4 @@
-"""How does the app of a browser tab notice that its server is gone?"""
+"""The driver of a browser tab's app, which ends with its server."""
 
 from __future__ import annotations
 

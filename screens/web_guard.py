@@ -1,4 +1,4 @@
-"""Which HTTP requests reach the console in the browser?
+"""The HTTP requests that may reach the console in the browser.
 
 Those of the one browser that opened the announced address, from pages of this server only. What others try:
 

@@ -1,1 +1,1 @@
-"""What does the demo's agent work in? A shop with a ledger of its own, and the tools that reach it."""
+"""The demo: a shop with a ledger, the tools that reach it, and a story."""

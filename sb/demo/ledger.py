@@ -1,4 +1,4 @@
-"""Which orders does the demo's shop have, and which money did it give back?
+"""The demo shop's orders and refunds, in one SQLite file.
 
 One SQLite file that several processes use at once. Entries are only ever added: a refund is taken back by a reversal
 that names it, once. Amounts are cents.

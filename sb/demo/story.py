@@ -1,4 +1,4 @@
-"""What does the kernel do for an agent's operator? A small story on real files, told from the log.
+"""The demo's story: an agent's run on real files, told from the log.
 
 An agent refunds an order. It reaches for a host that it may not reach, refunds once more than it may, meets a tool
 whose contract was changed behind its back, wants to delete what only a person may release, and runs out of budget.

@@ -1,4 +1,4 @@
-"""Which tools reach the shop's ledger, and how is what they do undone?
+"""The demo's tools on the ledger, and how each is reversed.
 
 The configuration of the demo's home names `register`, so that every process of that home has them.
 """

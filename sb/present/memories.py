@@ -64,8 +64,3 @@ def memory_line(record: Record, place: Place) -> MemoryLine:
         record["agent"],
         "erased: nothing is left of it" if record["state"] == ERASED else record["text"],
     )
-
-
-def counted(count: int) -> str:
-    """A number of memories: "1 memory", "2 memories"."""
-    return "1 memory" if count == 1 else f"{count:,} memories"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import Escalation, EscalationState
+from sb.kernel.recovery.service import Undone
+from sb.kernel.results import ToolResult
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.present.times import ago, date_and_time, left, moment
 from sb.redaction import redact_json
 from sb.text import revealed_line
 
-IN_DOUBT, UNDER_WAY = "in doubt", "under way"
+UNKNOWN, NO_UNDO, UNDER_WAY = "unknown", "no undo", "running"  # of an outcome, of a call, of a reversal
+_WORDS = {EscalationState.IN_DOUBT: UNKNOWN, EscalationState.NO_WAY_BACK: NO_UNDO}
 UNDECIDED = (EscalationState.WAITING, EscalationState.APPROVED)
 
 
@@ -83,13 +87,13 @@ def state_word(about: Escalation | Intent | MutationRef, now: int, *, under_way:
     if under_way:
         return UNDER_WAY
     if isinstance(about, Escalation):
-        return str(about.state)
+        return _WORDS.get(about.state, str(about.state))
     if isinstance(about, Intent):
-        return IN_DOUBT
+        return UNKNOWN
     if about.state is not MutationState.COMMITTED:
-        return "reversed" if about.state is MutationState.REVERSED else IN_DOUBT
+        return "reversed" if about.state is MutationState.REVERSED else UNKNOWN
     if not about.reversal_tool:
-        return "no undo"
+        return NO_UNDO
     return "undoable" if about.in_window(now) else "too late"
 
 
@@ -103,3 +107,23 @@ def why(about: Escalation | Intent | MutationRef, now: int) -> str:
         over = "" if about.in_window(now) else f"until {date_and_time(about.window_ends_at or 0)}: "
         return f"{over}{about.reversal_tool} {redact_json(about.shown_args())}"
     return "the outcome of the reversal is unknown" if about.reverses else "the outcome is unknown"
+
+
+def undone_sentence(undone: Undone) -> str:
+    """How one reversal ended: which files it restored or removed, or what else became of it."""
+    if undone.state == "reversed":
+        return f"{_restored(undone.result) or undone.detail} ({undone.mutation_id})"
+    return f"{undone.state}: {undone.detail} ({undone.mutation_id})"
+
+
+def _restored(result: ToolResult | None) -> str:
+    """Of a reversal that put files back; "" for any other."""
+    data = result.data if result is not None and isinstance(result.data, dict) else {}
+    files = data.get("files", [data])
+    words: dict[str, list[str]] = {"restored": [], "removed": []}
+    for one in files if isinstance(files, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("path"), str) and "existed" in one:
+            words["restored" if one["existed"] else "removed"].append(
+                revealed_line(PurePath(one["path"]).name)
+            )
+    return "; ".join(f"{word} {', '.join(names)}" for word, names in words.items() if names)

@@ -1,1 +1,1 @@
-"""What do the screens show? Plain classes that know nothing of a terminal."""
+"""What the screens show, as plain classes without a terminal."""

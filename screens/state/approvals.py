@@ -55,9 +55,7 @@ def approval_document(disclosed: Disclosure, now: int, *, reveal: bool = False) 
     title = f"{state_word(approval, now)}: {revealed_line(approval.agent)} wants {call}"
     fields = [Field(title)]
     if disclosed.hides and whole:
-        fields.append(
-            Field("hidden", "secrets that nothing runs: v " + ("hides" if reveal else "shows") + " them")
-        )
+        fields.append(Field("hidden", "secrets in data: v " + ("hides" if reveal else "shows") + " them"))
     sections = disclosed.sections(now, reveal=reveal)
     return fields + [Field(heading, "\n".join(lines), whole=whole) for heading, lines in sections]
 
@@ -98,12 +96,12 @@ class Question:
 
 MOST_LINES = 6  # of what is denied, revoked or forgotten; what is approved is listed in full
 _CONSEQUENCE = {
-    "approve": "Each call runs once, as soon as its agent asks again. It can be revoked until then.",
-    "deny": "The agents are told your reason. A denial cannot be taken back.",
-    "revoke": "What was approved does not run any more. This cannot be taken back.",
+    "approve": "Each call runs once, when its agent repeats it. You can revoke it until then.",
+    "deny": "The agent is told your reason. A denial is final.",
+    "revoke": "The approval ends, and the call does not run. This is final.",
 }
 
-_OF_REVERSALS = "Press a on Recovery to approve and run what recovery asks for."
+_OF_REVERSALS = "Press `a` on the Recovery screen to approve and run this reversal."
 
 
 def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:
@@ -119,7 +117,7 @@ def unapprovable(chosen: Sequence[Disclosure], opened: set[str]) -> str:
     if len(chosen) == 1 and unread:
         return f"{unread[0].size:,} characters of arguments: enter opens them, then a approves"
     if unread:
-        return f"{len(unread)} of these {len(chosen):,} have more text than fits: open each with enter, or unmark it"
+        return f"{len(unread)} of these {len(chosen):,} are too long to show here: open each with enter, or unmark it"
     return ""
 
 
@@ -135,7 +133,7 @@ def question(verb: str, about: Sequence[Disclosure | Grant], *, reveal: bool = F
     reversals = any(item.approval.agent == RECOVERY_AGENT for item in asked)
     consequence = _OF_REVERSALS if reversals and verb == "approve" else _CONSEQUENCE[verb]
     if verb == "approve" and not reveal and any(item.hides for item in asked):
-        consequence = f"Hidden parts are secrets that nothing runs; v in the list shows them. {consequence}"
+        consequence = f"Hidden parts are secrets in data; v in the list shows them. {consequence}"
     return Question(
         f"{verb.capitalize()} {'this' if one else f'these {len(about):,}'}?",
         (*lines, "", consequence),

@@ -1,4 +1,4 @@
-"""How do checkpoints read in a list and in full, and what is asked before one is restored?"""
+"""Checkpoints as rows, documents and questions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from sb.text import revealed, shorten
 CHECKPOINT_COLUMNS = (
     Column("at", 16),
     Column("core", 12),
-    Column("standing", 10),
+    Column("state", 10),
     Column("stacks", 20, wide_only=True),
-    Column("kept for"),
+    Column("message"),
 )
 MOST_CHANGES = 8  # in a question
 _TONES = {"present": "ok", "edited": "warn", "unreadable": "error"}
@@ -72,15 +72,15 @@ def checkpoint_row(one: Listed) -> Row:
 
 
 def checkpoint_document(present: Present, one: Listed) -> Document:
-    """A checkpoint in full, and what restoring it would change."""
+    """A checkpoint in full, and what restoring it changes."""
     if isinstance(one.found, str):
         return [Field(f"unreadable: {one.checkpoint_id}"), Field("why", one.found)]
     found = one.found
     fields: list[Field | Change] = [Field(f"{one.standing or 'checkpoint'}: {one.checkpoint_id}")]
-    fields += [Field("at", _time(found.created_at)), Field("kept for", found.message or "nothing was said")]
+    fields += [Field("at", _time(found.created_at)), Field("message", found.message or "no message")]
     fields += [Field(name, text) for name, text in parts(found.binding).items()]
     if not found.intact:
-        fields.append(Field("edited", "its file was changed after it was written: it cannot be restored"))
+        fields.append(Field("edited", "its file was edited: it cannot be restored"))
     return [*fields, *_changes(present, found)]
 
 
@@ -88,10 +88,10 @@ def _changes(present: Present, found: Checkpoint) -> Iterator[Field | Change]:
     try:
         changes = present.changes(found)
     except SBError as error:
-        yield Field("what the core is composed of at present cannot be told")
+        yield Field("the current core cannot be read")
         yield Field("why", error.message)
         return
-    yield Field("restoring it would change" if changes else "its core is composed so at present")
+    yield Field("restoring it changes" if changes else "the core is in this state now")
     yield from (Change(one.part, one.before, one.after) for one in changes)
 
 
@@ -104,19 +104,19 @@ def question(found: Checkpoint, changes: tuple[Difference, ...]) -> Question:
     if len(changes) > MOST_CHANGES:
         lines.append(f"and {len(changes) - MOST_CHANGES:,} more")
     core = revealed(shorten(found.binding.core_id, 100))
-    way_back = "What it is now is kept as a checkpoint too: restoring that one goes back."
-    return Question(f"Compose core {core} as {found.checkpoint_id} says?", (*lines, "", way_back), False)
+    way_back = "The current state becomes a checkpoint too; restore that one to go back."
+    return Question(f"Restore core {core} from {found.checkpoint_id}?", (*lines, "", way_back), False)
 
 
 def restore(records: Records, checkpoint_id: str, actor: str, reason: str) -> str:
     """Do it; returns what to say.
 
     Raises:
-        NotFoundError, CheckFailed: it is not there any more, or not as it was written.
+        NotFoundError, CheckFailed: it no longer exists, or not as it was written.
     """
     present = records.present("write")
     done = present.restore(records.log("write"), present.find(checkpoint_id), actor=actor, reason=reason)
-    return f"{done.core_id} is composed so; {done.before_id} goes back"
+    return f"restored {done.core_id}; to go back, restore {done.before_id}"
 
 
 def _time(moment: datetime | None) -> str:

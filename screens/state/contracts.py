@@ -1,4 +1,4 @@
-"""How do contracts and their changes read?"""
+"""Contracts as rows, documents and questions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def contract_document(entry: ContractEntry, history: Sequence[Baseline]) -> list
         fields.append(Field("what changed: approved, then live"))
         fields += [Change(change.path, change.before, change.after) for change in entry.changes]
     elif entry.status is BaselineStatus.CHANGED:
-        fields.append(Field("", "the approved contract itself was never met, so it cannot be compared"))
+        fields.append(Field("", "the approved contract was never loaded here, so it cannot be compared"))
     fields.append(Field("the contract"))
     fields += fields_of(entry.live_document or entry.baseline_document)
     fields.append(Field("approvals" if history else "never approved"))
@@ -50,7 +50,7 @@ def contract_document(entry: ContractEntry, history: Sequence[Baseline]) -> list
 
 
 def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL_SURFACE) -> Question:
-    """What to ask before these contracts, or ways back, are approved."""
+    """What to ask before these contracts, or reversals, are approved."""
     lines = []
     for entry in entries[:MOST_LINES]:
         changed = f", {len(entry.changes)} fields differ" if entry.changes else ""
@@ -60,7 +60,7 @@ def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL_SU
     if surface == KERNEL_SURFACE:
         what, consequence = "contract", "Agents may then call these tools with exactly these contracts."
     else:
-        what, consequence = "way back", "What is declared auto is then undone without asking anybody."
-    many = f"these {len(entries):,} {'contracts' if surface == KERNEL_SURFACE else 'ways back'}"
+        what, consequence = "reversal", "Reversals declared auto then run without asking anybody."
+    many = f"these {len(entries):,} {'contracts' if surface == KERNEL_SURFACE else 'reversals'}"
     title = f"Approve {f'this {what}' if len(entries) == 1 else many}?"
     return Question(title, (*lines, "", consequence), False, len(entries))

@@ -55,7 +55,7 @@ def event_rows(log: EventLog, seqs: Sequence[int]) -> dict[int, Row]:
     return {
         seq: event_row(found[seq])
         if seq in found
-        else Row((str(seq), "", "", "MISSING from the log: v verifies it"), "error")
+        else Row((str(seq), "", "", "MISSING from the log: v verifies the log"), "error")
         for seq in seqs
     }
 
@@ -77,7 +77,7 @@ def event_document(event: Event) -> list[Field]:
     subject = {name: value for name, value in event.subject._asdict().items() if value}
     fields = [Field(describe(event)), Field("row", str(event.seq)), Field("at", iso(event.at / 1e6))]
     fields += [Field("kind", f"{event.kind}: {_meaning(event.kind)}"), *fields_of(subject)]
-    fields.append(Field("what it says" if event.payload else "what it said was pruned"))
+    fields.append(Field("payload" if event.payload else "payload, pruned"))
     fields += fields_of(event.payload or {})
     fields.append(Field("its link in the chain"))
     chain = {"payload_digest": event.payload_digest, "prev": event.prev, "hash": event.hash}
@@ -88,7 +88,7 @@ def _meaning(kind: str) -> str:
     try:
         return meaning(kind)
     except NotFoundError:
-        return "not a key of this version"
+        return "unknown to this version"
 
 
 def call_document(events: Sequence[Event], run: Run | None = None) -> list[Field]:
@@ -131,7 +131,7 @@ def record_document(log: EventLog, reference: str | int) -> list[Field]:
         return document_of(log, event)
     events = list(log.events(call_id=reference))
     if not events:
-        raise NotFoundError(f"nothing on record for {reference}")
+        raise NotFoundError(f"nothing in the log for {reference}")
     return call_document(events, run_of(log, events[-1].subject.run_id))
 
 

@@ -69,8 +69,8 @@ def _read(process: subprocess.Popen[bytes], given_up: Callable[[], bool]) -> tup
         with suppress(subprocess.TimeoutExpired):
             return process.communicate(timeout=LOOK_EVERY_S)
         if given_up():
-            raise CheckFailed("the audit was ended: nobody waits for it")
-    raise CheckFailed(f"the audit did not come to its end in {LONGEST_S:.0f} s")
+            raise CheckFailed("the audit was stopped")
+    raise CheckFailed(f"the audit did not finish within {LONGEST_S:.0f} s")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -39,13 +39,13 @@ LAST_EVENTS = 10
 MOST_OF_A_KIND = 5
 LONGEST_NAME = 20  # of a project
 _NEED_A_LOOK = {
-    BaselineStatus.NEW: "nobody has approved its contract",
-    BaselineStatus.CHANGED: "its contract is not the approved one",
-    BaselineStatus.UNREADABLE: "whether it was approved cannot be told",
+    BaselineStatus.NEW: "its contract is not approved",
+    BaselineStatus.CHANGED: "its contract changed since it was approved",
+    BaselineStatus.UNREADABLE: "its approval cannot be read",
 }
 _NOT_REVERSED = (EscalationState.FAILED, EscalationState.NO_WAY_BACK, EscalationState.EXPIRED)
-NOTHING = "Nothing needs you. What agents ask of a person appears here."
-NOBODY = "sb install claude-code lets a coding agent join"
+NOTHING = "Nothing needs you. Requests from agents appear here."
+NONE_YET = "sb install claude-code connects a coding agent"
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class HomeLine:
     """One line.
 
     Args:
-        kill: what it says is stopped.
+        kill: payload is stopped.
         about: whom it is about, where its target does not say that.
     """
 
@@ -100,8 +100,8 @@ class Home:
         """The screen, from top to bottom; `now` in microseconds since the epoch."""
         needs = (*self.kills, *self.needs, *self.contracts) or (HomeLine(Row(("ok", "", NOTHING), "ok")),)
         lines = [_heading("Needs you now"), *needs]
-        lines += [_heading("Joined"), *_joined(self.joined, self.calls, now)]
-        lines += [_heading("What is enforced"), *self.enforced, *self.operators]
+        lines += [_heading("Connected agents"), *_connected(self.joined, self.calls, now)]
+        lines += [_heading("Enforcement"), *self.enforced, *self.operators]
         lines += [_heading("Memory"), *self.memory] if self.memory else []
         return [*lines, _heading("Last activity"), *self.last]
 
@@ -143,15 +143,19 @@ def _finding(finding: Finding, target: Target | None = None) -> HomeLine:
     return HomeLine(Row((str(finding.status), finding.name, finding.detail + hint), tone), target)
 
 
-def _joined(found: Sequence[ConnectedAgent], calls: Mapping[str, CallCount], now: int) -> Iterator[HomeLine]:
+def _connected(
+    found: Sequence[ConnectedAgent], calls: Mapping[str, CallCount], now: int
+) -> Iterator[HomeLine]:
     """Each program in each project, the one heard of last first."""
     if not found:
-        yield HomeLine(Row(("-", "nobody", NOBODY), "muted"))
+        yield HomeLine(Row(("-", "none yet", NONE_YET), "muted"))
     for one in found[:MOST_OF_A_KIND]:
         age = human_age((now - one.last_seen_at) / MICROSECONDS)
         waits = f", {one.waiting:,} for you to decide" if one.waiting else ""
         name = f"{shorten(one.project_name, LONGEST_NAME)}: " if one.project else ""
-        text = f"{name}{age}, {calls[one.run_id]}{waits}" + (f" · {one.project}" if one.project else "")
+        text = f"{name}last seen {age}, {calls[one.run_id]}{waits}" + (
+            f" · {one.project}" if one.project else ""
+        )
         row = Row(("waiting" if one.waiting else "ok", one.host, text), "warn" if one.waiting else "ok")
         about = Subject(one.run_id, agent=one.agent)
         yield HomeLine(row, Target("runs", one.run_id), about=about)
@@ -215,10 +219,10 @@ def _reversals(escalations: Sequence[Escalation], now: int) -> Iterator[HomeLine
     waiting = [one for one in escalations if one.state in UNDECIDED]
     if waiting:
         first = min(waiting, key=lambda one: one.expires_at or 0)
-        count = "1 reversal waits" if len(waiting) == 1 else f"{len(waiting):,} reversals wait"
+        count = "1 reversal pending" if len(waiting) == 1 else f"{len(waiting):,} reversals pending"
         left = human_duration(((first.expires_at or 0) - now) / MICROSECONDS)
         target = Target("recovery", first.id)
-        text = f"{count} for a person: {first.why}"
+        text = f"{count}: {first.why}"
         yield HomeLine(Row((str(first.state), f"{left} left", text), "warn"), target)
     failed = [one for one in escalations if one.state in _NOT_REVERSED]
     if failed:
@@ -237,11 +241,11 @@ def _broken(log: EventLog) -> Iterator[HomeLine]:
 def _doubtful(log: EventLog) -> Iterator[HomeLine]:
     doubtful = Intents(log).in_doubt()
     for intent in doubtful[:MOST_OF_A_KIND]:
-        text = f"{intent.agent}: nobody knows whether {intent.tool_id} happened ({intent.call_id})"
-        yield HomeLine(Row(("in doubt", "call", text), "warn"), Target("recovery", intent.call_id))
+        text = f"{intent.tool_id}: outcome unknown · {intent.agent} ({intent.call_id})"
+        yield HomeLine(Row(("unknown", "call", text), "warn"), Target("recovery", intent.call_id))
     if len(doubtful) > MOST_OF_A_KIND:
         text = f"and {len(doubtful) - MOST_OF_A_KIND:,} more calls"
-        yield HomeLine(Row(("in doubt", "call", text), "warn"), Target("recovery"))
+        yield HomeLine(Row(("unknown", "call", text), "warn"), Target("recovery"))
 
 
 def _kills(switch: KillSwitch) -> Iterator[HomeLine]:

@@ -69,9 +69,9 @@ def stopped(thrown: Thrown) -> str:
 
 def lift_question(kill: Kill) -> Question:
     """What a person is asked before something goes on."""
-    proof = "" if kill.signed else " (nothing proves who that was)"
-    lines = [kill.sentence + proof, f"since {kill.at[:19]}Z; its calls run again from the next one on"]
+    proof = "" if kill.signed else " (unsigned)"
+    lines = [kill.sentence + proof, f"since {kill.at[:19]}Z; its next calls run again"]
     if kill.people > 1:
         agreed = ", ".join(kill.lifted_by) or "nobody"
-        lines.append(f"{kill.people} operators have to lift it; so far: {agreed}")
-    return Question(f"Let {kill.name} go on?", tuple(lines), destructive=True)
+        lines.append(f"{kill.people} operators must lift it; so far: {agreed}")
+    return Question(f"Lift the kill of {kill.name}?", tuple(lines), destructive=True)

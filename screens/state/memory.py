@@ -1,4 +1,4 @@
-"""How do memories read in a list, in which order do those that fit a filter stand, and what is asked before one changes?"""
+"""Memories as rows, ranked and filtered, and the questions before a change."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class FoundMemories(Found):
 class MemorySearch(Search):
     """One filter over all that is remembered."""
 
-    noun = "memories"
+    nouns = ("memory", "memories")
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text)
@@ -133,8 +133,8 @@ class Ranking:
         by = f"by {self.words_alone}" if self.words_alone else "by words and meaning"
         titles = {
             BEST_HEADING: f"Best first, {by}",
-            REST_HEADING: "The others, newest first",
-            NEAREST_HEADING: f"Without every word, nearest first, {by}",
+            REST_HEADING: "Other matches, newest first",
+            NEAREST_HEADING: f"No exact match; closest in meaning, {by}",
         }
         return {number: Row((title,), "heading") for number, title in titles.items()}
 
@@ -172,26 +172,26 @@ def arranged(found: Found, ranking: Ranking) -> Sequence[int]:
 
 _DONE = {
     "forget": "is forgotten",
-    "recover": "is found again",
+    "recover": "is recovered",
     "protect": "is protected",
-    "release": "is not protected any more",
+    "release": "is no longer protected",
     "dismiss": "is dismissed",
 }
 _TITLES = {
     "forget": "Forget",
     "recover": "Recover",
     "protect": "Protect",
-    "release": "Take the protection from",
+    "release": "Unprotect",
     "accept": "Accept",
     "dismiss": "Dismiss",
 }
 _CONSEQUENCES = {
-    "forget": "No search finds it, and no agent is given it, until it is recovered (u).",
-    "recover": "It is found again.",
-    "protect": "It cannot be forgotten until that is taken back (P).",
+    "forget": "Searches and agents no longer find it, until you recover it (u).",
+    "recover": "Searches find it again.",
+    "protect": "It cannot be forgotten until you unprotect it (P).",
     "release": "It can be forgotten again.",
-    "accept": "It becomes a memory of its stack, which its agents find. sb suggestions accept --with says it differently.",
-    "dismiss": "It becomes no memory, and is not suggested again.",
+    "accept": "It becomes a memory of its stack. sb suggestions accept --with changes it first.",
+    "dismiss": "It is not saved, and not suggested again.",
 }
 
 
@@ -257,9 +257,9 @@ def _settle(stack: SQLiteStack, verb: str, uid: str, by: str, reason: str) -> st
     now = stack.get_suggestion(uid)
     if done is None and now is not None and now.status == PENDING:
         raise UsageError(
-            f"{uid} makes no {now.memory_type}: what it says is too short, or a fragment",
-            "sb suggestions accept --with says it differently",
+            f"{uid} makes no {now.memory_type}: the text is too short, or a fragment",
+            "sb suggestions accept --with JSON changes it first",
         )
     if done is None:
-        raise NotFoundError(f"{uid} was {now.status} meanwhile" if now else f"{uid} is not there any more")
-    return f"{uid} {_DONE[verb]}" if verb == "dismiss" else f"kept as {now.promoted_to if now else done}"
+        raise NotFoundError(f"{uid} was {now.status} meanwhile" if now else f"{uid} no longer exists")
+    return f"{uid} {_DONE[verb]}" if verb == "dismiss" else f"saved as {now.promoted_to if now else done}"

@@ -1,4 +1,4 @@
-"""How does one memory read in full?"""
+"""One memory as a document."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def memory_document(overseer: Overseer, number: int) -> tuple[Row, Document]:
     fields += [Field("text", row["text"]), *_columns(row, about), *_details(about.memory.details)]
     origins = why(space, row, places).origins
     if origins:
-        fields += [Field("made from"), *_tree(origins)]
+        fields += [Field("derived from"), *_tree(origins)]
     if about.made_of_it:
-        fields.append(Field("made into", "\n".join(about.made_of_it)))
+        fields.append(Field("derived memories", "\n".join(about.made_of_it)))
     return row, [*fields, *_around(about), *_history(about), *_reads(about)]
 
 
@@ -48,7 +48,7 @@ def _columns(row: Row, about: Dossier) -> Iterator[Field]:
     said = {
         "category": memory.category,
         "scope": memory.scope,
-        "private": "yes, only its agent may read it" if memory.private else None,
+        "private": "yes, readable by its agent only" if memory.private else None,
         "stack": about.stack,
         "agent": memory.agent_id,
         "session": memory.session,
@@ -99,12 +99,12 @@ def _around(about: Dossier) -> Iterator[Field]:
         arrow = f"{one.relation} →" if one.outwards else f"← {one.relation}"
         yield Field(arrow, f"{one.memory.kind} {one.memory.id}: {_short(one.memory.content)}")
     if about.before:
-        yield Field("said before it in its session; these words find it too")
+        yield Field("context from its session, which also matches searches")
         yield from (Field("", _short(text)) for text in about.before)
 
 
 def _history(about: Dossier) -> Iterator[Field | Change]:
-    yield Field("what was done with it")
+    yield Field("history")
     for done in about.changes:
         reason = f": {done.reason}" if done.reason else ""
         yield Field(_time(done.at), f"{done.operation} by {done.actor}{reason}")
@@ -118,9 +118,9 @@ def _text(value: Any) -> str | None:
 
 def _reads(about: Dossier) -> Iterator[Field]:
     if not about.read:
-        yield Field("no agent was given it")
+        yield Field("no agent has read it")
         return
-    yield Field(f"given to agents {about.read:,} times" if about.read > 1 else "given to an agent once")
+    yield Field(f"read {about.read:,} times by agents" if about.read > 1 else "read once by an agent")
     for read in about.reads:
         query = f" {_short(read['query'])!r}" if read["query"] else ""
         yield Field(_time(read["at"]), f"{read['agent']}, {read['operation']}{query}")

@@ -13,7 +13,7 @@ from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationSt
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.log.event_log import EventLog
 from sb.present import recovery
-from sb.present.recovery import IN_DOUBT, UNDECIDED
+from sb.present.recovery import NO_UNDO, UNDECIDED, UNKNOWN
 
 RECOVERY_COLUMNS = (
     Column("state", 11),
@@ -36,9 +36,9 @@ _ORDER = (
 _TONES = {
     "waiting": "warn",
     "approved": "warn",
-    IN_DOUBT: "warn",
+    UNKNOWN: "warn",
     "failed": "error",
-    "no way back": "error",
+    NO_UNDO: "error",
     "expired": "error",
     "reversed": "ok",
     "dismissed": "muted",
@@ -155,5 +155,5 @@ def state_word(item: Item, now: int) -> str:
 def recovery_row(item: Item, now: int) -> Row:
     line, word = recovery.recovery_line(item.about, now, under_way=item.under_way), state_word(item, now)
     cells = (line.state, line.left, line.agent, line.tool, line.since, line.why)
-    changed = isinstance(item.about, MutationRef) and word in ("no undo", "reversed")
+    changed = isinstance(item.about, MutationRef) and word in (NO_UNDO, "reversed")
     return Row(cells, "muted" if changed else _TONES.get(word, ""))

@@ -50,7 +50,7 @@ class DryRun:
     @property
     def text(self) -> str:
         """For a person, with its time."""
-        word = "it would not work" if not self.ok else "it would work" if self.checked else "not known"
+        word = "would fail" if not self.ok else "would succeed" if self.checked else "not known"
         return f"at {_time(self.at)}: {word}: {revealed(self.detail)}"
 
 
@@ -77,7 +77,7 @@ def read_detail(log: EventLog, item: Item) -> Detail:
     about, undoing = item.about, ""
     told = log.events(run_id=about.run_id, call_id=about.call_id)
     events = [event for event in told if event.kind == TOOL_DISPATCH]
-    call = call_document(events) if events else [Field("the call is not on record any more")]
+    call = call_document(events) if events else [Field("the call is no longer in the log")]
     if isinstance(about, Intent) and about.reverses:
         with log.database.snapshot() as connection:
             undoing = MutationStore(log).id_of(connection.execute, about.reverses)
@@ -108,11 +108,11 @@ def recovery_document(
     elif isinstance(about, Intent):
         fields += _doubt_fields(about)
     if read.undoing:
-        fields.append(Field("it was to undo", read.undoing))
+        fields.append(Field("it was to reverse", read.undoing))
     if read.trouble:
         fields.append(Field("trouble", read.trouble))
     if read.ref is not None:
-        looked = dry_run.text if dry_run else "not made yet: d looks what undoing it would do now"
+        looked = dry_run.text if dry_run else "not run yet: d runs it"
         fields += [*_reversal_fields(read.ref, _arguments(read, dry_run), reveal), Field("dry run", looked)]
     if isinstance(about, Escalation):
         fields += _escalation_fields(about)
@@ -122,31 +122,31 @@ def recovery_document(
 
 
 def _decision_fields(one: Escalation, under_way: bool) -> list[Field]:
-    fields = [Field("why", revealed(one.why)), Field("who has to agree", _agreement(one))]
+    fields = [Field("why", revealed(one.why)), Field("approvals needed", _agreement(one))]
     if one.reason:
         fields.append(Field("decided by", f"{one.decided_by}: {revealed(one.reason)}"))
-    next_step = "nothing: it is being performed" if under_way else _NEXT.get(one.state)
+    next_step = "nothing: it is running now" if under_way else _NEXT.get(one.state)
     return fields + ([Field("what to do", next_step)] if next_step else [])
 
 
 def _escalation_fields(one: Escalation) -> list[Field]:
     fields = [Field("escalation"), Field("id", one.id), Field("cause", revealed(one.cause))]
     fields.append(Field("since", _time(one.opened_at)))
-    return fields + ([Field("agree until", _time(one.expires_at))] if one.expires_at is not None else [])
+    return fields + ([Field("approve until", _time(one.expires_at))] if one.expires_at is not None else [])
 
 
 _NEXT = {
-    EscalationState.APPROVED: "it was agreed to and not performed: a performs it",
-    EscalationState.FAILED: "u tries again, x leaves it as it is",
-    EscalationState.IN_DOUBT: "say whether the call in doubt that undoes it happened: it has a line of its own",
-    EscalationState.NO_WAY_BACK: "u, if d says that it works now; otherwise undo it by hand, and x",
-    EscalationState.EXPIRED: "u, if there is still time; x leaves it as it is",
+    EscalationState.APPROVED: "approved, but not run: a runs it",
+    EscalationState.FAILED: "u tries again, x dismisses it",
+    EscalationState.IN_DOUBT: "settle the reversal's own call, whose outcome is unknown: it has its own line",
+    EscalationState.NO_WAY_BACK: "u, if the dry run (d) succeeds; otherwise reverse it by hand, then x",
+    EscalationState.EXPIRED: "u, if there is time left; x dismisses it",
 }
 
 
 def _agreement(one: Escalation) -> str:
     if not one.approval_id:
-        return "nobody: nothing can be reversed"
+        return "none: nothing can be reversed"
     if one.people == 1:
         return "one person"
     agreed = f"; {one.decided_by} has" if one.decided_by and one.state is EscalationState.WAITING else ""
@@ -155,7 +155,7 @@ def _agreement(one: Escalation) -> str:
 
 def _doubt_fields(intent: Intent) -> list[Field]:
     fields = [
-        Field("what to do", "h happened, n it did not, c happened and is to be undone, b asks its tool"),
+        Field("what to do", "h it happened, n it did not, c it happened and is reversed, b asks its tool"),
         Field("idempotency key", intent.idempotency_key),
     ]
     return fields + ([Field("step", intent.step)] if intent.step else [])
@@ -168,19 +168,19 @@ def _arguments(read: Detail, dry_run: DryRun | None) -> tuple[Argument, ...]:
 
 def _reversal_fields(ref: MutationRef, arguments: tuple[Argument, ...], reveal: bool) -> list[Field]:
     if not ref.reversal_tool:
-        return [Field("no way back", revealed(ref.no_way_back))]
+        return [Field("no undo", revealed(ref.no_way_back))]
     if not arguments:
-        return [Field("undone by", ref.reversal_tool), Field("with, redacted", args_text(ref))]
+        return [Field("reversed by", ref.reversal_tool), Field("with, redacted", args_text(ref))]
     given = [Field(f"with {one.name}", one.text(reveal=reveal), whole=True) for one in arguments]
-    return [Field("undone by", ref.reversal_tool), *given]
+    return [Field("reversed by", ref.reversal_tool), *given]
 
 
 def _mutation_fields(ref: MutationRef, now: int) -> list[Field]:
-    fields = [Field("what it changed"), Field("mutation", f"{ref.mutation_id}, {ref.state}")]
+    fields = [Field("undo record"), Field("mutation", f"{ref.mutation_id}, {ref.state}")]
     fields.append(Field("class", str(ref.reversal_class)))
     if ref.window_ends_at is not None:
-        over = "" if ref.in_window(now) else ", which is over"
-        fields.append(Field("can be undone until", f"{_time(ref.window_ends_at)}{over}"))
+        over = "" if ref.in_window(now) else ", which has passed"
+        fields.append(Field("reversible until", f"{_time(ref.window_ends_at)}{over}"))
     if ref.external_handle:
         fields.append(Field("known there as", revealed(str(redact(ref.external_handle)))))
     if ref.assumption_refs:
@@ -198,21 +198,21 @@ def _time(at: int) -> str:
 
 
 PERFORMING = ("approve", "undo", "compensate")  # what is asked before a reversal
-_REVERSES = "The reversal is performed at once. What it changes is on record like any other call."
+_REVERSES = "The reversal runs at once, and is logged like any other call."
 _TITLES = {
-    "approve": "Agree to this reversal, and perform it?",
+    "approve": "Approve this reversal, and run it?",
     "undo": "Undo this?",
-    "dismiss": "Leave this as it is?",
-    "happened": "Say that this call happened?",
-    "not_happened": "Say that this call did not happen?",
-    "compensate": "Say that this call happened, and undo it?",
+    "dismiss": "Dismiss this?",
+    "happened": "Record that this call happened?",
+    "not_happened": "Record that this call did not happen?",
+    "compensate": "Record that this call happened, and reverse it?",
 }
 _CONSEQUENCES = {
     "approve": _REVERSES,
     "undo": _REVERSES,
-    "dismiss": "Nothing is undone, and the same cause does not bring it up again.",
-    "happened": "It is recorded as done, with its way back, and is not repeated. This is said once.",
-    "not_happened": "It is recorded as failed, and may be tried again. This is said once.",
+    "dismiss": "Nothing is reversed, and the same cause does not reopen it.",
+    "happened": "It is recorded as done, can be undone, and is not repeated. This is final.",
+    "not_happened": "It is recorded as failed, and may be retried. This is final.",
     "compensate": f"It is recorded as done. {_REVERSES}",
 }
 
@@ -252,13 +252,13 @@ def recovery_question(verb: str, item: Item, asked: Asked) -> Question:
     if performs and asked.reversal:
         lines.append(asked.reversal)
     if verb in ("approve", "undo"):
-        looked = asked.dry_run.text if asked.dry_run else "not made; d makes one"
+        looked = asked.dry_run.text if asked.dry_run else "not run; d runs one"
         lines.append(f"dry run {looked}")
     if asked.result:
         lines.append(f"it gave {shorten(asked.result, LONGEST_ARGS)}")
     consequence = _CONSEQUENCES[verb]
     if verb == "approve" and isinstance(about, Escalation) and about.people > 1 and not about.decided_by:
-        consequence = "Dual control: a second person has to agree before it is performed."
+        consequence = "Dual control: a second person must approve before it runs."
     return Question(_TITLES[verb], (*lines, "", consequence), performs)
 
 
@@ -275,6 +275,6 @@ def run_question(run_id: str, plans: Sequence[Plan], doubtful: Sequence[str]) ->
     ]
     if len(plans) > MOST_PLANS:
         lines.append(f"and {len(plans) - MOST_PLANS:,} more")
-    lines += [f"{call_id} is in doubt, and stays so" for call_id in doubtful]
-    consequence = "The newest first, each at once; it ends at the first that does not work."
+    lines += [f"{call_id} outcome unknown; left as it is" for call_id in doubtful]
+    consequence = "Newest first, one by one; it stops at the first that fails."
     return Question(f"Undo what {run_id} did?", (*lines, "", consequence), True)

@@ -1,4 +1,4 @@
-"""What is decided in a browser's tab: asked of the process that serves it, which reads, builds and signs by itself."""
+"""Decisions from a browser's tab, made by the process that serves it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def desk() -> RemoteDecider:
     """
     path = signing_socket()
     if path is None:
-        raise DeniedError("nobody decides for this process")
+        raise DeniedError("no signing process for this console")
     return remote_decider(path)
 
 
@@ -54,7 +54,7 @@ class RemoteApprovals(Approvals):
     ) -> dict[str, Any]:
         """The statement that the other process made about the same record, for this one to keep."""
         if action not in _NAMES:
-            raise DeniedError("this is not decided in a browser", "use sb in the terminal")
+            raise DeniedError("this cannot be decided in a browser", "use sb in the terminal")
         named = {name: str(binding[name]) for name in _NAMES[action]}
         signed: dict[str, Any] = desk().decide(action, reason=reason, **named)["signed"]
         self.authority.verify(signed)

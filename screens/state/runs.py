@@ -1,4 +1,4 @@
-"""How does a run read in a list, and where does it belong?"""
+"""Runs as rows."""
 
 from __future__ import annotations
 

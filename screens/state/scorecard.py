@@ -1,4 +1,4 @@
-"""What does a harness audit say, which of its controls fit a filter, and how does one of them read?"""
+"""A harness audit's document as a scorecard, rows and one control in full."""
 
 from __future__ import annotations
 

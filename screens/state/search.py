@@ -1,4 +1,4 @@
-"""Which rows of the log, or of memory, fit the filter so far?"""
+"""Rows of the log or of memory that fit a filter, found step by step."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from sb.log.event_log import EventLog
 from sb.log.search import LogFilter, search
+from sb.present.counts import counted
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Search(ABC):
         text: as it was typed; "" for everything.
     """
 
-    noun: ClassVar[str]
+    nouns: ClassVar[tuple[str, str]]  # of one, and of several
 
     def __init__(self, text: str = "") -> None:
         self.text = text
@@ -48,7 +49,7 @@ class Search(ABC):
         """37 of 12,408, as far as that is known."""
         found = self.found
         if not self.text:
-            return f"{found.total:,} {self.noun}"
+            return counted(found.total, *self.nouns)
         more = "" if found.complete else "+"
         return f"{len(found.keys):,}{more} of {found.total:,} · filter: {self.text}"
 
@@ -56,7 +57,7 @@ class Search(ABC):
 class LogSearch(Search):
     """One filter over the log."""
 
-    noun = "events"
+    nouns = ("event", "events")
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text)

@@ -60,7 +60,7 @@ def test_a_checkpoint_says_what_restoring_it_would_change(sb: CommandLine, two: 
     assert "message: as it began" in shown.out
     assert "active stack: default" in shown.out
     assert "restoring it: active stack: work → default" in shown.out
-    assert "present" in sb("checkpoint", "show", "last").err
+    assert "in this state now" in sb("checkpoint", "show", "last").err
     assert [one["part"] for one in sb("checkpoint", "show", two[0], "--json").json["changes"]] == [
         "active stack",
         "stack work",
@@ -72,7 +72,7 @@ def test_two_checkpoints_are_compared_and_one_with_the_present(sb: CommandLine, 
     assert sb("checkpoint", "diff", two[0]).out == sb("checkpoint", "diff", *two).out
     same = sb("checkpoint", "diff", two[1], "--json")
     assert (same.json, same.err) == ({"items": []}, "")
-    assert sb("checkpoint", "diff", two[1]).err == "they are the same\n"
+    assert sb("checkpoint", "diff", two[1]).err == "no differences\n"
 
 
 def test_restoring_says_what_changes_and_how_to_go_back(sb: CommandLine, two: tuple[str, str]) -> None:

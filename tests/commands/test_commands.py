@@ -118,7 +118,7 @@ def test_init_makes_what_is_missing_and_nothing_twice(sb: CommandLine, home: Pat
     assert home.stat().st_mode & 0o777 == 0o700
     (home / "config.yaml").write_text("safety_mode: safe\n", encoding="utf-8")
     again = sb("init")
-    assert (again.code, "nothing to do" in again.out) == (0, True)
+    assert (again.code, "nothing to create" in again.out) == (0, True)
     assert (home / "config.yaml").read_text("utf-8") == "safety_mode: safe\n"
     assert sb("doctor").code == 0
 

@@ -143,7 +143,7 @@ def test_a_stack_goes_into_a_file_that_opens_by_itself(sb: CommandLine, work: st
         "work"
     ]
     again = sb("stack", "export", work, str(file))
-    assert (again.code, "there already" in again.err) == (2, True)
+    assert (again.code, "already exists" in again.err) == (2, True)
 
 
 @pytest.mark.parametrize("form", ["database", "json"])
@@ -154,7 +154,7 @@ def test_what_was_exported_comes_into_another_home(
     assert sb("stack", "export", work, str(file), "--format", form).code == 0
     monkeypatch.setenv("SB_HOME", str(tmp_path / "other"))
     done = sb("stack", "import", str(file))
-    assert (done.code, done.out) == (0, "2 memories came into stack work\n"), done.err
+    assert (done.code, done.out) == (0, "2 memories imported into stack work\n"), done.err
     assert notes(sb) == before
 
 
@@ -190,7 +190,7 @@ def test_two_databases_are_kept_in_step(sb: CommandLine, work: str, tmp_path: Pa
         == 0
     )
     done = sb("stack", "sync", work, file)
-    assert (done.code, done.out) == (0, "1 changes came in, 1 went out\n"), done.err
+    assert (done.code, done.out) == (0, "1 change received, 1 sent\n"), done.err
     assert notes(sb) == notes(sb, "work", "--db", file)
     assert {"the shop closes at six", "alarms go to the chat"} < notes(sb)
     assert sb("stack", "sync", work, file, "--json").json["pulled"] == 0
@@ -238,7 +238,7 @@ def test_what_was_changed_on_both_sides_waits_for_a_choice(
 def test_a_database_that_is_not_there_is_said_to_be(sb: CommandLine, work: str, tmp_path: Path) -> None:
     offline = sb("stack", "sync", work, str(tmp_path / "nowhere.db"))
     assert (offline.code, "Offline" in offline.err) == (1, True)
-    assert sb("stack", "conflicts", work).err == "nothing was changed on both sides\n"
+    assert sb("stack", "conflicts", work).err == "no conflicts\n"
     missing = sb("stack", "resolve", work, "nothing", "--keep", "local", "--reason", "?", "--json")
     assert (missing.code, missing.json["error"]["kind"]) == (1, "not_found")
 

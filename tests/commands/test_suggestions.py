@@ -61,7 +61,7 @@ def test_what_waits_is_listed_and_narrowed(sb: CommandLine, two: tuple[str, str]
 def test_one_is_shown_with_what_it_was_made_from(sb: CommandLine, two: tuple[str, str]) -> None:
     shown = sb("suggestions", "show", "sug-1").out
     assert f"statement: {CACHES}" in shown
-    assert "made from: raw-1" in shown
+    assert "derived from: raw-1" in shown
 
 
 def test_accepting_makes_the_memory_and_says_by_whom_and_why(

@@ -161,7 +161,7 @@ def test_tidying_makes_the_vectors_that_are_missing(sb: CommandLine, home: Path)
     assert "words alone" in sb("memory", "tidy").err
     (home / "config.yaml").write_text("", encoding="utf-8")
     assert sb("memory", "stats", "--json").json["to_embed"] == 1
-    assert sb("memory", "tidy").out == "1 records looked at, 1 vectors made, 0 records left\n"
+    assert sb("memory", "tidy").out == "1 record checked, 1 vector made, 0 records left\n"
     assert sb("memory", "stats", "--json").json["to_embed"] == 0
     assert sb("memory", "tidy", "--rebuild", "--json").json["embedded"] == 0
     assert found(sb, "limit") == ["the limit is 100"]
@@ -383,7 +383,7 @@ def test_erasing_removes_a_memory_from_the_files_and_says_what_keeps_it(sb: Comm
     assert "pass --yes" in refused.err
     done = sb("memory", "erase", record, "--reason", "asked for", "--yes")
     assert (done.code, done.out) == (0, f"{record} erased\n")
-    assert "was made before and keeps it" in done.err
+    assert "is older, and still has it" in done.err
     files = b"".join(path.read_bytes() for path in home.glob("brain.db*"))
     assert b"quagga" not in files
     assert error(sb, "recover", record, "--reason", "x") == (1, f"memory {record} is erased")

@@ -58,7 +58,7 @@ def test_a_handoff_is_taken_over_once_and_by_whom_it_is_for(sb: CommandLine) -> 
     taken = sb("memory", "resume", *PROJECT, "--agent", "bob")
     assert taken.out.splitlines()[1:] == ["goal: page by cursor", "state: half done", "next: write the tests"]
     again = sb("memory", "resume", *PROJECT, "--agent", "bob")
-    assert (again.code, again.err.splitlines()[0]) == (1, "sb: error: no handoff waits here")
+    assert (again.code, again.err.splitlines()[0]) == (1, "sb: error: no open handoff")
 
 
 def test_an_altered_handoff_is_not_handed_out(sb: CommandLine, home: Path) -> None:
@@ -69,7 +69,7 @@ def test_an_altered_handoff_is_not_handed_out(sb: CommandLine, home: Path) -> No
     database.close()
     refused = sb("memory", "resume", *PROJECT, "--agent", "bob")
     assert (refused.code, refused.out) == (1, "")
-    assert "cannot be relied on" in refused.err
+    assert "is not reliable" in refused.err
 
 
 def test_thinking_follows_relations_and_says_which(sb: CommandLine) -> None:
@@ -93,7 +93,7 @@ def test_thinking_follows_relations_and_says_which(sb: CommandLine) -> None:
         (("orient", "--project", "a b"), 2, "'project:a b' is no scope"),
         (("orient", "--project", "a", "--scope", "global"), 2, "give project or scope"),
         (("remember", "x", "--agent", "eve", "--session", "monday"), 2, "session 'monday' is ada's"),
-        (("resume",), 1, "no handoff waits here"),
+        (("resume",), 1, "no open handoff"),
     ],
 )
 def test_bad_input_is_one_clear_line(
@@ -116,6 +116,6 @@ def test_hostile_text_of_a_session_does_nothing_on_a_terminal(sb: CommandLine) -
 
 def test_what_orient_says_about_going_on_in_its_session_works_as_it_stands(sb: CommandLine) -> None:
     begun = sb("memory", "orient", "--project", "shop", "--agent", "scribe")
-    options = begun.err.strip().removeprefix("go on in this session with ").split()
+    options = begun.err.strip().removeprefix("continue this session with ").split()
     written = sb("memory", "log", "the till is short", *options, "--json")
     assert (written.json["agent_id"], written.json["scope"]) == ("scribe", "project:shop")

@@ -50,5 +50,5 @@ def test_an_empty_name_on_the_command_line_is_not_taken_for_all_or_none(sb: Comm
     sb("init")
     done = sb("memory", "log", "deployed", option, "")
     assert done.code == 2
-    assert "it is empty: name one, or leave it out" in done.err
+    assert "empty value: name one, or omit the option" in done.err
     assert sb("memory", "search", "deployed", "--json").json["items"] == []

@@ -84,7 +84,7 @@ def test_restoring_says_what_changes_takes_a_reason_and_leaves_a_way_back(
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "8", "u")
-        await console.says(pilot, "nothing changes")
+        await console.says(pilot, "nothing to restore")
         console.app.open_reference(two[0])
         await console.shows(pilot, f"checkpoint: {two[0]}")
         await console.press(pilot, "u")
@@ -130,12 +130,12 @@ def test_what_cannot_be_restored_says_why(
         await console.press(pilot, "8")
         await console.shows(pilot, "unreadable")
         await console.press(pilot, "u")
-        await console.says(pilot, "nothing to restore here")
+        await console.says(pilot, "no checkpoint under the cursor")
         await console.press(pilot, "G")
         await console.shows(pilot, "edited: ada")
-        assert "cannot be told" in console.text(), "since the newest cannot be read"
+        assert "cannot be read" in console.text(), "since the newest cannot be read"
         await console.press(pilot, "u")
-        await console.says(pilot, "it was changed after it was written")
+        await console.says(pilot, "its file was edited")
 
     console(script)
 

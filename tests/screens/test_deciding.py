@@ -139,7 +139,7 @@ def test_an_approval_is_revoked_before_its_use_and_found_by_its_state(
         await console.press(pilot, "2", "x")
         await give(console, pilot, "wrong bill")
         await console.press(pilot, "y")
-        await console.shows(pilot, "No call waits")
+        await console.shows(pilot, "No pending requests")
         await console.press(pilot, *"ffff")
         assert "1 revoked" in console.text()
         assert "wrong bill" in console.text()
@@ -160,7 +160,7 @@ def test_with_an_operator_enrolled_the_key_is_unlocked_once_and_decisions_are_si
 
     async def script(pilot: Pilot[None]) -> None:
         assert "no operator enrolled" not in console.text()
-        for text, expected in (("wrong words", "not the passphrase"), (PASSPHRASE, "deny by ada")):
+        for text, expected in (("wrong words", "not the passphrase"), (PASSPHRASE, "Denied: ")):
             await decide(pilot)
             await console.asks(pilot)
             console.app.screen.query_one(Input).value = text
@@ -183,7 +183,7 @@ def test_escape_at_the_passphrase_decides_nothing(agents: Agents, console: Conso
         await pilot.press("y")
         await console.asks(pilot)
         await pilot.press("escape")
-        await console.says(pilot, "nothing was decided")
+        await console.says(pilot, "the key was not unlocked")
 
     console(script)
     assert state(agents, approval_id) == "waiting"
@@ -219,7 +219,7 @@ def test_a_changed_contract_is_approved_as_it_was_shown(agents: Agents, console:
         await console.press(pilot, "y")
         await console.shows(pilot, "0 not approved")
         await console.press(pilot, "a")
-        await console.says(pilot, "nothing to approve here")
+        await console.says(pilot, "nothing to approve")
 
     console(script)
     assert agents.call("bank.look", {"account": "DE-1"}).success
@@ -288,13 +288,13 @@ def test_ways_back_are_a_view_of_contracts_and_are_approved_there(agents: Agents
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "3", "f")
-        await console.shows(pilot, "8 ways back, 1 not approved")
+        await console.shows(pilot, "8 reversals, 1 not approved")
         assert "bank.lend" in console.text()
         await console.press(pilot, "a")
-        assert "undone without asking anybody" in console.text()
+        assert "run without asking anybody" in console.text()
         await give(console, pilot, "it is our own")
         await console.press(pilot, "y")
-        await console.shows(pilot, "8 ways back, 0 not approved")
+        await console.shows(pilot, "8 reversals, 0 not approved")
         await console.press(pilot, "f")
         await console.shows(pilot, "tools")
 

@@ -198,7 +198,7 @@ def test_a_tab_decides_everything_that_the_console_signs_without_having_the_key(
         agent.started.add(tab.pid)
         out, err = tab.communicate(json.dumps(said) + "\n", timeout=60)
     assert (tab.returncode, err) == (0, "")
-    assert out == "this is not decided in a browser\n"
+    assert out == "this cannot be decided in a browser\n"
     made = signed_by(agents.runtime.log)[before:]
     assert [action for action, by in made if by == "ada"] == [
         "approve", "deny", "revoke", "approve_contracts", "kill.lifted", "deny", "dismiss", "settle",

@@ -140,7 +140,7 @@ def test_of_several_the_long_ones_have_to_be_opened_first(agents: Agents, consol
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "2", "space", "space", "a")
-        await console.says(pilot, "1 of these 2 have more text than fits")
+        await console.says(pilot, "1 of these 2 are too long to show here")
         await console.press(pilot, "enter", "escape", "a")
         assert "Approve these 2?" in console.text()
         await give(console, pilot, "both are right")
@@ -183,7 +183,7 @@ def test_an_edited_request_says_that_it_cannot_be_approved_and_can_be_denied(
     edit(agents, approval_id, "mallory", "electricity co")
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.shows(pilot, "; it cannot be approved")
+        await console.shows(pilot, "cannot be approved: ")
         await console.press(pilot, "2")
         assert "cannot be approved: bank.pay" in console.text()
         await console.press(pilot, "a")

@@ -206,7 +206,7 @@ def test_the_filter_is_live_says_how_much_fits_and_escape_clears_it(
         await console.shows(pilot, "3 of 15 · filter: ")
         assert "partial: HA-03" in console.text()
         await type_filter(console, pilot, "nowhere")
-        await console.shows(pilot, "No control fits.")
+        await console.shows(pilot, "No controls match.")
         assert console.app.screen.query_one(DocumentView).fields == []
         await type_filter(console, pilot, "outcome:policy")
         await console.shows(pilot, "5 of 15 · filter: ")
@@ -305,7 +305,7 @@ def test_an_audit_that_gives_no_grades_is_said_on_the_screen_and_r_tries_again(
 
     async def script(pilot: Pilot[None]) -> None:
         await open_audit(console, pilot, expected)
-        assert "There are no grades." in console.text()
+        assert "No grades." in console.text()
         child.prints(document(), code=0)
         await console.press(pilot, "r")
         await console.shows(pilot, "56.7 %")
@@ -354,7 +354,7 @@ def test_an_interpreter_that_is_gone_is_said(monkeypatch: pytest.MonkeyPatch, tm
 def test_an_audit_that_hangs_is_ended(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
     child.prints(document(), waits=True)
     monkeypatch.setattr(harness_child, "LONGEST_S", 0.5)
-    with pytest.raises(CheckFailed, match="did not come to its end"):
+    with pytest.raises(CheckFailed, match="did not finish within"):
         audit_document(lambda: False)
     assert all(gone(pid) for pid in child.pids)
 

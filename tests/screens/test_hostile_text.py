@@ -171,7 +171,7 @@ def test_a_contract_that_changes_while_it_is_looked_at_is_not_approved_with_the_
         await console.press(pilot, "space", "k")
         assert "1 marked" in console.text()
         change_again()
-        await console.says(pilot, "bank.look has changed just now")
+        await console.says(pilot, "bank.look changed just now")
         assert "marked" not in console.text()
         await console.press(pilot, "a")
         await console.says(pilot, "changed while you looked at it")
@@ -217,7 +217,7 @@ def test_the_cursor_stays_on_its_kill_when_another_one_comes(agents: Agents, con
         await console.shows(pilot, "agent eve was killed")
         assert "clerk" in _under_cursor(console)
         await console.press(pilot, "L")
-        assert "Let agent:clerk go on?" in console.text()
+        assert "Lift the kill of agent:clerk?" in console.text()
 
     console(script, (120, 40))
 

@@ -49,7 +49,7 @@ def test_home_says_how_a_coding_agent_joins_while_none_has(
     agents.work(1)
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "sb install claude-code lets a coding agent join" in console.text()
+        assert "sb install claude-code connects a coding agent" in console.text()
 
     console(script)
     assert "sb install claude-code" in sb("console", "--plain").out
@@ -80,10 +80,10 @@ def test_how_long_ago_something_was_heard_of_goes_on_without_anything_being_writ
     agents.session()
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "shop: just now, 2 calls" in console.text()
+        assert "shop: last seen just now, 2 calls" in console.text()
         agents.clock.time += 125
         console.app._tick()
-        await console.shows(pilot, "shop: 2 min ago, 2 calls")
+        await console.shows(pilot, "shop: last seen 2 min ago, 2 calls")
 
     console(script)
 
@@ -164,7 +164,7 @@ def test_a_run_that_fits_the_filter_appears_while_it_is_on(agents: Agents, conso
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5", "slash")
         console.app.screen.query_one(Input).value = "project:shop"
-        await console.shows(pilot, "No run fits")
+        await console.shows(pilot, "No runs match")
         agents.session("codex", BLOG, session="s-2")
         agents.session("codex", SHOP, session="s-3")
         await console.shows(pilot, "1 runs")

@@ -141,7 +141,7 @@ def test_what_is_killed_is_on_home_and_let_go_on_there_with_a_reason(
     async def script(pilot: Pilot[None]) -> None:
         await console.shows(pilot, "agent clerk was killed by ada: pays twice")
         await console.press(pilot, "g", "L")
-        assert "Let agent:clerk go on?" in console.text()
+        assert "Lift the kill of agent:clerk?" in console.text()
         await give(console, pilot, "the bill was paid back")
         await console.press(pilot, "y")
         await console.until(pilot, lambda: not killed(agents))

@@ -232,7 +232,7 @@ def test_while_one_types_the_newest_come_first_and_after_a_pause_the_best(
         assert "Best first, by words and meaning" in console.text()
         assert screen(console).current["uid"] == best  # type: ignore[index]
         await console.press(pilot, "enter", "G")
-        assert "The others, newest first" in console.text()
+        assert "Other matches, newest first" in console.text()
 
     console(script)
 
@@ -246,7 +246,7 @@ def test_a_question_that_no_memory_has_the_words_of_finds_the_nearest(
         await console.press(pilot, "7")
         await type_filter(console, pilot, "why did we choose Postgres over MySQL")
         assert "0 of 35" in console.text()
-        assert "Without every word, nearest first" in console.text()
+        assert "No exact match; closest in meaning" in console.text()
         assert screen(console).current["uid"] == known["choice"]  # type: ignore[index]
 
     console(script)
@@ -277,7 +277,7 @@ def test_what_nothing_fits_says_so(clerk: Brain, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "7", "slash")
         console.app.screen.query_one(Input).value = "kind:decision"
-        await console.shows(pilot, "No memory fits.")
+        await console.shows(pilot, "No memories match.")
         assert "0 of 1 · filter: kind:decision" in console.text()
         await console.press(pilot, "escape")
         await console.shows(pilot, "office")
@@ -312,9 +312,9 @@ def test_the_detail_tells_where_it_is_from_what_is_beside_it_what_was_done_and_w
         await console.press(pilot, "7")
         for uid, expected in (
             (known["choice"], ["derived_from", f"event {known['event']}, forgotten, clerk", "about →"]),
-            (known["event"], [f"made into {known['choice']}", "forget by clerk: noise", "state"]),
+            (known["event"], [f"derived memories {known['choice']}", "forget by clerk: noise", "state"]),
             (known["table"], ["← about", "update by clerk", '- ["12 million', '"13 million rows"]']),
-            (known["lesson"], ["given to an agent once", "search 'how long does a reindex take'"]),
+            (known["lesson"], ["read once by an agent", "search 'how long does a reindex take'"]),
         ):
             console.app.open_reference(uid)
             await console.until(pilot, lambda: (screen(console).current or {}).get("uid") == uid)  # noqa: B023

@@ -110,7 +110,7 @@ def test_recovery_looks_as_it_did(
         await console.press(pilot, "4")
         console.snapshot(name("recovery", size))
         await console.press(pilot, "d")
-        await console.until(pilot, lambda: "it would work" in detail(console))
+        await console.until(pilot, lambda: "would succeed" in detail(console))
         await console.press(pilot, "a")
         console.snapshot(name("recovery-approve", size))
         await console.press(pilot, "escape", "f", "f")
@@ -128,12 +128,12 @@ def test_with_nothing_to_recover_it_says_what_will_appear_there(
         console.snapshot(name("recovery-empty", size))
         for key in "axudhncb":
             await console.press(pilot, key)
-        await console.says(pilot, "this is no call in doubt")
+        await console.says(pilot, "this call's outcome is known")
         assert isinstance(console.app.screen, RecoveryScreen)
         await console.press(pilot, "f")
-        assert "Nothing ever had to be recovered" in console.text()
+        assert "Nothing to recover yet" in console.text()
         await console.press(pilot, "f")
-        assert "No call has changed anything" in console.text()
+        assert "No undo records yet" in console.text()
 
     console(script, size)
 
@@ -149,11 +149,11 @@ def test_what_a_call_wrote_is_put_back_with_a_reason_after_a_dry_run(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "4", "f", "f", "u")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
-        assert "it would work" in console.text()
+        assert "would succeed" in console.text()
         assert path.read_text(encoding="utf-8") == "after"
         await give(console, pilot, "the wrong file")
         await console.press(pilot, "y")
-        await console.says(pilot, "files.write was undone")
+        await console.says(pilot, "restored notes.txt")
         await console.shows(pilot, "reversed")
 
     console(script)
@@ -173,7 +173,7 @@ def test_what_was_changed_since_is_not_put_back_and_nobody_is_asked(
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "4", "f", "f", "u")
-        await console.until(pilot, lambda: "it would not work" in detail(console))
+        await console.until(pilot, lambda: "would fail" in detail(console))
         assert not isinstance(console.app.screen, DecisionScreen)
 
     console(script)
@@ -187,7 +187,7 @@ def test_a_reversal_that_waits_is_approved_and_performed(
     escalation = escalate(agents, ref)
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "1 reversal waits for a person" in console.text()
+        assert "1 reversal pending" in console.text()
         await console.press(pilot, "enter")
         await console.shows(pilot, "[4 Recovery]")
         shown = detail(console)
@@ -195,7 +195,7 @@ def test_a_reversal_that_waits_is_approved_and_performed(
         assert "hunter2-hunter2" in shown, "who decides sees every argument that would be passed"
         await decide(console, pilot, "a")
         await console.says(pilot, "pay.human was undone")
-        await console.shows(pilot, "Nothing has to be recovered")
+        await console.shows(pilot, "Nothing to recover")
         await console.press(pilot, "1")
         assert "Nothing needs you" in console.text()
 
@@ -242,7 +242,7 @@ def test_of_two_consoles_one_reverses_and_the_other_is_told(
         await asyncio.to_thread(other, elsewhere)
         await console.press(pilot, "y")
         await console.says(pilot, "was reversed before")
-        await console.shows(pilot, "Nothing has to be recovered")
+        await console.shows(pilot, "Nothing to recover")
 
     console(script)
     records.close()
@@ -255,7 +255,7 @@ def test_dual_control_says_that_a_second_person_has_to(agents: Agents, console: 
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "4", "a")
-        assert "a second person has to agree before it is performed" in console.text()
+        assert "a second person must approve before it runs" in console.text()
         await give(console, pilot, "it has shipped")
         await pilot.press("y")
         await console.asks(pilot)
@@ -283,7 +283,7 @@ def test_nothing_is_asked_about_a_reversal_that_was_not_read_yet(
         assert isinstance(section, RecoveryScreen)
         section._detail = None
         await console.press(pilot, "a")
-        await console.says(pilot, "is being read: press the key again")
+        await console.says(pilot, "loading the reversal: press the key again")
         assert not isinstance(console.app.screen, DecisionScreen)
 
     console(script)
@@ -298,7 +298,7 @@ def test_what_is_dismissed_stays_as_it_is_and_does_not_come_up_again(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "4")
         await decide(console, pilot, "x", "the customer keeps it")
-        await console.shows(pilot, "Nothing has to be recovered")
+        await console.shows(pilot, "Nothing to recover")
         await console.press(pilot, "f")
         await console.shows(pilot, "dismissed")
         assert "the customer keeps it" in detail(console)
@@ -325,9 +325,9 @@ def test_a_call_in_doubt_is_settled(
     call_id = in_doubt(agents, bank)
 
     async def script(pilot: Pilot[None]) -> None:
-        assert "in doubt  call" in console.text()
+        assert "unknown   call" in console.text()
         await console.press(pilot, "enter")
-        await console.shows(pilot, "in doubt: pay.human by clerk")
+        await console.shows(pilot, "unknown: pay.human by clerk")
         await console.press(pilot, key)
         if key in "hc":
             box = console.app.screen.query_one("#result", Input)
@@ -342,7 +342,7 @@ def test_a_call_in_doubt_is_settled(
             await give(console, pilot, "the bank told me")
             await console.press(pilot, "y")
         await console.says(pilot, said)
-        await console.shows(pilot, "Nothing has to be recovered")
+        await console.shows(pilot, "Nothing to recover")
 
     console(script)
     assert agents.runtime.executor.in_doubt() == []
@@ -362,11 +362,11 @@ def test_a_reversal_in_doubt_is_settled_by_the_call_that_made_it(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "4")
         await decide(console, pilot, "a")
-        await console.shows(pilot, "nobody knows whether it un")
-        await console.until(pilot, lambda: "it has a line of its own" in detail(console))
+        await console.shows(pilot, "the outcome of the r")
+        await console.until(pilot, lambda: "it has its own line" in detail(console))
         await console.press(pilot, "g", "c")
         assert f"it was to undo {ref.mutation_id}" in detail(console)
-        await console.says(pilot, "declares no way back")
+        await console.says(pilot, "declares no reversal")
         await decide(console, pilot, key, "the bank told me")
         await console.until(pilot, lambda: state(agents, ref) == after)
 
@@ -384,7 +384,7 @@ def test_a_probe_that_cannot_tell_and_escape_at_the_result_settle_nothing(
         await console.press(pilot, "4", "b")
         await console.says(pilot, "bank.hang declares no probe")
         await console.press(pilot, "c")
-        await console.says(pilot, "bank.hang declares no way back")
+        await console.says(pilot, "bank.hang declares no reversal")
         await console.press(pilot, "h")
         assert isinstance(console.app.screen, ResultScreen)
         await console.press(pilot, "escape")
@@ -430,7 +430,7 @@ def test_the_soonest_to_run_out_is_first_and_what_ran_out_says_so(agents: Agents
         await console.shows(pilot, "expired")
         assert [item.name for item in screen.known.values()] == [second, first]
         await console.press(pilot, "G", "u")
-        await console.until(pilot, lambda: "it would not work" in detail(console))
+        await console.until(pilot, lambda: "would fail" in detail(console))
 
     console(script)
 
@@ -461,7 +461,7 @@ def test_a_call_of_a_run_leads_to_where_it_is_undone(agents: Agents, console: Co
 
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "5", "enter", "G", "u")
-        await console.says(pilot, "this is no call")
+        await console.says(pilot, "this is not a call")
         await console.press(pilot, "g", "u")
         await console.shows(pilot, "undoable: pay.human")
         assert ref.mutation_id in detail(console)
@@ -473,10 +473,10 @@ def test_a_reversals_request_is_decided_where_it_is_performed(agents: Agents, co
     escalate(agents, done(agents))
 
     async def script(pilot: Pilot[None]) -> None:
-        needs, _, _ = console.text().partition("What is enforced")
-        assert "recovery wants" not in needs
+        needs, _, _ = console.text().partition("Enforcement")
+        assert "· recovery" not in needs
         await console.press(pilot, "2", "a")
-        assert "Press a on Recovery" in console.text()
+        assert "Press `a` on the Recovery" in console.text()
         await give(console, pilot, "yes")
         await console.press(pilot, "y")
         await console.press(pilot, "4")
@@ -496,7 +496,7 @@ def test_plain_lines_say_what_waits_and_what_is_in_doubt(agents: Agents, sb: Com
     assert (escalation in lines[1], "waiting" in lines[1], f"{SHIPPED} turned false" in lines[1]) == (
         True,
     ) * 3
-    assert (call_id in lines[2], "in doubt" in lines[2]) == (True, True)
+    assert (call_id in lines[2], "unknown" in lines[2]) == (True, True)
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=["markup", "link", "escapes", "bidi", "megabyte"])
@@ -556,11 +556,11 @@ def test_while_a_reversal_runs_nothing_else_is_decided_and_leaving_waits_for_it(
             await asyncio.sleep(0.01)
         await pilot.press("g", "a")
         assert isinstance(console.app.screen, RecoveryScreen)
-        assert any("wait: the one before" in said.message for said in console.app._notifications)
+        assert any("wait: the previous decision" in said.message for said in console.app._notifications)
         console.app.section.show_status()  # type: ignore[union-attr]
         await pilot.pause()
         assert "at work…" in console.text()
-        assert "under way: pay.human" in console.text() or "under way   -" in console.text()
+        assert "running: pay.human" in console.text() or "running     -" in console.text()
         threading.Timer(0.3, bank.gate.set).start()  # type: ignore[union-attr]
 
     console(script)

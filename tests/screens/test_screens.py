@@ -68,7 +68,7 @@ def test_a_screen_without_rows_says_what_will_appear_there(
         await console.press(pilot, "2")
         console.snapshot(name("approvals-empty", size))
         await console.press(pilot, "t")
-        assert "Nothing is approved in advance" in console.text()
+        assert "No grants" in console.text()
         await console.press(pilot, "5")
         assert "No runs yet" in console.text()
 
@@ -104,7 +104,7 @@ def test_a_filter_shows_what_fits_and_how_much_that_is_and_escape_clears_it(
         assert console.text().count("bank.look") == 3
         assert "courier" not in console.text()
         await console.press(pilot, "x", "y")
-        await console.shows(pilot, "No event fits")
+        await console.shows(pilot, "No events match")
         console.snapshot("log-no-hit-80x24")
         await console.press(pilot, "escape")
         await console.shows(pilot, "21 events")
@@ -194,7 +194,7 @@ def test_a_record_named_in_the_palette_that_is_no_record_searches_the_log(
 def test_a_record_that_is_not_there_is_said_in_one_line(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
         console.app.open_reference("call_0123456789abcdef")
-        await console.shows(pilot, "nothing on record for call_0123456789abcdef")
+        await console.shows(pilot, "nothing in the log for call_0123456789abcdef")
 
     console(script)
 

@@ -158,7 +158,7 @@ def test_a_person_accepts_and_dismisses_with_a_reason(
         await type_filter(console, pilot, "state:pending caches")
         await console.press(pilot, "enter", "a")
         await answer(console, pilot, "seen twice")
-        await console.says(pilot, "kept as belief:")
+        await console.says(pilot, "saved as belief:")
 
     console(script)
     (belief,) = stack.get_beliefs()

@@ -52,7 +52,7 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
         await console.says(pilot, "was reversed before")
         agents.call("pay.find", {"key": "k"}, intent="only look")
         await console.press(pilot, "5", "g", "u")
-        await console.says(pilot, "this run changed nothing")
+        await console.says(pilot, "this run has no undo records")
 
     console(script)
     assert path.read_text(encoding="utf-8") == "before"
@@ -74,7 +74,7 @@ def test_of_a_run_that_cannot_all_be_undone_what_stays_is_said(
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "4", "U")
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
-        assert f"{doubtful} is in doubt, and stays so" in console.text()
+        assert f"{doubtful} outcome unknown; left as it is" in console.text()
         path.write_text("mine", encoding="utf-8")
         await give(console, pilot, "all of it was wrong")
         await console.press(pilot, "y")

@@ -47,9 +47,9 @@ def waiting(result: ToolResult) -> str:
 def test_an_empty_queue_says_so(sb: CommandLine) -> None:
     sb("init")
     listed = sb("approvals", "list")
-    assert (listed.code, listed.out, listed.err) == (0, "", "nothing waits for a person\n")
+    assert (listed.code, listed.out, listed.err) == (0, "", "no pending requests\n")
     assert sb("approvals", "list", "--json").json == {"items": [], "total": 0}
-    assert "nothing is approved in advance" in sb("approvals", "grants").err
+    assert "no grants" in sb("approvals", "grants").err
 
 
 def test_a_request_is_listed_shown_approved_and_used(sb: CommandLine, agent: Agent) -> None:

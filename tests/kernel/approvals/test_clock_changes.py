@@ -93,7 +93,7 @@ def test_a_request_of_a_process_whose_clock_was_ahead_is_decided_by_no_command(
         approve_tools(runtime)
         asked = runtime.executor.execute(RunContext.create("clerk"), "bank.pay", {"to": "bob"})
         approval_id = str(asked.data["approval_id"])
-    assert "nothing waits" in sb("approvals", "list").err
+    assert "no pending requests" in sb("approvals", "list").err
     refused = sb("approvals", "approve", approval_id, "--reason", "fine")
     assert refused.code != 0
     assert "is expired" in refused.err

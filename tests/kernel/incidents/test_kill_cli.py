@@ -44,7 +44,7 @@ def test_an_agent_is_stopped_listed_and_lifted(sb: CommandLine) -> None:
     stopped = sb("kill", "agent", "clerk", "--reason", "pays twice")
     assert stopped.code == 0
     assert "agent clerk was killed by" in stopped.out
-    assert "to let it go on: sb kill --lift agent:clerk --reason WHY" in stopped.err
+    assert "to lift it: sb kill --lift agent:clerk --reason WHY" in stopped.err
     assert "spelled right" not in stopped.err
     assert "pays twice" in call().error_message
     assert call("courier").success
@@ -56,7 +56,7 @@ def test_an_agent_is_stopped_listed_and_lifted(sb: CommandLine) -> None:
     lifted = sb("kill", "--lift", "agent:clerk", "--reason", "fixed")
     assert (lifted.code, lifted.out) == (0, "agent clerk may go on\n")
     assert call().success
-    assert sb("kill", "list").err == "nothing is stopped\n"
+    assert sb("kill", "list").err == "no kills in force\n"
     assert sb("kill", "list", "--json").json == {"items": []}
 
 
@@ -69,7 +69,7 @@ def test_a_project_file_that_cannot_be_read_keeps_nobody_from_stopping(
     assert sb("kernel", "tools").code == 2  # what runs tools stays stopped
     stopped = sb("kill", "agent", "clerk", "--reason", "breaks its project's configuration")
     assert stopped.code == 0
-    assert "warning: left out: " in stopped.err
+    assert "warning: project file ignored: " in stopped.err
     assert "sb.yaml" in stopped.err
     assert sb("incident", "open", "A broken file", "--kill", "global", "--reason", "look at it").code == 0
     assert len(sb("kill", "list", "--json").json["items"]) == 2
@@ -113,7 +113,7 @@ def test_what_cannot_be_done_is_said(sb: CommandLine, words: list[str], code: in
 
 def test_a_misspelled_target_is_stopped_and_pointed_out(sb: CommandLine) -> None:
     sb("init")
-    assert "is it spelled right?" in sb("kill", "agent", "clrek", "--reason", "x").err
+    assert "check the spelling" in sb("kill", "agent", "clrek", "--reason", "x").err
 
 
 def test_an_open_key_signs_and_a_locked_one_does_not_hold_anybody_up(sb: CommandLine) -> None:
@@ -170,10 +170,10 @@ def test_the_setting_asks_for_a_second_operator(sb: CommandLine, home: Path) -> 
     assert sb("kill", "agent", "clerk", "--reason", "x", "--as", "ada", "--json").json["people"] == 2
     first = sb("kill", "--lift", "agent", "clerk", "--reason", "fine", "--as", "ada")
     assert first.code == 4
-    assert "until another operator lifts it too" in first.out
+    assert "until a second operator lifts it" in first.out
     assert "ada (1 of 2)" in sb("kill", "list").out
     assert sb("kill", "--lift", "agent", "clerk", "--reason", "fine", "--as", "bob").code == 0
-    assert sb("kill", "list").err == "nothing is stopped\n"
+    assert sb("kill", "list").err == "no kills in force\n"
 
 
 def test_an_incident_stops_what_caused_it_and_shows_what_to_do(sb: CommandLine) -> None:
@@ -220,7 +220,7 @@ def test_what_a_kill_names_begins_no_line_of_its_own(sb: CommandLine) -> None:
         lines = (outcome.out + outcome.err).splitlines()
         assert not [line for line in lines if line.startswith(("memory: all", "configuration: ok"))]
         assert "\x1b" not in outcome.out + outcome.err
-    lift = stopped.err.partition("to let it go on: ")[2].splitlines()[0].removesuffix(" WHY")
+    lift = stopped.err.partition("to lift it: ")[2].splitlines()[0].removesuffix(" WHY")
     typed = subprocess.run(["bash", "-c", f"printf '%s\\0' {lift} over"], capture_output=True, check=True)
     assert sb(*typed.stdout.decode().split("\0")[1:-1]).code == 0
     assert call(hostile).success

@@ -64,7 +64,7 @@ def test_check_says_the_rules_in_words_and_what_is_odd(sb: CommandLine, ruled: P
     checked = sb("kernel", "policy", "check")
     assert "policy[1]: http.* is denied where url like *internal* (internal addresses" in checked.out
     assert "writes: files.delete or files.write, if local_write, by clerk needs a person" in checked.out
-    assert "whatever no rule allows" in checked.err
+    assert "calls that no rule allows" in checked.err
     draft = ruled / "draft.yaml"
     draft.write_text('policy:\n  - deny: "*"\n  - allow: fils.*\n')
     odd = sb("kernel", "policy", "check", "--file", str(draft), "--strict", "--json")
@@ -138,7 +138,7 @@ def test_replay_says_what_would_have_become_of_the_calls_on_record(
     told = sb("kernel", "policy", "replay", "--since", "1d", "--file", str(draft))
     assert told.code == 0
     assert "clerk orders.read: allow -> deny (policy[1]): orders.read is denied" in told.out
-    assert "4 of 8 calls would have ended otherwise; 0 cannot be told" in told.err
+    assert "4 of 8 calls would end differently; 0 cannot be judged" in told.err
     found = sb("kernel", "policy", "replay", "--file", str(draft), "--json").json
     changed = {(item["tool_id"], item["now"]) for item in found["items"]}
     assert ("orders.read", "deny") in changed

@@ -133,7 +133,7 @@ def test_bad_input_is_one_line_and_no_traceback(
 
 
 def test_what_a_look_finds_is_listed_shown_and_approved(sb: CommandLine, files: Path) -> None:
-    assert "nothing has to be recovered" in sb("recovery", "list").err
+    assert "nothing to recover" in sb("recovery", "list").err
     made = run(sb, "bank.pay", amount=5)
     looked = sb("recovery", "watch", "--once")
     assert f"escalated {made['mutation_id']}: paid_once turned false" in looked.out
@@ -185,7 +185,7 @@ def test_what_was_approved_in_the_queue_is_said_when_it_is_performed(sb: Command
     assert "sb recovery list" in sb("recovery", "watch", "--once").err
     waiting = sb("recovery", "list", "--json").json["items"][0]["approval_id"]
     assert "sb recovery watch" in sb("approvals", "approve", waiting, "--reason", "paid twice").err
-    assert "reversed: bank.pay was undone" in sb("recovery", "watch", "--once").out
+    assert "bank.pay was undone" in sb("recovery", "watch", "--once").out
     again = sb("recovery", "watch", "--once", "--json").json
     assert (again["items"], again["performed"]) == ([], [])
 
@@ -228,9 +228,9 @@ def test_the_doctor_says_what_recovery_left_to_people(sb: CommandLine, files: Pa
 
 def test_what_others_wrote_begins_no_line_of_its_own(sb: CommandLine, files: Path) -> None:
     run(sb, "bank.pay", amount=1)
-    forged = "it was\ndry run: would do nothing\npeople who have to agree: 0"
+    forged = "it was\ndry run: would do nothing\napprovals needed: 0"
     assert sb("recovery", "invalidate", "paid_once", "--reason", forged).code == 0
     found = sb("recovery", "list", "--json").json["items"][0]
     lines = sb("recovery", "show", found["id"]).out.splitlines()
     assert [line.partition(":")[0] for line in lines].count("dry run") == 1
-    assert "people who have to agree: 1" in lines
+    assert "approvals needed: 1" in lines

@@ -189,8 +189,8 @@ def test_the_commands_do_not_guess_either(office: Runtime, sb: CommandLine, home
     draft.write_text("policy:\n  - deny: files.list\n    args: {path: '*secret'}\n")
     replayed = sb("kernel", "policy", "replay", "--file", str(draft))
     assert "allow -> cannot be told: path is not on record as it was" in replayed.out
-    assert "0 of 1 calls would have ended otherwise; 1 cannot be told" in replayed.err
+    assert "0 of 1 calls would end differently; 1 cannot be judged" in replayed.err
     found = sb("kernel", "policy", "replay", "--file", str(draft), "--json").json
     assert (found["differing"], found["untold"], found["pruned"]) == (0, 1, 0)
     asked = sb("kernel", "policy", "explain", found["items"][0]["call_id"], "--file", str(draft))
-    assert "warning: path is not on record as it was, so this may be wrong" in asked.err
+    assert "warning: path was not recorded in full, so this may be wrong" in asked.err
