@@ -2,11 +2,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 FRAMEWORKS := .venv/.frameworks
+SITE := .venv/.site
 
+.PHONY: help format site
 .PHONY: demo test test-kernel lint bench prove docs picture clean
 
-demo: $(STAMP)  ## install, and watch an agent work under the kernel
+demo: $(STAMP)  ## install into .venv, and watch an agent work under the kernel
 	$(BIN)/sb demo
+
+help:  ## list the targets
+	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+format: $(STAMP)  ## format the code, and fix what ruff can fix
+	$(BIN)/ruff check --quiet --fix .
+	$(BIN)/ruff format .
 
 # With bytecode, whatever the environment says: tests start hundreds of processes, and pytest rewrites every test module.
 test test-kernel prove: export PYTHONDONTWRITEBYTECODE =
@@ -16,7 +25,7 @@ test: lint $(FRAMEWORKS)  ## lint, types, tests; three processes, since many tes
 test-kernel: $(STAMP)  ## the kernel's tests alone
 	$(BIN)/python -m pytest -q tests/kernel
 
-lint: $(STAMP)
+lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -30,10 +39,13 @@ prove: $(STAMP)  ## the fault tests again, with hundreds of kills
 docs: $(STAMP)  ## write the generated parts of docs/ and config.example.yaml
 	$(BIN)/python -m evals.docs
 
-picture: $(STAMP)  ## draw docs/demo.svg and docs/console.svg from a run of the demo
+site: $(SITE)  ## build the documentation site into build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+picture: $(STAMP)  ## draw the pictures of docs/ from runs
 	$(BIN)/python -m evals.picture
 
-clean:
+clean:  ## remove .venv and what was built
 	rm -rf .venv build *.egg-info
 
 $(STAMP): pyproject.toml constraints.txt
@@ -46,3 +58,8 @@ $(STAMP): pyproject.toml constraints.txt
 $(FRAMEWORKS): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[langchain,openai-agents,pydantic-ai]'
 	touch $(FRAMEWORKS)
+
+# Only for the site: its builder is of no use to tests.
+$(SITE): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $(SITE)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.options import As, AsJson, DecisionReason, Limit, group
 from sb.commands.session import approval_queue, decider
 
 from sb.duration import human_duration, parse_duration
@@ -26,34 +27,26 @@ if TYPE_CHECKING:
     from sb.kernel.authority.signing import Decider
     from sb.kernel.calls.approval import Approval, Grant
 
-app = typer.Typer(
-    help="See which calls wait for a person, and decide.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Reason = Annotated[str, typer.Option(help="Why; it is kept with the decision, and required.")]
-As = Annotated[str, typer.Option("--as", help="The operator who decides, where this home has several keys.")]
-Ids = Annotated[list[str], typer.Argument(help="Ids of requests; several are decided one by one.")]
+app = group("Show pending approval requests, and decide them.")
+Ids = Annotated[list[str], typer.Argument(help="Ids of requests; each is decided on its own.")]
 WIDEST = 48  # characters of a cell
 COMMAND_S = 30  # seconds that a notification command may take
 
 
-@app.command(name="list")
+@app.command(name="list", epilog="Example: sb approvals list --state waiting")
 def list_approvals(
     ctx: typer.Context,
     words: Annotated[
-        list[str] | None, typer.Argument(help="Only those that mention all of these words.")
+        list[str] | None, typer.Argument(help="Only requests that contain all these words.")
     ] = None,
     state: Annotated[
-        str, typer.Option(help="Only those in this state: waiting, approved, denied, revoked, expired, used.")
+        str, typer.Option(help="Only this state: waiting, approved, denied, expired, used…")
     ] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Also those that were decided and used.")] = False,
-    limit: Annotated[int, typer.Option(min=0, help="At most so many; 0 for all.")] = 50,
+    everything: Annotated[bool, typer.Option("--all", help="Also decided and used requests.")] = False,
+    limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List the requests that wait or may still be used, newest first."""
+    """List pending and usable requests, newest first."""
     from sb.kernel.approvals.disclosure import LONGEST_UNOPENED
     from sb.kernel.calls.approval import OPEN, ApprovalState
 
@@ -106,7 +99,7 @@ def _state(item: Approval, now: int) -> str:
     return "overdue" if item.overdue(now) else str(item.state)
 
 
-@app.command()
+@app.command(epilog="Example: sb approvals show apr_820e --full")
 def show(
     ctx: typer.Context,
     approval_id: Annotated[str, typer.Argument(metavar="ID", help="The request's id.")],
@@ -138,30 +131,31 @@ def show(
         note("hidden parts are secrets that nothing runs; --reveal shows them")
 
 
-@app.command()
+@app.command(epilog='Example: sb approvals approve apr_820e --reason "checked the paths"')
 def approve(
     ctx: typer.Context,
     ids: Ids,
-    reason: Reason = "",
+    reason: DecisionReason = "",
     who: As = "",
     this_run: Annotated[
         bool,
-        typer.Option("--for-run", help="Also approve this agent's further calls of the tool in this run."),
+        typer.Option("--for-run", help="Also approve matching calls until this run ends."),
     ] = False,
-    until: Annotated[
-        str, typer.Option(help="Also approve further calls for so long: 30m, 2h, 1d; at most 30d.")
-    ] = "",
+    until: Annotated[str, typer.Option(help="Also approve matching calls for this long: 30m, 2h, 30d.")] = "",
     arg: Annotated[
         list[str] | None,
-        typer.Option(help="With --until or --for-run: only calls whose argument fits, as NAME=PATTERN."),
+        typer.Option(help="Which calls match, as NAME=PATTERN; may be repeated."),
     ] = None,
     shown: Annotated[
         list[str] | None,
-        typer.Option(metavar="DIGEST", help="Digest from show --full, for a request too long to list."),
+        typer.Option(metavar="DIGEST", help="Digest from `show --full`, for a long request."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Approve waiting calls; each runs once. Never in advance for destructive tools."""
+    """Approve pending calls; each runs once.
+
+    A destructive tool is never approved in advance.
+    """
     patterns = dict(_pattern(text) for text in arg or ())
     if patterns and not (until or this_run):
         raise UsageError("--arg limits a grant", "add --until 2h or --for-run")
@@ -179,9 +173,15 @@ def approve(
         opened = _opened(queue, approval_id, shown or [], alone=len(ids) == 1)
         if until or this_run:
             return queue.grant(
-                approval_id, by, reason, lasting_s=lasting_s, this_run=this_run, args=patterns, shown=opened
+                approval_id,
+                by,
+                reason,
+                lasting_s=lasting_s,
+                this_run=this_run,
+                args=patterns,
+                displayed=opened,
             )
-        return queue.approve(approval_id, by, reason, shown=opened)
+        return queue.approve(approval_id, by, reason, displayed=opened)
 
     _decide(ctx, ids, who, reason, decide, as_json, confirm)
 
@@ -202,15 +202,19 @@ def _pattern(text: str) -> tuple[str, str]:
     return name, pattern
 
 
-@app.command()
-def deny(ctx: typer.Context, ids: Ids, reason: Reason = "", who: As = "", as_json: AsJson = False) -> None:
-    """Deny waiting calls; the agent is told why."""
+@app.command(epilog='Example: sb approvals deny apr_820e --reason "use the staging host"')
+def deny(
+    ctx: typer.Context, ids: Ids, reason: DecisionReason = "", who: As = "", as_json: AsJson = False
+) -> None:
+    """Deny pending calls, and tell the agent why."""
     _decide(ctx, ids, who, reason, lambda queue, item, by: queue.deny(item, by, reason), as_json)
 
 
-@app.command()
-def revoke(ctx: typer.Context, ids: Ids, reason: Reason = "", who: As = "", as_json: AsJson = False) -> None:
-    """Take back approvals that were not used yet, or grants."""
+@app.command(epilog='Example: sb approvals revoke gra_51c0 --reason "the release is over"')
+def revoke(
+    ctx: typer.Context, ids: Ids, reason: DecisionReason = "", who: As = "", as_json: AsJson = False
+) -> None:
+    """Revoke unused approvals, or grants."""
     _decide(ctx, ids, who, reason, lambda queue, item, by: queue.revoke(item, by, reason), as_json)
 
 
@@ -275,13 +279,13 @@ def _sentence(item: Approval | Grant) -> str:
     return f"{item.id} {item.state} by {item.decided_by}: {item.tool_id} by {item.agent}"
 
 
-@app.command()
+@app.command(epilog="Example: sb approvals grants --all")
 def grants(
     ctx: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that ended.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also grants that ended.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List what was approved in advance, and how often that was used."""
+    """List grants, and how often each was used."""
     queue = approval_queue(ctx)
     found = queue.grants(active=not everything)
     if as_json:
@@ -302,18 +306,18 @@ def _grant_row(grant: Grant, now: int) -> tuple[object, ...]:
     return (grant.id, grant.state, grant.agent, grant.tool_id, run, args, grant.uses, left, grant.made_by)
 
 
-@app.command()
+@app.command(epilog="Example: sb approvals watch --exec notify-me")
 def watch(
     ctx: typer.Context,
     command: Annotated[
         str,
-        typer.Option("--exec", metavar="CMD", help="Run this for each item, which it gets as JSON on stdin."),
+        typer.Option("--exec", metavar="CMD", help="Run this command per item; it gets JSON on stdin."),
     ] = "",
-    once: Annotated[bool, typer.Option("--once", help="Say what waits now, and end.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, max=3600.0, help="Seconds between looks.")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Print what is pending now, and exit.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, max=3600.0, help="Seconds between checks.")] = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """Say what waits, becomes overdue, is about to expire or was decided, as it happens."""
+    """Print requests as they arrive, expire or are decided."""
     from sb.kernel.approvals.watching import Watcher
 
     try:

@@ -9,27 +9,28 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import progress
+from sb.commands.options import AsJson, single
 from sb.commands.session import configuration
 
 from sb.errors import UsageError
 from sb.store.backup import back_up, back_up_files
 from sb.store.database import open_database
 
-app = typer.Typer(help="Copy the database while it is in use.", add_completion=False, rich_markup_mode=None)
+app = single()
 
 
-@app.command()
+@app.command(epilog="Example: sb backup /mnt/backups/monday --all")
 def backup(
     ctx: typer.Context,
     folder: Annotated[
-        Path | None, typer.Argument(help="A new folder for the copy; by default SB_HOME/backups/TIME.")
+        Path | None, typer.Argument(help="A new folder; by default SB_HOME/backups/TIME.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also the anchors, the configuration and the kept contents.")
+        bool, typer.Option("--all", help="Also copy anchors, configuration and file snapshots.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Copy the database, checked, into a new folder; never overwrites."""
+    """Copy the database, checked, into a new folder."""
     config = configuration(ctx)
     target = folder or config.home.folder / "backups" / time.strftime("%Y-%m-%dT%H%M%SZ", time.gmtime())
     if target.resolve().is_relative_to(config.home.kept.resolve()):

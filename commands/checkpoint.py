@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import AsJson, Reason, confirmed, required
+from sb.commands.memories import confirmed, required
+from sb.commands.options import As, AsJson, ChangeReason, Yes, group
 from sb.commands.session import configuration, decider, event_log
 from sb.commands.stacks import OPERATOR, Whose, as_json, moment, stack_database, stack_ids
 
@@ -19,12 +20,7 @@ if TYPE_CHECKING:
     from sb.entity import Checkpoint
     from sb.entity.present import Difference
 
-app = typer.Typer(
-    help="Keep what an agent's core is composed of, and go back to it.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Save an agent's core, and restore it.")
 WIDEST = 60  # characters of a message in a table
 
 
@@ -45,30 +41,32 @@ Reference = Annotated[
     str,
     typer.Argument(
         metavar="CHECKPOINT",
-        help="Its id, last for the newest, or the file of one from another home.",
+        help="Checkpoint id, `last`, or a file from another home.",
         autocompletion=checkpoint_ids,
     ),
 ]
-OfAgent = Annotated[str, typer.Option("--agent", metavar="NAME", help="Only those of this agent's core.")]
+OfAgent = Annotated[
+    str, typer.Option("--agent", metavar="NAME", help="Only checkpoints of this agent's core.")
+]
 
 
-@app.command()
+@app.command(epilog='Example: sb checkpoint save --agent scribe -m "before the release"')
 def save(
     ctx: typer.Context,
-    message: Annotated[str, typer.Option("--message", "-m", help="What it is kept for.")] = "",
+    message: Annotated[str, typer.Option("--message", "-m", help="What this checkpoint is for.")] = "",
     stacks: Annotated[
         list[str] | None,
         typer.Option(
             "--stack",
             metavar="STACK",
-            help="Compose the core of this stack from now on; may be repeated, the first is active.",
+            help="Stack of the core; may be repeated, the first is active.",
             autocompletion=stack_ids,
         ),
     ] = None,
     agent: Whose = OPERATOR,
     json_: AsJson = False,
 ) -> None:
-    """Keep what a core is composed of, and print the checkpoint's id; the ten newest of each core stay."""
+    """Save an agent's core; the ten newest stay."""
     from sb.entity.present import Present
 
     with stack_database(ctx, create=True) as (database, config):
@@ -82,9 +80,9 @@ def save(
         note(f"sb checkpoint restore {checkpoint_id} --reason TEXT goes back to it")
 
 
-@app.command(name="list")
+@app.command(name="list", epilog="Example: sb checkpoint list --agent scribe")
 def list_checkpoints(ctx: typer.Context, agent: OfAgent = "", json_: AsJson = False) -> None:
-    """List the checkpoints, the newest first; what a core is at present is its newest one."""
+    """List checkpoints, newest first."""
     from sb.entity.present import Present
 
     with stack_database(ctx) as (database, config):
@@ -124,9 +122,9 @@ def _row(checkpoint_id: str, found: Checkpoint | str) -> tuple[str, ...]:
     )
 
 
-@app.command()
+@app.command(epilog="Example: sb checkpoint show last --agent scribe")
 def show(ctx: typer.Context, checkpoint: Reference, agent: OfAgent = "", json_: AsJson = False) -> None:
-    """Say what a core was composed of, and what going back to that would change."""
+    """Show a checkpoint, and what restoring it would change."""
     from sb.entity.present import Present, parts
 
     with stack_database(ctx) as (database, config):
@@ -156,7 +154,7 @@ def _told(changes: Sequence[Difference]) -> Iterator[str]:
         yield f"{one.part}: {one.before or 'not there'} → {one.after or 'not there'}"
 
 
-@app.command()
+@app.command(epilog="Example: sb checkpoint diff last --agent scribe")
 def diff(
     ctx: typer.Context,
     one: Reference,
@@ -164,14 +162,14 @@ def diff(
         str,
         typer.Argument(
             metavar="OTHER",
-            help="Another checkpoint; by default what the core is composed of at present.",
+            help="Another checkpoint; by default the current core.",
             autocompletion=checkpoint_ids,
         ),
     ] = "",
     agent: OfAgent = "",
     json_: AsJson = False,
 ) -> None:
-    """Say what is different in another checkpoint, or at present."""
+    """Compare two checkpoints, or one with the current core."""
     from sb.entity.present import Present, differences
 
     with stack_database(ctx) as (database, config):
@@ -188,21 +186,22 @@ def diff(
         note("they are the same")
 
 
-@app.command()
+@app.command(epilog='Example: sb checkpoint restore last --reason "wrong stack"')
 def restore(
     ctx: typer.Context,
     checkpoint: Reference,
-    reason: Reason = "",
+    reason: ChangeReason = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
+        bool, typer.Option("--dry-run", help="Print what would change, and change nothing.")
     ] = False,
-    who: Annotated[
-        str, typer.Option("--as", help="The operator who decides, where this home has several keys.")
-    ] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    who: As = "",
+    yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
-    """Let a core be what a checkpoint says; what it was before is kept as another checkpoint."""
+    """Restore a core from a checkpoint.
+
+    The core as it was becomes another checkpoint.
+    """
     from sb.entity.present import Present
     from sb.runtime import open_authority
 

@@ -11,30 +11,25 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import configuration
 
 from sb.canonical import digest
-from sb.config import Home, check, find_project, shown, trust
+from sb.config import Home, check, current_settings, find_project, trust
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.text import nearest, plain
 
-app = typer.Typer(
-    help="Show and check the configuration, trust a project's file.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+app = group("Show and check settings, and trust a project's file.")
 
 
-@app.command()
+@app.command(epilog="Example: sb config show files.roots")
 def show(
     ctx: typer.Context,
     key: Annotated[str, typer.Argument(help="Only this setting, such as files.roots.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Print every setting and where its value came from."""
-    lines = shown(configuration(ctx, in_full=True))
+    """Print every setting, and where its value came from."""
+    lines = current_settings(configuration(ctx, in_full=True))
     if key and key not in {line.key for line in lines}:
         raise NotFoundError(
             f"no setting {key!r}{nearest(key, [line.key for line in lines])}", "sb config show"
@@ -47,14 +42,14 @@ def show(
         output.table(["setting", "value", "from"], rows)
 
 
-@app.command(name="check")
+@app.command(name="check", epilog="Example: sb config check ./sb.yaml")
 def check_file(
     file: Annotated[
-        Path | None, typer.Argument(help="By default config.yaml in SB_HOME and the project's sb.yaml.")
+        Path | None, typer.Argument(help="By default SB_HOME/config.yaml and the project's sb.yaml.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List everything that is wrong with configuration files; exit 1 if anything is."""
+    """Check configuration files; exit 1 if one is wrong."""
     home = Home.locate(os.environ)
     project = find_project(Path.cwd(), home)
     files = [file] if file else [path for path in (home.config_file, project) if path and path.exists()]
@@ -71,15 +66,15 @@ def check_file(
     raise typer.Exit(ExitCode.FAILED if problems else ExitCode.OK)
 
 
-@app.command(name="trust")
+@app.command(name="trust", epilog="Example: sb config trust")
 def trust_project(
     file: Annotated[
-        Path | None, typer.Argument(help="By default the sb.yaml of this folder or one above.")
+        Path | None, typer.Argument(help="By default the sb.yaml of this folder or a parent.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a project's sb.yaml, as it is now, do more than narrow."""
+    """Trust this project's sb.yaml, so it may loosen settings too."""
     home = Home.locate(os.environ)
     path = file or find_project(Path.cwd(), home)
     if path is None:
@@ -93,7 +88,7 @@ def trust_project(
         output.line(data.decode(errors="replace"), one_line=False)
         if not typer.confirm(plain(f"trust {path} as shown?", one_line=True), err=True):
             raise SBError("nothing was changed")
-    recorded = trust(home, path, env=os.environ, shown=seen)
+    recorded = trust(home, path, env=os.environ, displayed=seen)
     if as_json:
         output.emit_json({"file": str(path), "sha256": recorded})
     else:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.options import As, single
 from sb.commands.session import configuration, decider
 
+from sb.cli import ALIASES
 from sb.errors import UsageError
 from sb.text import nearest
 from sb.text import plain as printable
@@ -20,36 +22,30 @@ from sb.text import plain as printable
 if TYPE_CHECKING:
     from sb.config import Config
 
-app = typer.Typer(
-    help="Watch agents work, and decide, in a full-screen console.",
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = single()
 
 
-@app.command()
+@app.command(epilog="Example: sb console --read-only")
 def console(
     ctx: typer.Context,
     screen: Annotated[
         str,
-        typer.Argument(
-            help="With --plain: home, approvals, contracts, recovery, runs, audit, memory or checkpoints."
-        ),
+        typer.Argument(help="Screen for --plain: home, approvals, contracts, recovery…"),
     ] = "home",
     plain: Annotated[
         bool,
-        typer.Option("--plain", help="Print one screen as lines, for screen readers and pipes, and end."),
+        typer.Option("--plain", help="Print one screen as plain lines, and exit."),
     ] = False,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Show everything, decide nothing.")] = False,
-    operator: Annotated[
-        str, typer.Option("--as", help="The operator who decides, where this home has several keys.")
-    ] = "",
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Show everything, allow no decisions.")
+    ] = False,
+    operator: As = "",
     web: Annotated[
-        bool, typer.Option("--web", help="Show it in a browser of this machine, and say the address.")
+        bool, typer.Option("--web", help="Serve it to a browser on this machine; prints the URL.")
     ] = False,
-    port: Annotated[int, typer.Option(help="With --web: the port; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(help="Port for --web; 0 for any free port.")] = 0,
 ) -> None:
-    """Watch agents work, and decide, in a full-screen console."""
+    """Watch agents and decide requests, full screen."""
     if plain:
         _print(ctx, screen)
         return
@@ -85,6 +81,7 @@ def _print(ctx: typer.Context, screen: str) -> None:
     from sb.screens.state.plain import PLAIN
     from sb.screens.state.records import Records
 
+    screen = ALIASES.get(screen, screen)
     if screen not in PLAIN:
         shown = printable(screen, one_line=True)
         raise UsageError(f"no screen {shown!r}{nearest(screen, PLAIN)}", "one of " + ", ".join(PLAIN))

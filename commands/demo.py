@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.console import on_terminal, show
+from sb.commands.options import AsJson, single
 
 from sb.demo.story import AGENT, REFUNDED, SHIPPED, Demo, demo_config, go_on, play
 from sb.errors import CheckFailed, UsageError
@@ -19,24 +20,21 @@ from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.narrative import log_line
 from sb.kernel.recovery.escalations import Escalation, Escalations
 from sb.kernel.review.log_verification import verify
-from sb.log.event_log import Event, EventLog
+from sb.log.event import Event
+from sb.log.event_log import EventLog
 from sb.runtime import open_approvals, open_baselines, open_log
 
-app = typer.Typer(
-    help="Watch an agent work under the kernel, in a fresh temporary folder.",
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = single()
 
 
-@app.command()
+@app.command(epilog="Example: sb demo")
 def demo(
     folder: Annotated[
-        Path | None, typer.Argument(help="An empty or new folder to play in; by default a temporary one.")
+        Path | None, typer.Argument(help="A new or empty folder; by default a temporary one.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Let an agent refund an order, tell what happened, and open the console on what waits."""
+    """Watch an agent refund an order, then open the console."""
     place = _place(folder)
     story = play(place)
     log = open_log(demo_config(story.home))
@@ -121,8 +119,8 @@ def _look_further(story: Demo, place: Path, log: EventLog) -> None:
         *((f"undo {one.mutation_id} --dry-run", "would reversing it work?") for one in _open(log)),
         ("recovery list", "what lost its reason"),
         *((f"recovery approve {one.id} --reason shipped", "reverse it") for one in _open(log)),
-        (f"audit show {story.run_id}", "every call in full"),
-        ("audit verify", "is it what was written?"),
+        (f"log show {story.run_id}", "every call in full"),
+        ("log verify", "is it what was written?"),
         ("memory search refund", "why the agent did it"),
     ):
         output.line(f"  {program} {command:<31}  # {why}")

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 from sb.commands import output
+from sb.commands.options import AsJson, single
 from sb.commands.session import configuration
 
 from sb.doctor import examine
 from sb.errors import ExitCode
 from sb.kernel.review.findings import Status
 
-app = typer.Typer(
-    help="Say what is in use and what is enforced, and check the database.",
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = single()
 
 
-@app.command()
-def doctor(
-    ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
-) -> None:
-    """Check everything without changing anything; exit 1 if something fails."""
+@app.command(epilog="Example: sb doctor --json")
+def doctor(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """Check the installation; exit 1 if a check fails."""
     findings = examine(configuration(ctx, quietly=True))
     failed = any(finding.status is Status.FAIL for finding in findings)
     if as_json:

@@ -9,7 +9,8 @@ import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.entity_reading import app as reading_app
-from sb.commands.memories import AsJson, not_blank, note_masked, scopes, typed
+from sb.commands.memories import not_blank, note_masked, scopes, typed
+from sb.commands.options import AsJson, Tags, group
 from sb.commands.stacks import GLOBAL, OPERATOR, OfCore, Whose, opened_core
 
 from sb.errors import ExitCode
@@ -17,12 +18,7 @@ from sb.errors import ExitCode
 if TYPE_CHECKING:
     from sb.entity import Entity
 
-app = typer.Typer(
-    help="Remember through an agent's core, with where it comes from.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Save and search memories through an agent's core.")
 _SUGGESTED = "suggestion:"
 
 
@@ -37,28 +33,27 @@ def words_of(name: str) -> Callable[[str], list[str]]:
     return complete
 
 
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="A word to file it under; may be repeated.")]
 Source = Annotated[
     str,
     typer.Option(
-        help="Where it came from, such as observation, inference or external.",
+        help="Its source, such as observation, inference or external.",
         autocompletion=words_of("VALID_SOURCE_TYPE_VALUES"),
     ),
 ]
 From = Annotated[
     list[str] | None,
-    typer.Option("--from", metavar="TYPE:ID", help="A memory that it was derived from; may be repeated."),
+    typer.Option("--from", metavar="TYPE:ID", help="A memory it was derived from; may be repeated."),
 ]
 Sees = Annotated[
     str,
     typer.Option(
         "--scope",
-        help="The scope of what it was derived from, if not global.",
+        help="Scope of the memories in --from, if not global.",
         autocompletion=scopes,
         callback=not_blank,
     ),
 ]
-Context = Annotated[str, typer.Option(help="What it belongs to, such as project:shop.")]
+Context = Annotated[str, typer.Option(help="Context it belongs to, such as project:shop.")]
 DIRECT = "direct_experience"
 
 
@@ -103,13 +98,13 @@ def _keep(
         note(f"kept as {kind} in stack {where}, from core {agent}")
 
 
-@app.command()
+@app.command(epilog='Example: sb entity episode "moved to uv" "builds take half as long"')
 def episode(
     ctx: typer.Context,
-    objective: Annotated[str, typer.Argument(help="What was tried; - reads it from stdin.")],
-    outcome: Annotated[str, typer.Argument(help="What came of it; - reads it from stdin.")],
+    objective: Annotated[str, typer.Argument(help="What was tried; - for stdin.")],
+    outcome: Annotated[str, typer.Argument(help="What came of it; - for stdin.")],
     lessons: Annotated[
-        list[str] | None, typer.Option("--lesson", help="What it taught; may be repeated.")
+        list[str] | None, typer.Option("--lesson", help="A lesson learned; may be repeated.")
     ] = None,
     repeat: Annotated[
         list[str] | None, typer.Option("--repeat", help="What to do again; may be repeated.")
@@ -126,23 +121,23 @@ def episode(
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep something that was tried, and what came of it."""
+    """Save something that was tried, and its outcome."""
     said = typed(objective, "objective"), typed(outcome, "outcome")
     more: dict[str, Any] = {"lessons": lessons, "repeat": repeat, "avoid": avoid, "tags": tags}
     more |= _origin(source, derived, context)
     _keep(ctx, (agent, scope, stack), "episode", json_, lambda core: core.episode(*said, **more))
 
 
-@app.command()
+@app.command(epilog='Example: sb entity belief "the staging database is shared" --confidence 0.9')
 def belief(
     ctx: typer.Context,
-    statement: Annotated[str, typer.Argument(help="What is held to be true; - reads it from stdin.")],
+    statement: Annotated[str, typer.Argument(help="The belief; - for stdin.")],
     type_: Annotated[
         str,
-        typer.Option("--type", help="What sort of belief it is.", autocompletion=words_of("BELIEF_TYPES")),
+        typer.Option("--type", help="Type of belief.", autocompletion=words_of("BELIEF_TYPES")),
     ] = "fact",
-    confidence: Annotated[float, typer.Option(help="How sure it is, from 0 to 1.")] = 0.8,
-    foundational: Annotated[bool, typer.Option("--foundational", help="It is never forgotten.")] = False,
+    confidence: Annotated[float, typer.Option(help="Confidence, from 0 to 1.")] = 0.8,
+    foundational: Annotated[bool, typer.Option("--foundational", help="Never forget it.")] = False,
     context: Context = "",
     source: Source = DIRECT,
     derived: From = None,
@@ -151,23 +146,23 @@ def belief(
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep something that is held to be true."""
+    """Save a belief."""
     text = typed(statement, "statement")
     more: dict[str, Any] = {"type": type_, "confidence": confidence, "foundational": foundational}
     more |= _origin(source, derived, context)
     _keep(ctx, (agent, scope, stack), "belief", json_, lambda core: core.belief(text, **more))
 
 
-@app.command()
+@app.command(epilog='Example: sb entity value care "never delete without a backup"')
 def value(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Its name.")],
-    statement: Annotated[str, typer.Argument(help="What it asks for; - reads it from stdin.")],
-    priority: Annotated[int, typer.Option(min=0, max=100, help="How important it is.")] = 50,
+    statement: Annotated[str, typer.Argument(help="What it demands; - for stdin.")],
+    priority: Annotated[int, typer.Option(min=0, max=100, help="Its importance.")] = 50,
     type_: Annotated[
-        str, typer.Option("--type", help="A core value is never forgotten; another word stands for itself.")
+        str, typer.Option("--type", help="Type of value; core values are never forgotten.")
     ] = "core_value",
-    foundational: Annotated[bool, typer.Option("--foundational", help="It is never forgotten.")] = False,
+    foundational: Annotated[bool, typer.Option("--foundational", help="Never forget it.")] = False,
     context: Context = "",
     source: Source = DIRECT,
     derived: From = None,
@@ -176,22 +171,22 @@ def value(
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep something that matters."""
+    """Save a value."""
     said = typed(name, "name"), typed(statement, "statement")
     more: dict[str, Any] = {"priority": priority, "type": type_, "foundational": foundational}
     more |= _origin(source, derived, context)
     _keep(ctx, (agent, scope, stack), "value", json_, lambda core: core.value(*said, **more))
 
 
-@app.command()
+@app.command(epilog='Example: sb entity goal "ship the importer" --priority high')
 def goal(
     ctx: typer.Context,
-    title: Annotated[str, typer.Argument(help="What is to be reached; - reads it from stdin.")],
-    description: Annotated[str, typer.Option(help="More about it.")] = "",
+    title: Annotated[str, typer.Argument(help="What to reach; - for stdin.")],
+    description: Annotated[str, typer.Option(help="Details.")] = "",
     type_: Annotated[
-        str, typer.Option("--type", help="What sort of goal it is.", autocompletion=words_of("GOAL_TYPES"))
+        str, typer.Option("--type", help="Type of goal.", autocompletion=words_of("GOAL_TYPES"))
     ] = "task",
-    priority: Annotated[str, typer.Option(help="Such as low, medium or high.")] = "medium",
+    priority: Annotated[str, typer.Option(help="Priority, such as low, medium or high.")] = "medium",
     context: Context = "",
     source: Source = DIRECT,
     derived: From = None,
@@ -200,23 +195,23 @@ def goal(
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep something to be reached."""
+    """Save a goal."""
     text = typed(title, "title")
     more: dict[str, Any] = {"description": description or None, "goal_type": type_, "priority": priority}
     more |= _origin(source, derived, context)
     _keep(ctx, (agent, scope, stack), "goal", json_, lambda core: core.goal(text, **more))
 
 
-@app.command(name="note")
+@app.command(name="note", epilog='Example: sb entity note "Ana reviews every migration" --tag review')
 def note_(
     ctx: typer.Context,
-    content: Annotated[str, typer.Argument(help="What to write down; - reads it from stdin.")],
+    content: Annotated[str, typer.Argument(help="The note; - for stdin.")],
     type_: Annotated[
-        str, typer.Option("--type", help="What sort of note it is.", autocompletion=words_of("NOTE_TYPES"))
+        str, typer.Option("--type", help="Type of note.", autocompletion=words_of("NOTE_TYPES"))
     ] = "note",
-    speaker: Annotated[str, typer.Option(help="Who said it.")] = "",
-    reason: Annotated[str, typer.Option(help="Why it was so, of a decision.")] = "",
-    protect: Annotated[bool, typer.Option("--protect", help="It is never forgotten.")] = False,
+    speaker: Annotated[str, typer.Option(help="The speaker.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason, for a decision.")] = "",
+    protect: Annotated[bool, typer.Option("--protect", help="Never forget it.")] = False,
     tags: Tags = None,
     context: Context = "",
     source: Source = DIRECT,
@@ -226,29 +221,29 @@ def note_(
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep something worth writing down, word for word."""
+    """Save a note, word for word."""
     text = typed(content, "note")
     more: dict[str, Any] = {"type": type_, "speaker": speaker or None, "reason": reason or None}
     more |= {"protect": protect, "tags": tags} | _origin(source, derived, context)
     _keep(ctx, (agent, scope, stack), "note", json_, lambda core: core.note(text, **more))
 
 
-@app.command()
+@app.command(epilog="Example: sb entity drive curiosity --intensity 0.7")
 def drive(
     ctx: typer.Context,
     drive_type: Annotated[
         str,
         typer.Argument(
             metavar="TYPE",
-            help="Such as curiosity or growth; there is one of each.",
+            help="Type of drive, such as curiosity or growth.",
             autocompletion=words_of("DRIVE_TYPES"),
         ),
     ],
     intensity: Annotated[
-        float | None, typer.Option(help="How strong it is, from 0 to 1; 0.5 for a new one.")
+        float | None, typer.Option(help="Strength from 0 to 1; 0.5 for a new drive.")
     ] = None,
     focus: Annotated[
-        list[str] | None, typer.Option("--focus", help="What it is for; may be repeated.")
+        list[str] | None, typer.Option("--focus", help="An area of focus; may be repeated.")
     ] = None,
     context: Context = "",
     source: Source = DIRECT,
@@ -258,21 +253,21 @@ def drive(
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep what pushes, or change the drive of that type."""
+    """Save or update a drive."""
     more: dict[str, Any] = {"intensity": intensity, "focus_areas": focus}
     more |= _origin(source, derived, context)
     _keep(ctx, (agent, scope, stack), "drive", json_, lambda core: core.drive(drive_type, **more))
 
 
-@app.command()
+@app.command(epilog="Example: sb entity relationship Ana --trust 0.8 --type person")
 def relationship(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Who or what it is with; there is one of each name.")],
-    trust: Annotated[float | None, typer.Option(help="How far they are trusted, from 0 to 1.")] = None,
-    notes: Annotated[str, typer.Option(help="What there is to say of it.")] = "",
-    interaction: Annotated[str, typer.Option(help="What sort of interaction it was.")] = "",
+    name: Annotated[str, typer.Argument(help="Name of the person, agent or service.")],
+    trust: Annotated[float | None, typer.Option(help="Trust score, from 0 to 1.")] = None,
+    notes: Annotated[str, typer.Option(help="Notes on the relationship.")] = "",
+    interaction: Annotated[str, typer.Option(help="Type of interaction.")] = "",
     type_: Annotated[
-        str, typer.Option("--type", help="What they are, such as person, agent or service.")
+        str, typer.Option("--type", help="Type of entity, such as person, agent or service.")
     ] = "",
     context: Context = "",
     source: Source = DIRECT,
@@ -282,22 +277,22 @@ def relationship(
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep how it stands with somebody or something; each time counts as an interaction."""
+    """Save or update a relationship; counts one interaction."""
     who = typed(name, "name")
     more: dict[str, Any] = {"trust_level": trust, "notes": notes or None, "entity_type": type_ or None}
     more |= {"interaction_type": interaction or None} | _origin(source, derived, context)
     _keep(ctx, (agent, scope, stack), "relationship", json_, lambda core: core.relationship(who, **more))
 
 
-@app.command()
+@app.command(epilog='Example: sb entity raw "met Ana, talked about the importer"')
 def raw(
     ctx: typer.Context,
-    blob: Annotated[str, typer.Argument(help="Something as it came; - reads it from stdin.")],
+    blob: Annotated[str, typer.Argument(help="The text; - for stdin.")],
     agent: Whose = OPERATOR,
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep something as it came, for later."""
+    """Save raw text for later."""
     text = typed(blob, "text")
     _keep(ctx, (agent, "", stack), "raw", json_, lambda core: core.raw(text))
 

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import AsJson, typed
+from sb.commands.memories import typed
+from sb.commands.options import AsJson, single
 from sb.commands.stacks import (
     OPERATOR,
     Context,
@@ -22,13 +23,13 @@ from sb.commands.stacks import (
     show_results,
 )
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = single()
 
 
-@app.command()
+@app.command(epilog='Example: sb entity search "who reviews migrations" --agent scribe')
 def search(
     ctx: typer.Context,
-    query: Annotated[str, typer.Argument(help="A question, or a few words; - reads it from stdin.")],
+    query: Annotated[str, typer.Argument(help="A question, or a few words; - for stdin.")],
     limit: Limit = 10,
     kind: Kinds = None,
     context: Context = "",
@@ -37,7 +38,7 @@ def search(
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Find what answers a question best in the active stack."""
+    """Search the active stack."""
     query = typed(query, "question")
     with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
         show_results(
@@ -45,24 +46,22 @@ def search(
         )
 
 
-@app.command()
+@app.command(epilog="Example: sb entity load --agent scribe --tokens 2000")
 def load(
     ctx: typer.Context,
-    tokens: Annotated[int, typer.Option(min=100, max=50_000, help="The most it may take.")] = 8000,
-    context: Annotated[
-        str, typer.Option(help="What the work is about: what belongs to it comes first.")
-    ] = "",
+    tokens: Annotated[int, typer.Option(min=100, max=50_000, help="Token budget.")] = 8000,
+    context: Annotated[str, typer.Option(help="Context of the work, whose memories come first.")] = "",
     agent: Reader = "",
     scope: ReadFrom = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Print what the core should have in mind: the most important memories within a budget of tokens."""
+    """Print the memories a core should start with."""
     with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
         show_loaded(core.load(token_budget=tokens, context=context or None), json_)
 
 
-@app.command()
+@app.command(epilog="Example: sb entity status --agent scribe")
 def status(
     ctx: typer.Context,
     agent: Reader = "",
@@ -70,7 +69,7 @@ def status(
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Say what the core is composed of: stacks, model and plugins."""
+    """Show what the core consists of."""
     with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
         said = core.status()
     if json_:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.options import AsJson, group
 from sb.commands.session import configuration
-from typer import _click as click
 from typer.core import TyperGroup
 
+from sb.cli import is_help, usage_error
 from sb.errors import ConfigError, ExitCode, SBError, UsageError
 from sb.redaction import one_line
 from sb.text import human_bytes, nearest
@@ -42,11 +43,10 @@ class GateGroup(TyperGroup):
 def _usage_errors_apart() -> Iterator[None]:
     try:
         yield
-    except click.exceptions.NoArgsIsHelpError:
-        raise
-    except click.exceptions.UsageError as error:
-        path = error.ctx.command_path if error.ctx is not None else "sb harness"
-        refused = UsageError(" ".join(error.format_message().split()), f"{path} --help")
+    except typer.TyperException as error:
+        refused = None if is_help(error) else usage_error(error)
+        if refused is None:
+            raise
         refused.exit_code = ExitCode.GATE_USAGE
         raise refused from None
     except (UsageError, ConfigError) as error:
@@ -54,13 +54,7 @@ def _usage_errors_apart() -> Iterator[None]:
         raise
 
 
-app = typer.Typer(
-    cls=GateGroup,
-    help="Grade the harness against the forty controls.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Grade the harness against the forty controls.", cls=GateGroup)
 Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write this report; - is stdout.")]
 STDOUT = Path("-")
 SLOWEST_SHOWN = 5
@@ -72,27 +66,32 @@ def harness() -> None:
     """A group with one command so far."""
 
 
-@app.command()
+@app.command(epilog="Example: sb harness audit --fail-under 0.6")
 def audit(
     ctx: typer.Context,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Only this control; repeatable.")
+        list[str] | None, typer.Option(metavar="ID", help="Only this control; may be repeated.")
     ] = None,
     outcome: Annotated[str, typer.Option(metavar="ID", help="Only the controls of this outcome.")] = "",
-    explain: Annotated[str, typer.Option(metavar="ID", help="One control in full: checks, evidence.")] = "",
+    explain: Annotated[
+        str, typer.Option(metavar="ID", help="Show one control in full: checks and evidence.")
+    ] = "",
     fail_under: Annotated[float, typer.Option(min=0, max=1, help="Exit 1 below this score.")] = 0.0,
-    strict: Annotated[bool, typer.Option("--strict", help="A partial P0 blocks too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Let a partial P0 block too.")] = False,
     diff: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also compare with what --json printed before.")
+        Path | None, typer.Option(metavar="FILE", help="Compare with this earlier --json document.")
     ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Also look at the configured database.")] = False,
+    live: Annotated[bool, typer.Option("--live", help="Also check the configured database.")] = False,
     sarif: Report = None,
     junit: Report = None,
     markdown: Report = None,
-    slowest: Annotated[bool, typer.Option("--slowest", help="Say which probes took longest.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    slowest: Annotated[bool, typer.Option("--slowest", help="Show which probes took longest.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Grade the harness; exit 2 on a P0 blocker, 1 below --fail-under, else 0, and 64 if this is called wrongly."""
+    """Grade the harness; exit 2 on a P0 blocker.
+
+    Exit 1 below --fail-under, 64 for wrong usage, else 0.
+    """
     from sb.harness import running
     from sb.kernel.harness_audit import load_catalogue
 

@@ -8,6 +8,7 @@ import typer
 from sb.commands import output
 from sb.commands.arguments import choice
 from sb.commands.diagnostics import note
+from sb.commands.options import AsJson, group
 from sb.commands.session import anybody, decider, kill_switch
 
 from sb.errors import UsageError
@@ -16,37 +17,32 @@ if TYPE_CHECKING:
     from sb.kernel.incidents.incidents import Incident, Incidents
     from sb.kernel.incidents.kill_switch import KillSwitch
 
-app = typer.Typer(
-    help="Put what went wrong on record, and work through it.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
+app = group("Record incidents, and work through their runbooks.")
+Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the incident (inc_…).")]
+Reason = Annotated[str, typer.Option(help="Why; required, and recorded with the incident.")]
+Signer = Annotated[str, typer.Option("--as", help="The operator who signs; anybody may open an incident.")]
+
+
+@app.command(
+    name="open",
+    epilog='Example: sb incident open "wrong refunds" --kill agent:clerk --reason "doubled amounts"',
 )
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="Of the incident (inc_…).")]
-Reason = Annotated[str, typer.Option(help="Why; it is kept with the record, and required.")]
-As = Annotated[str, typer.Option("--as", help="The operator who decides; anybody may open.")]
-
-
-@app.command(name="open")
 def open_incident(
     ctx: typer.Context,
     title: Annotated[str, typer.Argument(help="What went wrong, in a few words.")],
     severity: Annotated[
-        str, typer.Option(help="sev1 (the worst) to sev4, in place of what impact and reach say.")
+        str, typer.Option(help="sev1 (worst) to sev4; by default from impact and reach.")
     ] = "",
-    impact: Annotated[
-        str, typer.Option(help="What happened: stopped, reversible, irreversible or exposed.")
-    ] = "",
-    reach: Annotated[str, typer.Option(help="How far it goes: run, agent or fleet.")] = "",
+    impact: Annotated[str, typer.Option(help="stopped, reversible, irreversible or exposed.")] = "",
+    reach: Annotated[str, typer.Option(help="How far it reaches: run, agent or fleet.")] = "",
     kill: Annotated[
         str, typer.Option(metavar="SCOPE", help="Stop this first, such as agent:clerk or global.")
     ] = "",
     reason: Reason = "",
-    who: As = "",
+    who: Signer = "",
     as_json: AsJson = False,
 ) -> None:
-    """Put an incident on record, stop what caused it, and show what to do."""
+    """Record an incident, stop its cause, print the runbook."""
     from sb.kernel.incidents.kill import parse_scope
     from sb.kernel.incidents.severity import Impact, Reach, Severity
 
@@ -70,10 +66,10 @@ def open_incident(
     _print(incident)
 
 
-@app.command(name="list")
+@app.command(name="list", epilog="Example: sb incident list --all")
 def list_incidents(
     ctx: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that are closed.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also closed incidents.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List open incidents, the worst first."""
@@ -88,9 +84,9 @@ def list_incidents(
         note("no incident is open")
 
 
-@app.command()
+@app.command(epilog="Example: sb incident show inc_4f2a")
 def show(ctx: typer.Context, incident_id: Id, as_json: AsJson = False) -> None:
-    """Show one incident and its runbook: what to do, step by step, with the commands."""
+    """Show an incident and its runbook."""
     _, incidents = _opened(ctx)
     incident = incidents.get(incident_id)
     if as_json:
@@ -99,11 +95,11 @@ def show(ctx: typer.Context, incident_id: Id, as_json: AsJson = False) -> None:
         _print(incident)
 
 
-@app.command()
+@app.command(epilog='Example: sb incident close inc_4f2a --reason "refunds corrected"')
 def close(
-    ctx: typer.Context, incident_id: Id, reason: Reason = "", who: As = "", as_json: AsJson = False
+    ctx: typer.Context, incident_id: Id, reason: Reason = "", who: Signer = "", as_json: AsJson = False
 ) -> None:
-    """Say that an incident is over, and what came of it; what was stopped stays stopped."""
+    """Close an incident; what it stopped stays stopped."""
     if not reason.strip():
         raise UsageError("a decision needs a reason", "--reason TEXT")
     switch, incidents = _opened(ctx)

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.options import AsJson, single
 from sb.commands.session import configuration
 
 from sb.config import render_example
 from sb.errors import ConfigError
 from sb.runtime import open_runtime
 
-app = typer.Typer(
-    help="Make the database and the configuration.", add_completion=False, rich_markup_mode=None
-)
+app = single()
 
 
-@app.command()
-def init(
-    ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
-) -> None:
-    """Make what is missing; what is there stays as it is."""
+@app.command(epilog="Example: sb init")
+def init(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """Create the database and configuration that are missing.
+
+    What exists stays as it is.
+    """
     config = configuration(ctx)
     config.home.create()
     made = []
@@ -61,12 +59,12 @@ def _offer_enrolment(ctx: typer.Context) -> None:
 
 
 def _write_new(path: Path, text: str) -> bool:
+    from sb.files import write_atomic
+
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_atomic(path, text.encode(), replace=False)
     except FileExistsError:
         return False
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        file.write(text)
     return True

@@ -1,4 +1,4 @@
-"""`sb install`: let a coding agent's host call `sb` before and after each tool call."""
+"""`sb install`: connect a coding agent, so that its host calls `sb` before and after each tool call."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 
 from sb.config.home import Home
-from sb.errors import NotFoundError, SBError, UsageError
+from sb.errors import SBError, UsageError
 from sb.hosts.install.environment import Environment
 from sb.hosts.install.host import Host, Places
-from sb.hosts.install.hosts import HOSTS
 from sb.hosts.install.installing import Change, Installer
-from sb.text import nearest, plain
+from sb.hosts.registry import host_settings, installable
+from sb.text import plain
 
 app = typer.Typer(
-    help="Let a coding agent's host call sb before and after each tool call.",
+    help="Connect a coding agent: its host calls sb for each tool call.",
     add_completion=False,
     rich_markup_mode=None,
 )
@@ -32,68 +32,54 @@ class Scope(StrEnum):
     PROJECT = "project"
 
 
-HostName = Annotated[str, typer.Argument(metavar="HOST", help=", ".join(HOSTS) + ".")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change; write nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@app.command()
+@app.command(epilog="Example: sb install claude-code --dry-run")
 def install(
-    name: HostName,
-    scope: Annotated[Scope, typer.Option(help="For all of your projects, or this one.")] = Scope.USER,
+    name: Annotated[str, typer.Argument(metavar="HOST", help=", ".join(installable()) + ".")],
+    scope: Annotated[Scope, typer.Option(help="All of your projects, or this one.")] = Scope.USER,
     fail_closed: Annotated[
-        bool, typer.Option("--fail-closed", help="Let the host refuse tool calls when a hook fails.")
+        bool, typer.Option("--fail-closed", help="Have the host deny calls when a hook fails.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Add our entries to a host's own configuration; what is there stays, and is backed up."""
-    host = find_host(name)
-    installer = open_installer()
-    change = installer.joining(host, scope=scope, fail_closed=fail_closed)
+    """Add sb's hooks to the settings of a coding agent.
+
+    Shows the change and asks first. Your own entries stay, and the file is backed up.
+    """
+    host, installer = host_settings(name), open_installer()
+    change = installer.plan_install(host, scope=scope, fail_closed=fail_closed)
     if change.needed and not as_json:
         output.line(change.diff, one_line=False)
-    if change.needed and not host.hooks:
-        note(
-            f"{name} calls no hooks: this is the entry of the MCP server, sb serve, which comes with a later version; "
-            "until then the host says that it cannot start it, and none of its calls is seen"
-        )
     if not dry_run:
         if change.needed and not yes:
-            confirm(f"write this to {change.seen.path}?")
-        installer.join(change)
+            confirm(f"write {change.seen.path}?")
+        installer.install(change)
     steps = _next_steps(host) if change.needed and not dry_run else []
     if as_json:
         output.emit_json({**described(change, dry_run), "scope": str(scope), "next_steps": steps})
         return
-    told = "would be changed" if dry_run else "calls sb" if host.hooks else "names the server to come"
-    output.line(f"{change.seen.path} {told if change.needed else 'is as it should be'}")
+    done = "would be changed" if dry_run else "now calls sb"
+    output.line(f"{change.seen.path} {done if change.needed else 'already calls sb'}")
     for step in steps:
         note(f"next: {step}")
 
 
 def _next_steps(host: Host) -> list[str]:
-    home = Home.locate(os.environ)
-    steps = [] if home.database.exists() else ["sb init makes the database"]
-    shown = ["sb console shows its calls"] if host.hooks else []
-    advice = Environment().advice if host.hooks else ""
+    create = [] if Home.locate(os.environ).database.exists() else ["create the database: sb init"]
+    advice = Environment().advice
     return [
-        *steps,
+        *create,
         *host.steps,
-        "sb doctor says whether all is in place",
-        *shown,
+        "check the installation: sb doctor",
+        "watch its calls: sb console",
         *([advice] if advice else []),
     ]
-
-
-def find_host(name: str) -> Host:
-    """The host of that name.
-
-    Raises:
-        NotFoundError: there is none.
-    """
-    if name not in HOSTS:
-        raise NotFoundError(f"no host {plain(name, one_line=True)}{nearest(name, HOSTS)}", ", ".join(HOSTS))
-    return HOSTS[name]
 
 
 def open_installer() -> Installer:
@@ -112,15 +98,15 @@ def described(change: Change, dry_run: bool) -> dict[str, object]:
 
 
 def confirm(question: str) -> None:
-    """Ask a person.
+    """Ask the user at the terminal.
 
     Raises:
-        UsageError: nobody is there to ask.
-        SBError: they said no.
+        UsageError: there is no terminal.
+        SBError: the answer was no.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
-            f"not asked on a terminal: {question}", "--dry-run shows the change; --yes writes it"
+            f"needs a terminal, or --yes, to {question.removesuffix('?')}", "--dry-run shows the change"
         )
     if not typer.confirm(plain(question, one_line=True), err=True):
         raise SBError("nothing was changed")

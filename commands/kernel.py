@@ -11,25 +11,20 @@ from sb.commands import output
 from sb.commands.arguments import choice, read_arguments
 from sb.commands.diagnostics import note
 from sb.commands.kernel_policy import app as policy_app
+from sb.commands.options import AsJson, group
 from sb.commands.session import configuration, runtime
 
 from sb.errors import ExitCode, UsageError
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult, ToolSpec
 from sb.kernel.run_context import RunContext, SafetyMode
 
-app = typer.Typer(
-    help="Look at the kernel's tools and run one.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Show the kernel's tools, and run one.")
 app.add_typer(policy_app, name="policy")
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@app.command()
+@app.command(epilog="Example: sb kernel info")
 def info(ctx: typer.Context, as_json: AsJson = False) -> None:
-    """Say what the kernel consists of and how it is set."""
+    """Show what the kernel consists of, and its settings."""
     from sb import __version__
     from sb.log.kinds import namespaces
     from sb.runtime import open_registry
@@ -59,7 +54,7 @@ def info(ctx: typer.Context, as_json: AsJson = False) -> None:
     )
 
 
-@app.command(name="namespaces")
+@app.command(name="namespaces", epilog="Example: sb kernel namespaces")
 def list_namespaces(as_json: AsJson = False) -> None:
     """List the kernel's decision keys and their meaning."""
     from sb.log.kinds import namespaces
@@ -71,14 +66,14 @@ def list_namespaces(as_json: AsJson = False) -> None:
     output.table(["key", "meaning"], list(keys.items()))
 
 
-@app.command()
+@app.command(epilog="Example: sb kernel tools --safety read_only")
 def tools(
     ctx: typer.Context,
     safety: Annotated[str, typer.Option(help="Only tools at or below this safety class.")] = "",
-    agent: Annotated[str, typer.Option(help="Only tools that this agent may call.")] = "",
+    agent: Annotated[str, typer.Option(help="Only tools this agent may call.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the tools and where each came from."""
+    """List the tools, and where each came from."""
     from sb.runtime import open_registry
 
     registry, failures = open_registry(configuration(ctx))
@@ -110,27 +105,23 @@ def _tool(spec: ToolSpec, source: str) -> dict[str, Any]:
     }
 
 
-@app.command()
+@app.command(epilog='Example: sb kernel run files.read --args \'{"path": "notes.md"}\'')
 def run(
     ctx: typer.Context,
     tool: Annotated[str, typer.Argument(help="The tool's id.")],
-    args: Annotated[
-        str, typer.Option(help="Arguments as a JSON object; @FILE reads them from a file, - from stdin.")
-    ] = "{}",
-    agent: Annotated[str, typer.Option(help="Who calls: its allowlist and permissions apply.")] = "operator",
-    mode: Annotated[str, typer.Option(help="Safety mode of the run: normal, safe or strict.")] = "normal",
-    step: Annotated[
-        str, typer.Option(help="Name of this step: with --run, the same step happens once.")
-    ] = "",
+    args: Annotated[str, typer.Option(help="Arguments as a JSON object; @FILE, or - for stdin.")] = "{}",
+    agent: Annotated[str, typer.Option(help="The calling agent, whose permissions apply.")] = "operator",
+    mode: Annotated[str, typer.Option(help="Safety mode: normal, safe or strict.")] = "normal",
+    step: Annotated[str, typer.Option(help="Step name; with --run, the same step runs once.")] = "",
     run_id: Annotated[
-        str, typer.Option("--run", help="Continue the run with this id; its budget and trace start anew.")
+        str, typer.Option("--run", help="Continue this run, with a new budget and trace.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Run one tool through the kernel and print what it gave."""
+    """Run one tool through the kernel, and print its result."""
     arguments = read_arguments(args)
     if run_id and not re.fullmatch(r"run_[0-9a-f]{16}", run_id):
-        raise UsageError(f"--run: {run_id!r} is not a run", "sb audit tail shows them")
+        raise UsageError(f"--run: {run_id!r} is not a run", "sb log tail shows them")
     if step and not run_id:
         raise UsageError("--step alone does nothing: each command is a run of its own", "pass --run too")
     if not agent:
@@ -160,7 +151,7 @@ def run(
         if isinstance(result.data, dict) and "approval_id" in result.data:
             note(f"sb approvals show {result.data['approval_id']}; once it is approved, run this again")
     if not as_json:
-        note(f"run {context.run_id}, call {result.call_id}: sb audit show {context.run_id}")
+        note(f"run {context.run_id}, call {result.call_id}: sb log show {context.run_id}")
         if result.mutation_id:
             note(f"changed as {result.mutation_id}: sb undo {result.mutation_id}")
     raise typer.Exit(_exit_code(result))

@@ -11,6 +11,7 @@ import typer
 from sb.commands import output
 from sb.commands.arguments import choice, read_arguments
 from sb.commands.diagnostics import note, progress
+from sb.commands.options import AsJson, Limit, group
 from sb.commands.session import configuration
 
 from sb.duration import parse_duration
@@ -27,16 +28,8 @@ if TYPE_CHECKING:
     from sb.kernel.review.explain import Explanation, Judge
     from sb.kernel.review.policy_replay import Replay
 
-app = typer.Typer(
-    help="Check the written rules, explain a decision, and try rules on the calls on record.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-File = Annotated[
-    Path | None, typer.Option(help="Use the policy: of this YAML file in place of the configured one.")
-]
+app = group("Check policy rules, explain a verdict, and try rules.")
+File = Annotated[Path | None, typer.Option(help="Use the `policy:` of this YAML file instead.")]
 WIDEST = 60  # characters of a reason in a table
 
 
@@ -63,14 +56,14 @@ def _registry(config: Config) -> ToolRegistry:
     return registry
 
 
-@app.command()
+@app.command(epilog="Example: sb kernel policy check --strict")
 def check(
     ctx: typer.Context,
     file: File = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if there are warnings.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say the rules in words, and what is odd about them."""
+    """Print the rules in words, and warn of odd ones."""
     from sb.kernel.policy.lint import oddities
     from sb.kernel.policy.rules import ALLOW, in_words
 
@@ -94,20 +87,20 @@ def check(
         raise typer.Exit(ExitCode.FAILED)
 
 
-@app.command()
+@app.command(epilog='Example: sb kernel policy explain http.get --args \'{"url": "https://example.com"}\'')
 def explain(
     ctx: typer.Context,
-    call: Annotated[str, typer.Argument(help="A tool's id, or the id of a call on record.")],
+    call: Annotated[str, typer.Argument(help="A tool id, or the id of a recorded call.")],
     args: Annotated[
         str,
-        typer.Option(help="Arguments as a JSON object, {} if not given; @FILE reads a file, - stdin."),
+        typer.Option(help="Arguments as a JSON object; @FILE, or - for stdin."),
     ] = "",
-    agent: Annotated[str, typer.Option(help="Who calls, operator if not given.")] = "",
-    mode: Annotated[str, typer.Option(help="Safety mode of the run: normal, safe or strict.")] = "normal",
+    agent: Annotated[str, typer.Option(help="The calling agent; by default operator.")] = "",
+    mode: Annotated[str, typer.Option(help="Safety mode: normal, safe or strict.")] = "normal",
     file: File = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what the policy decides about one call, and why; exit 4 if it may not simply run."""
+    """Explain the verdict on a call; exit 4 unless allowed."""
     from sb.kernel.policy.permissions import PolicyAction
     from sb.kernel.run_context import SafetyMode
 
@@ -146,7 +139,7 @@ def _on_record(config: Config, judge: Judge, call_id: str) -> tuple[ToolSpec, st
     event = next(open_log(config).events(call_id=call_id, limit=1), None)
     if event is None:
         shown = one_line(call_id, 40)
-        raise NotFoundError(f"no call {shown!r} is on record", "sb audit tail")
+        raise NotFoundError(f"no call {shown!r} is on record", "sb log tail")
     spec, agent = spec_on_record(event, judge.registry), event.subject.agent
     if spec is None:
         raise UsageError(
@@ -173,17 +166,17 @@ def _print(result: Explanation) -> None:
         output.line(f"  what would change it: {result.remedy}")
 
 
-@app.command()
+@app.command(epilog="Example: sb kernel policy replay --since 1d --file policy.yaml")
 def replay(
     ctx: typer.Context,
-    since: Annotated[str, typer.Option(help="Calls of so long ago until now: 1h, 1d, 4w.")] = "1d",
-    agent: Annotated[str, typer.Option(help="Only this agent's.")] = "",
-    tool: Annotated[str, typer.Option(help="Only this tool's.")] = "",
+    since: Annotated[str, typer.Option(help="Only calls from the last 1h, 1d, 4w…")] = "1d",
+    agent: Annotated[str, typer.Option(help="Only calls of this agent.")] = "",
+    tool: Annotated[str, typer.Option(help="Only calls of this tool.")] = "",
     file: File = None,
-    limit: Annotated[int, typer.Option(min=0, help="Show at most so many changed calls; 0 for all.")] = 50,
+    limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Say what the policy would have done to the calls on record."""
+    """Show how the rules would judge recorded calls."""
     from sb.kernel.review.policy_replay import replay as replayed
     from sb.runtime import open_log
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.options import AsJson, DecisionReason, single
 from sb.commands.session import anybody, decider, kill_switch
 
 from sb.errors import ExitCode, UsageError
@@ -16,38 +17,33 @@ if TYPE_CHECKING:
     from sb.kernel.incidents.kill import Kill, KillScope
     from sb.kernel.incidents.kill_switch import KillSwitch
 
-app = typer.Typer(
-    help="Stop every agent, or one agent, tool, class or run, and lift that.",
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = single()
 _NAMED = ("agent", "tool", "run")  # what the log has a column for
 
 
-@app.command(no_args_is_help=True)
+@app.command(no_args_is_help=True, epilog='Example: sb kill agent:clerk --reason "refunds the wrong orders"')
 def kill(
     ctx: typer.Context,
     scope: Annotated[
         str,
-        typer.Argument(
-            metavar="SCOPE", help="global, agent, tool, class or run, or agent:NAME and so on; or list."
-        ),
+        typer.Argument(metavar="SCOPE", help="global, agent:NAME, tool:ID, class:NAME, run:ID; or list."),
     ],
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="The agent, tool id, safety class or run.")
+        str, typer.Argument(metavar="TARGET", help="The agent, tool id, safety class or run, if not above.")
     ] = "",
-    lift: Annotated[bool, typer.Option("--lift", help="Let it go on.")] = False,
-    reason: Annotated[str, typer.Option(help="Why; it is kept with the decision, and required.")] = "",
-    wait: Annotated[
-        float, typer.Option(min=0.0, max=60.0, help="Seconds to wait for calls that are running.")
-    ] = 1.0,
-    who: Annotated[
-        str, typer.Option("--as", help="The operator who decides; anybody may stop, operators lift.")
-    ] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before everything is stopped.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    lift: Annotated[bool, typer.Option("--lift", help="Lift the kill.")] = False,
+    reason: DecisionReason = "",
+    wait: Annotated[float, typer.Option(min=0.0, max=60.0, help="Seconds to wait for running calls.")] = 1.0,
+    who: Annotated[str, typer.Option("--as", help="The operator who signs; only operators lift.")] = "",
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Skip the confirmation before stopping everything.")
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Stop every agent, or one agent, tool, class or run, from the next call on; lift that; list what is stopped."""
+    """Stop all agents, or one agent, tool, class or run.
+
+    `sb kill list` shows what is stopped; --lift lets it go on.
+    """
     from sb.kernel.incidents.kill import name_of, parse_scope
 
     switch = kill_switch(ctx)
@@ -122,7 +118,7 @@ def _list(switch: KillSwitch, as_json: bool) -> None:
             for why in one.rejected:
                 note(f"warning: a lift of {one.name} does not count, {why}")
             if one.lost:
-                note(f"warning: the row that killed {one.name} is gone from the log: sb audit verify")
+                note(f"warning: the row that killed {one.name} is gone from the log: sb log verify")
     else:
         note("nothing is stopped")
 

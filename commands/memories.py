@@ -72,18 +72,15 @@ def not_blank(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str
     return value
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Agent = Annotated[
     str,
     typer.Option(
-        help="Act as this agent, with what it may see; by default as operator, who sees everything.",
+        help="Act as this agent; by default as operator, who sees all.",
         metavar="NAME",
         callback=not_blank,
     ),
 ]
-Project = Annotated[
-    str, typer.Option(help="A project's scope: the same as --scope project:NAME.", callback=not_blank)
-]
+Project = Annotated[str, typer.Option(help="Same as --scope project:NAME.", callback=not_blank)]
 Scope = Annotated[
     str,
     typer.Option(
@@ -91,11 +88,10 @@ Scope = Annotated[
     ),
 ]
 Session = Annotated[
-    str, typer.Option(help="Go on in this session; by default a new one.", callback=not_blank)
+    str, typer.Option(help="Continue this session; by default a new one.", callback=not_blank)
 ]
-Private = Annotated[bool, typer.Option("--private", help="Only this agent may read it.")]
-Reason = Annotated[str, typer.Option(help="Why; it is kept with the change, and required.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="Of a memory (mem_…), or the name of an entity.")]
+Private = Annotated[bool, typer.Option("--private", help="Let only this agent read it.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="Id of a memory (mem_…), or the name of an entity.")]
 WIDEST = 600  # characters of a memory in a list; `sb memory show` has all of them
 _INDENT = "    "
 _TIMES = frozenset({"at", "happened_at", "created_at", "updated_at", "last_accessed"})

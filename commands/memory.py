@@ -9,7 +9,6 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import (
     Agent,
-    AsJson,
     Private,
     Project,
     Scope,
@@ -28,6 +27,7 @@ from sb.commands.memory_files import app as files_app
 from sb.commands.memory_reading import app as reading_app
 from sb.commands.memory_records import app as records_app
 from sb.commands.memory_sessions import app as sessions_app
+from sb.commands.options import AsJson, Tags, group
 
 from sb.duration import parse_duration
 from sb.text import nearest
@@ -35,31 +35,23 @@ from sb.text import nearest
 if TYPE_CHECKING:
     from sb.memory import Brain
 
-app = typer.Typer(
-    help="Keep what agents learn, and find it again.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Save what agents learn, and search it.")
 TIMES = "\N{MULTIPLICATION SIGN}"
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="A word to file it under; may be repeated.")]
-Source = Annotated[
-    str, typer.Option(help="Where it came from, such as user-written, tool-output or derived.")
-]
+Source = Annotated[str, typer.Option(help="Its source, such as user-written, tool-output or derived.")]
 From = Annotated[
     list[str] | None,
-    typer.Option("--from", metavar="ID", help="A memory that it was derived from; may be repeated."),
+    typer.Option("--from", metavar="ID", help="A memory it was derived from; may be repeated."),
 ]
 
 
-@app.command()
+@app.command(epilog='Example: sb memory remember "the office is in Bonn" --project shop')
 def remember(
     ctx: typer.Context,
-    content: Annotated[str, typer.Argument(help="What to remember; - reads it from stdin.")],
+    content: Annotated[str, typer.Argument(help="The fact; - for stdin.")],
     category: Annotated[
-        str, typer.Option(help="What sort of fact it is.", autocompletion=categories)
+        str, typer.Option(help="Category of the fact.", autocompletion=categories)
     ] = "project",
-    confidence: Annotated[float, typer.Option(help="How sure it is, from 0 to 1.")] = 0.8,
+    confidence: Annotated[float, typer.Option(help="Confidence, from 0 to 1.")] = 0.8,
     project: Project = "",
     scope: Scope = "",
     private: Private = False,
@@ -70,7 +62,7 @@ def remember(
     session: Session = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep a fact, and print its id."""
+    """Save a fact."""
     text = typed(content, "memory")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
         kept = brain.remember(
@@ -85,11 +77,11 @@ def remember(
         _kept(brain, kept, json_)
 
 
-@app.command()
+@app.command(epilog='Example: sb memory decide "use SQLite" "one file, no server"')
 def decide(
     ctx: typer.Context,
-    title: Annotated[str, typer.Argument(help="What was decided.")],
-    rationale: Annotated[str, typer.Argument(help="Why; - reads it from stdin.")],
+    title: Annotated[str, typer.Argument(help="The decision.")],
+    rationale: Annotated[str, typer.Argument(help="The reason; - for stdin.")],
     project: Project = "",
     scope: Scope = "",
     private: Private = False,
@@ -100,19 +92,19 @@ def decide(
     session: Session = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep a decision and why it was taken, which cannot be changed, and print its id."""
+    """Save a decision and its rationale, which never change."""
     title, why = typed(title, "title"), typed(rationale, "rationale")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
         kept = brain.decide(title, why, private=private, tags=tags, source_type=source, derived_from=derived)
         _kept(brain, kept, json_)
 
 
-@app.command()
+@app.command(epilog='Example: sb memory log "deployed 1.4 to production"')
 def log(
     ctx: typer.Context,
-    summary: Annotated[str, typer.Argument(help="What happened; - reads it from stdin.")],
+    summary: Annotated[str, typer.Argument(help="What happened; - for stdin.")],
     event_type: Annotated[
-        str, typer.Option("--type", help="What sort of event it is.", autocompletion=event_types)
+        str, typer.Option("--type", help="Type of event.", autocompletion=event_types)
     ] = "observation",
     project: Project = "",
     scope: Scope = "",
@@ -124,7 +116,7 @@ def log(
     session: Session = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep an event, which cannot be changed, and print its id."""
+    """Save an event, which never changes."""
     text = typed(summary, "summary")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
         kept = brain.log(
@@ -133,19 +125,21 @@ def log(
         _kept(brain, kept, json_)
 
 
-@app.command()
+@app.command(epilog='Example: sb memory entity shop project --observed "runs on Python 3.12"')
 def entity(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name, of which there is one in each scope.")],
+    name: Annotated[str, typer.Argument(help="Its name, unique within a scope.")],
     entity_type: Annotated[
         str,
         typer.Argument(
-            metavar="TYPE", help="Such as person, project, service or tool.", autocompletion=entity_types
+            metavar="TYPE",
+            help="Type of entity, such as person, project or service.",
+            autocompletion=entity_types,
         ),
     ],
     observations: Annotated[
         list[str] | None,
-        typer.Option("--observed", "-o", help="What was observed of it; may be repeated."),
+        typer.Option("--observed", "-o", help="An observation; may be repeated."),
     ] = None,
     project: Project = "",
     scope: Scope = "",
@@ -156,7 +150,7 @@ def entity(
     session: Session = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep an entity, or add what was observed of the one of that name, and print its id."""
+    """Save an entity, or add observations to it."""
     name = typed(name, "name")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
         seen = observations or []
@@ -176,19 +170,19 @@ def _kept(brain: Brain, record: str, json_: bool) -> None:
         note(f"kept as {found.kind} in {found.scope}" + (", private" if found.private else ""))
 
 
-@app.command()
+@app.command(epilog="Example: sb memory relate shop depends_on postgres")
 def relate(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(metavar="ONE", help="An id, or the name of an entity.")],
-    relation: Annotated[str, typer.Argument(help="What it is to the other, such as depends_on.")],
+    relation: Annotated[str, typer.Argument(help="The relation, such as depends_on.")],
     target: Annotated[str, typer.Argument(metavar="OTHER", help="An id, or the name of an entity.")],
-    weight: Annotated[float, typer.Option(help="How strong the relation is, above 0.")] = 1.0,
+    weight: Annotated[float, typer.Option(help="Strength of the relation, above 0.")] = 1.0,
     project: Project = "",
     scope: Scope = "",
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Say what one memory is to another."""
+    """Relate one memory to another."""
     with memory(ctx, agent, project=project, scope=scope) as brain:
         brain.relate(source, relation, target, weight=weight)
         one, other = brain.look_up(source).id, brain.look_up(target).id
@@ -198,11 +192,11 @@ def relate(
             output.line(f"{one} {relation} {other}", one_line=True)
 
 
-@app.command()
+@app.command(epilog='Example: sb memory search "which database do we use" -k 5')
 def search(
     ctx: typer.Context,
-    query: Annotated[str, typer.Argument(help="A question, or a few words; - reads it from stdin.")],
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="At most so many.")] = 10,
+    query: Annotated[str, typer.Argument(help="A question, or a few words; - for stdin.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum results.")] = 10,
     project: Project = "",
     scope: Scope = "",
     kind: Annotated[
@@ -211,24 +205,25 @@ def search(
     ] = None,
     category: Annotated[
         list[str] | None,
-        typer.Option(help="Only this category, or type; may be repeated.", autocompletion=categories),
+        typer.Option(help="Only this category or type; may be repeated.", autocompletion=categories),
     ] = None,
     written_by: Annotated[
-        list[str] | None, typer.Option("--agent-filter", help="Only what this agent wrote; may be repeated.")
+        list[str] | None,
+        typer.Option("--agent-filter", help="Only memories this agent wrote; may be repeated."),
     ] = None,
-    since: Annotated[str, typer.Option(help="Only what is younger, such as 2h or 30d.")] = "",
-    explain: Annotated[bool, typer.Option("--explain", help="Say what made up each score.")] = False,
+    since: Annotated[str, typer.Option(help="Only events from the last 2h, 30d…")] = "",
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     fusion: Annotated[
-        bool, typer.Option("--fusion", help="Order by rank fusion in place of the weighted sum.")
+        bool, typer.Option("--fusion", help="Order by rank fusion instead of the weighted sum.")
     ] = False,
     benchmark: Annotated[
-        bool, typer.Option("--benchmark", help="Leave out how recent and how much used a memory is.")
+        bool, typer.Option("--benchmark", help="Ignore how recent and how much used a memory is.")
     ] = False,
     agent: Agent = "",
     session: Session = "",
     json_: AsJson = False,
 ) -> None:
-    """Find the memories that answer a question best."""
+    """Search memories."""
     query = typed(query, "question")
     with memory(ctx, agent, project=project, scope=scope, session=session) as brain:
         now = brain.space.clock.now()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.memories import AsJson, note_masked, scopes
+from sb.commands.memories import note_masked, scopes
+from sb.commands.options import As, AsJson, single
 from sb.commands.session import configuration, decider, event_log
 
 from sb.errors import ExitCode, UsageError
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from sb.memory.importing import Imported
     from sb.memory.overseeing import Overseer
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-As = Annotated[str, typer.Option("--as", help="The operator who does it, where this home has several keys.")]
+app = single()
 
 
 def _opened(ctx: typer.Context) -> tuple[Overseer, EventLog]:
@@ -33,7 +33,7 @@ def _opened(ctx: typer.Context) -> tuple[Overseer, EventLog]:
     return Overseer(database=log.database, config=config, clock=log.clock, ids=log.ids), log
 
 
-@app.command(name="export")
+@app.command(name="export", epilog="Example: sb memory export shop.sbmem --scope project:shop")
 def export_memories(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="A new file.")],
@@ -41,14 +41,14 @@ def export_memories(
         list[str] | None,
         typer.Option(help="Only this scope; may be repeated.", autocompletion=scopes),
     ] = None,
-    stack: Annotated[str, typer.Option(help="Which stack.")] = "default",
+    stack: Annotated[str, typer.Option(help="The stack.")] = "default",
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="A document that people can read, and nothing can import.")
+        bool, typer.Option("--markdown", help="Write a readable document, which cannot be imported.")
     ] = False,
     who: As = "",
     json_: AsJson = False,
 ) -> None:
-    """Write memories into one file, signed with the operator's key."""
+    """Write memories to a file, signed with your key."""
     from sb.memory.bundles import export
     from sb.runtime import open_authority
 
@@ -85,24 +85,24 @@ def _signed(seal: Seal) -> str:
     return f"signed by {seal.by} ({seal.key}){stranger}"
 
 
-@app.command(name="import")
+@app.command(name="import", epilog="Example: sb memory import shop.sbmem --verify-only")
 def import_memories(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A file that sb memory export made.")],
+    file: Annotated[Path, typer.Argument(help="A file written by `sb memory export`.")],
     verify_only: Annotated[
-        bool, typer.Option("--verify-only", help="Say what is in it and who signed it, and take in nothing.")
+        bool, typer.Option("--verify-only", help="Show its contents and signer, and import nothing.")
     ] = False,
-    into: Annotated[str, typer.Option(help="One scope for all of it.", autocompletion=scopes)] = "",
+    into: Annotated[str, typer.Option(help="Put every memory into this scope.", autocompletion=scopes)] = "",
     from_anybody: Annotated[
-        bool, typer.Option("--from-anybody", help="Also if no operator of this home signed it.")
+        bool, typer.Option("--from-anybody", help="Accept a file that no operator of this home signed.")
     ] = False,
     embed: Annotated[
-        bool, typer.Option("--embed", help="Make vectors at once; else sb memory tidy does.")
+        bool, typer.Option("--embed", help="Build vectors now instead of in `sb memory tidy`.")
     ] = False,
     who: As = "",
     json_: AsJson = False,
 ) -> None:
-    """Take in a file of memories; what is here already stays as it is."""
+    """Import memories from a file; existing ones stay."""
     from sb.memory.bundles import verify
     from sb.memory.importing import load
     from sb.runtime import open_authority

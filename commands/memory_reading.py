@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import Agent, AsJson, Id, Project, Scope, as_json, heading, memory, with_times
+from sb.commands.memories import Agent, Id, Project, Scope, as_json, heading, memory, with_times
+from sb.commands.options import AsJson, single
 
 from sb.duration import human_age
 from sb.sources import iso
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from sb.memory.provenance import Change, Dossier, Origin
     from sb.memory.views import Memory
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = single()
 WIDEST = 100  # characters of a memory on one line
 Branch: TypeAlias = "tuple[str, Sequence[Branch]]"  # a line, and what hangs below it
 
 
-@app.command()
+@app.command(epilog="Example: sb memory show mem_7c2e91")
 def show(
     ctx: typer.Context,
     record: Id,
@@ -33,7 +34,10 @@ def show(
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Show all of a memory; to operators also its neighbours, its history and who read it."""
+    """Show a memory in full.
+
+    Operators also see neighbours, history and readers.
+    """
     from sb.memory.overseeing import Overseer
 
     with memory(ctx, agent, project=project, scope=scope) as brain:
@@ -85,7 +89,7 @@ def _about(found: Dossier, now: float) -> None:
     _changes(found.changes)
 
 
-@app.command()
+@app.command(epilog="Example: sb memory history mem_7c2e91")
 def history(
     ctx: typer.Context,
     record: Id,
@@ -94,7 +98,7 @@ def history(
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Show what was done with a memory since it was kept, and why."""
+    """Show every change to a memory, and why."""
     with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.history(record)
     if json_:
@@ -117,7 +121,7 @@ def _value(value: Any) -> str:
     return shorten("nothing" if value is None else repr(value), WIDEST)
 
 
-@app.command()
+@app.command(epilog="Example: sb memory why mem_7c2e91")
 def why(
     ctx: typer.Context,
     record: Id,
@@ -126,7 +130,7 @@ def why(
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Show what a memory was made from, and what that was made from in turn."""
+    """Show what a memory was derived from."""
     with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.why(record)
     if json_:
@@ -153,17 +157,17 @@ def _origins(one: Origin) -> Branch:
     return f"{relation}{named}{standing}{again}", [*below, *_more(one.left_out)]
 
 
-@app.command()
+@app.command(epilog="Example: sb memory graph shop --depth 2")
 def graph(
     ctx: typer.Context,
     record: Id,
-    depth: Annotated[int, typer.Option(min=1, max=5, help="In so many steps.")] = 1,
+    depth: Annotated[int, typer.Option(min=1, max=5, help="How many relations to follow.")] = 1,
     project: Project = "",
     scope: Scope = "",
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Show what a memory is related to, as a tree."""
+    """Show a memory's relations as a tree."""
     with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.graph(record, depth)
     if json_:

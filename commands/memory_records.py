@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note, progress
-from sb.commands.memories import (
-    Agent,
-    AsJson,
-    Id,
-    Project,
-    Reason,
-    Scope,
-    confirmed,
-    heading,
-    memory,
-    required,
-)
+from sb.commands.memories import Agent, Id, Project, Scope, confirmed, heading, memory, required
+from sb.commands.options import As, AsJson, ChangeReason, Yes, single
 from sb.commands.session import configuration, decider, event_log
 
 from sb.errors import ExitCode, UsageError
@@ -27,21 +17,21 @@ from sb.text import human_bytes, plain, shorten
 if TYPE_CHECKING:
     from sb.memory.erasing import Erased
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = single()
 WIDEST = 100  # characters of a memory on one line
 
 
-@app.command()
+@app.command(epilog='Example: sb memory forget mem_7c2e91 --reason "no longer true"')
 def forget(
     ctx: typer.Context,
     record: Id,
-    reason: Reason = "",
+    reason: ChangeReason = "",
     project: Project = "",
     scope: Scope = "",
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Take a memory out of every search, until it is recovered."""
+    """Hide a memory from searches until it is recovered."""
     required(reason)
     with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.look_up(record)
@@ -50,17 +40,17 @@ def forget(
         note(f"sb memory recover {found.id} --reason TEXT brings it back; erase removes it for good")
 
 
-@app.command()
+@app.command(epilog='Example: sb memory recover mem_7c2e91 --reason "still true"')
 def recover(
     ctx: typer.Context,
     record: Id,
-    reason: Reason = "",
+    reason: ChangeReason = "",
     project: Project = "",
     scope: Scope = "",
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Bring back a memory that was forgotten."""
+    """Recover a forgotten memory."""
     required(reason)
     with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.look_up(record)
@@ -68,18 +58,18 @@ def recover(
         _done(found.id, "recovered", json_)
 
 
-@app.command()
+@app.command(epilog='Example: sb memory protect mem_7c2e91 --reason "house rule"')
 def protect(
     ctx: typer.Context,
     record: Id,
-    lift: Annotated[bool, typer.Option("--lift", help="Let it be forgotten again.")] = False,
-    reason: Reason = "",
+    lift: Annotated[bool, typer.Option("--lift", help="Allow it to be forgotten again.")] = False,
+    reason: ChangeReason = "",
     project: Project = "",
     scope: Scope = "",
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Keep a memory from being forgotten."""
+    """Protect a memory from being forgotten."""
     required(reason)
     with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.look_up(record)
@@ -87,23 +77,24 @@ def protect(
         _done(found.id, "not protected" if lift else "protected", json_)
 
 
-@app.command()
+@app.command(epilog='Example: sb memory erase mem_7c2e91 --reason "asked to be deleted"')
 def erase(
     ctx: typer.Context,
     records: Annotated[
-        list[str], typer.Argument(metavar="ID…", help="Of memories (mem_…), or names of entities.")
+        list[str], typer.Argument(metavar="ID…", help="Ids of memories (mem_…), or names of entities.")
     ],
-    reason: Reason = "",
+    reason: ChangeReason = "",
     with_handoffs: Annotated[
-        bool, typer.Option("--with-handoffs", help="Also the handoffs that repeat some of it.")
+        bool, typer.Option("--with-handoffs", help="Also erase handoffs that quote it.")
     ] = False,
-    who: Annotated[
-        str, typer.Option("--as", help="The operator who decides, where this home has several keys.")
-    ] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    who: As = "",
+    yes: Yes = False,
     json_: AsJson = False,
 ) -> None:
-    """Remove memories for good, from the files too; asks twice."""
+    """Erase memories for good, from the files too.
+
+    Asks twice, unless --yes.
+    """
     from sb.memory.erasing import erase as remove
     from sb.memory.erasing import old_copies
     from sb.memory.overseeing import Overseer
@@ -164,16 +155,19 @@ def _done(record: str, state: str, json_: bool) -> None:
         output.line(f"{record} {state}")
 
 
-@app.command()
+@app.command(epilog="Example: sb memory tidy --most 1000")
 def tidy(
     ctx: typer.Context,
-    most: Annotated[int, typer.Option(min=0, help="At most so many records; 0 for all.")] = 0,
+    most: Annotated[int, typer.Option(min=0, help="Maximum records; 0 for no limit.")] = 0,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="First make the full-text index anew; others wait.")
+        bool, typer.Option("--rebuild", help="Rebuild the full-text index first; blocks writers.")
     ] = False,
     json_: AsJson = False,
 ) -> None:
-    """Count words anew and make vectors that are missing or old; it may be stopped, and goes on where it was."""
+    """Rebuild missing or outdated vectors and word counts.
+
+    May be interrupted; the next run continues.
+    """
     from sb.memory.housekeeping import tidy as go_through
 
     with memory(ctx, "") as brain:
@@ -190,9 +184,9 @@ def tidy(
         note(found.words_alone)
 
 
-@app.command()
+@app.command(epilog="Example: sb memory stats")
 def stats(ctx: typer.Context, json_: AsJson = False) -> None:
-    """Say how much is remembered, where, and how it is found."""
+    """Show how much is stored, where, and how it is searched."""
     from sb.memory.counting import counted
 
     with memory(ctx, "") as brain:

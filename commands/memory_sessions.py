@@ -10,7 +10,6 @@ from sb.commands import output
 from sb.commands.diagnostics import note
 from sb.commands.memories import (
     Agent,
-    AsJson,
     Project,
     Scope,
     Session,
@@ -21,33 +20,34 @@ from sb.commands.memories import (
     typed,
     with_times,
 )
+from sb.commands.options import AsJson, single
 
 from sb.errors import CheckFailed
 
 if TYPE_CHECKING:
     from sb.memory.handoffs import HandoffPacket
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = single()
 OPERATOR = "operator"
-Whose = Annotated[str, typer.Option("--agent", metavar="NAME", help="Whose session it is.")]
-Loops = Annotated[
-    list[str] | None, typer.Option("--open-loop", help="What is not finished; may be repeated.")
+Whose = Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent whose session this is.")]
+Loops = Annotated[list[str] | None, typer.Option("--open-loop", help="An unfinished task; may be repeated.")]
+To = Annotated[
+    str, typer.Option("--to", metavar="AGENT", help="Hand over to this agent only; by default to any.")
 ]
-To = Annotated[str, typer.Option("--to", metavar="AGENT", help="Only for this agent; by default for any.")]
 
 
-@app.command()
+@app.command(epilog="Example: sb memory orient --agent scribe --project shop")
 def orient(
     ctx: typer.Context,
     project: Project = "",
     scope: Scope = "",
-    query: Annotated[str, typer.Option(help="What the session is about, to find more of it.")] = "",
-    tokens: Annotated[int, typer.Option(min=100, max=100_000, help="The most it may take.")] = 2000,
+    query: Annotated[str, typer.Option(help="Topic of the session, to find memories about it.")] = "",
+    tokens: Annotated[int, typer.Option(min=100, max=100_000, help="Token budget.")] = 2000,
     agent: Whose = OPERATOR,
     session: Session = "",
     json_: AsJson = False,
 ) -> None:
-    """Begin a session, and print what an agent should know at its start."""
+    """Start a session, and print what the agent should know."""
     with memory(ctx, agent, session=session, create=True) as brain:
         found = brain.orient(
             project or None,
@@ -65,19 +65,19 @@ def orient(
         note(f"go on in this session with --agent {agent} --scope {found.scope} --session {found.session}")
 
 
-@app.command()
+@app.command(epilog='Example: sb memory think "why SQLite" --hops 2')
 def think(
     ctx: typer.Context,
-    query: Annotated[str, typer.Argument(help="A question, or a few words; - reads it from stdin.")],
-    hops: Annotated[int, typer.Option(min=0, max=5, help="How many relations away.")] = 2,
-    decay: Annotated[float, typer.Option(help="What is left at each, above 0 and at most 1.")] = 0.6,
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="At most so many.")] = 20,
+    query: Annotated[str, typer.Argument(help="A question, or a few words; - for stdin.")],
+    hops: Annotated[int, typer.Option(min=0, max=5, help="How many relations to follow.")] = 2,
+    decay: Annotated[float, typer.Option(help="Share of the score kept per relation, above 0 to 1.")] = 0.6,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum results.")] = 20,
     project: Project = "",
     scope: Scope = "",
     agent: Agent = "",
     json_: AsJson = False,
 ) -> None:
-    """Find what a question brings to mind: what answers it, and what that is related to."""
+    """Search memories, and follow their relations."""
     query = typed(query, "question")
     with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.think(query, hops=hops, decay=decay, k=k)
@@ -102,21 +102,23 @@ def _way(one: Any) -> str:
     return f", from {one.seed} by {' '.join(steps)}" if one.path else ""
 
 
-@app.command(name="wrap-up")
+@app.command(name="wrap-up", epilog='Example: sb memory wrap-up "tests pass" --agent scribe')
 def wrap_up(
     ctx: typer.Context,
-    summary: Annotated[str, typer.Argument(help="Where things stand now; - reads it from stdin.")],
+    summary: Annotated[str, typer.Argument(help="Where things stand now; - for stdin.")],
     project: Project = "",
     scope: Scope = "",
-    goal: Annotated[str, typer.Option(help="What the session was for; else it is derived.")] = "",
+    goal: Annotated[str, typer.Option(help="Goal of the session; by default derived from it.")] = "",
     open_loops: Loops = None,
-    next_step: Annotated[str, typer.Option(help="What to do first; else it is derived.")] = "",
+    next_step: Annotated[
+        str, typer.Option(help="What to do first; by default derived from the session.")
+    ] = "",
     recipient: To = "",
     agent: Whose = OPERATOR,
     session: Session = "",
     json_: AsJson = False,
 ) -> None:
-    """End a session, and hand over to the next; what is not given is derived from what the session wrote."""
+    """End a session, and hand over to the next."""
     text = typed(summary, "summary")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
         made = brain.wrap_up(
@@ -130,7 +132,7 @@ def wrap_up(
         _packet(made, json_, brain.masked)
 
 
-@app.command()
+@app.command(epilog='Example: sb memory handoff "ship it" "tests pass" "tag it" --agent scribe')
 def handoff(
     ctx: typer.Context,
     goal: Annotated[str, typer.Argument(help="What is to be reached.")],
@@ -144,14 +146,14 @@ def handoff(
     session: Session = "",
     json_: AsJson = False,
 ) -> None:
-    """Hand work over, without ending the session."""
+    """Hand work over without ending the session."""
     said = typed(goal, "goal"), typed(current_state, "state")
     with memory(ctx, agent, project=project, scope=scope, session=session, create=True) as brain:
         made = brain.handoff(*said, open_loops or [], next_step, recipient=recipient)
         _packet(made, json_, brain.masked)
 
 
-@app.command()
+@app.command(epilog="Example: sb memory resume --agent scribe")
 def resume(
     ctx: typer.Context,
     project: Project = "",
@@ -160,7 +162,10 @@ def resume(
     session: Session = "",
     json_: AsJson = False,
 ) -> None:
-    """Take over the newest handoff that waits for an agent; exit 1 if there is none that can be relied on."""
+    """Take over the newest open handoff; exit 1 if none.
+
+    A handoff that cannot be relied on does not count.
+    """
     with memory(ctx, agent, project=project, scope=scope, session=session) as brain:
         found = brain.resume(project or None, scope=scope or None)
     if found is None:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.options import AsJson, single
 from sb.commands.session import configuration
 
 from sb.config import Config
@@ -22,19 +23,24 @@ from sb.store import migrate as schema
 from sb.store.backup import back_up
 from sb.store.database import Database
 
-app = typer.Typer(
-    help="Bring the database to this version's schema.", add_completion=False, rich_markup_mode=None
-)
+app = single()
 
 
-@app.command()
+@app.command(epilog="Example: sb migrate --status")
 def migrate(
     ctx: typer.Context,
-    status: Annotated[bool, typer.Option("--status", help="Only say what became of each migration.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be applied.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Show the state of each migration; exit 1 if amiss.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be applied, and apply nothing.")
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Apply the migrations that are missing, after a backup; exit 1 if --status finds something amiss."""
+    """Apply missing migrations after a backup.
+
+    With --status, exit 1 if something is amiss.
+    """
     config = configuration(ctx)
     if not config.database.is_file():
         raise StoreError(f"no database at {config.database}", "make one with `sb init`")

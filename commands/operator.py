@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.options import As, AsJson, LogReason, group
 from sb.commands.session import ask_secret, baselines, configuration, decider
 
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
@@ -21,22 +22,12 @@ if TYPE_CHECKING:
     from sb.kernel.authority.root_file import EnrolledOperator
     from sb.kernel.authority.signing import Operator
 
-app = typer.Typer(
-    help="Say who may decide, and keep their keys.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Reason = Annotated[str, typer.Option(help="Why; it is kept on the log.")]
-As = Annotated[str, typer.Option("--as", help="The operator who signs, where this home has several keys.")]
+app = group("Enroll operators, and manage their keys.")
 NoPassphrase = Annotated[
     bool,
-    typer.Option(
-        "--no-passphrase", help="Keep the key unencrypted: every process of this user can then sign."
-    ),
+    typer.Option("--no-passphrase", help="Store the key unencrypted: any process of yours can sign."),
 ]
-Name = Annotated[str, typer.Argument(help="Name of the person; by default made of the login name.")]
+Name = Annotated[str, typer.Argument(help="Name of the person; by default from the login name.")]
 
 
 class _Opened:
@@ -57,19 +48,19 @@ class _Opened:
         return Enrolment(self.authority, self.keys)
 
 
-@app.command()
+@app.command(epilog="Example: sb operator init ana")
 def init(
     ctx: typer.Context,
     name: Name = "",
     no_passphrase: NoPassphrase = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Begin anew although operators are enrolled: the keys are lost.")
+        bool, typer.Option("--replace", help="Start over after losing the keys of enrolled operators.")
     ] = False,
-    reason: Reason = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before replacing.")] = False,
+    reason: LogReason = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation before replacing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Enrol the first operator; from then on only signed decisions count."""
+    """Enroll the first operator; from then on, signatures count."""
     from sb.kernel.authority.enrolment import login_name
 
     if not replace:
@@ -135,7 +126,7 @@ def _report(operator: EnrolledOperator | Operator, as_json: bool) -> None:
         output.line(f"{operator.name} is {word}: key {operator.key_id}")
 
 
-@app.command(name="list")
+@app.command(name="list", epilog="Example: sb operator list")
 def list_operators(ctx: typer.Context, as_json: AsJson = False) -> None:
     """List every key that was ever enrolled."""
     opened = _Opened(ctx)
@@ -151,20 +142,20 @@ def list_operators(ctx: typer.Context, as_json: AsJson = False) -> None:
         note("no operator is enrolled, so decisions are unsigned: sb operator init")
 
 
-@app.command()
+@app.command(epilog="Example: sb operator add ben --as ana")
 def add(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the person.")],
     public_key: Annotated[
         str,
-        typer.Option(help="A key made elsewhere, as `sb operator whoami` prints it there; @FILE reads it."),
+        typer.Option(help="A key from `sb operator whoami` elsewhere, or @FILE."),
     ] = "",
     no_passphrase: NoPassphrase = False,
-    reason: Reason = "",
+    reason: LogReason = "",
     who: As = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let in one more operator, signed by one that there is."""
+    """Enroll an operator; an existing one signs."""
     opened = _Opened(ctx)
     by = _operator(ctx, opened, who)
     passphrase = None if public_key else _new_passphrase(name, no_passphrase)
@@ -187,36 +178,36 @@ def _text(value: str) -> str:
         raise UsageError(f"cannot read {value[1:]}: {error}") from None
 
 
-@app.command()
+@app.command(epilog='Example: sb operator revoke ben --reason "left the team"')
 def revoke(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the person.")],
-    reason: Reason = "",
+    reason: LogReason = "",
     who: As = "",
     as_json: AsJson = False,
 ) -> None:
-    """Shut out an operator: nothing that this key ever signed counts any more."""
+    """Revoke an operator: none of its signatures count."""
     opened = _Opened(ctx)
     _report(opened.enrolment.revoke(name, _operator(ctx, opened, who), reason), as_json)
 
 
-@app.command()
+@app.command(epilog="Example: sb operator rotate ana")
 def rotate(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="The operator; by default the only one with a key here.")] = "",
     no_passphrase: NoPassphrase = False,
-    reason: Reason = "",
+    reason: LogReason = "",
     as_json: AsJson = False,
 ) -> None:
-    """Give an operator a new key, signed by the old one; what the old one signed still counts."""
+    """Replace an operator's key; old signatures still count."""
     opened = _Opened(ctx)
     by = _operator(ctx, opened, name)
     _report(opened.enrolment.rotate(by, _new_passphrase(by.name, no_passphrase), reason), as_json)
 
 
-@app.command()
+@app.command(epilog="Example: sb operator whoami")
 def whoami(ctx: typer.Context, as_json: AsJson = False) -> None:
-    """Say whose keys are in this home, and what decisions made here prove."""
+    """Show this home's keys, and what its decisions prove."""
     opened = _Opened(ctx)
     active = {operator.public_key for operator in opened.authority.roster().active()}
     keys = [_key(opened.keys, name, active) for name in opened.keys.names()]

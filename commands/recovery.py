@@ -10,6 +10,7 @@ import typer
 from sb.commands import output
 from sb.commands.arguments import choice
 from sb.commands.diagnostics import note
+from sb.commands.options import As, AsJson, DecisionReason, group
 from sb.commands.session import decider, event_log, runtime
 
 from sb.duration import human_duration
@@ -24,32 +25,24 @@ if TYPE_CHECKING:
     from sb.kernel.recovery.settling import Verdict
     from sb.runtime import Runtime
 
-app = typer.Typer(
-    help="See what lost its reason or is in doubt, and settle it.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Reason = Annotated[str, typer.Option(help="Why; it is kept with the decision, and required.")]
-As = Annotated[str, typer.Option("--as", help="The operator who decides, where this home has several keys.")]
+app = group("Review reversals and calls with unknown outcomes.")
 Reference = Annotated[
     str,
-    typer.Argument(metavar="ID", help="Of an escalation (esc_…), or of its mutation, approval or call."),
+    typer.Argument(metavar="ID", help="Id of a reversal (esc_…), or of its call or approval."),
 ]
-Call = Annotated[str, typer.Argument(metavar="CALL", help="The id of a call in doubt.")]
+Call = Annotated[str, typer.Argument(metavar="CALL", help="Id of a call whose outcome is unknown.")]
 WIDEST = 60  # characters of a cell
 
 
-@app.command(name="list")
+@app.command(name="list", epilog="Example: sb recovery list --all")
 def list_recoveries(
     ctx: typer.Context,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what nobody has to look at any more.")
+        bool, typer.Option("--all", help="Also entries that need no review any more.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List what a person has to look at: reversals that wait or failed, and calls in doubt."""
+    """List reversals to review and calls of unknown outcome."""
     from sb.kernel.calls.intents import Intents
     from sb.kernel.recovery.escalations import Escalations
 
@@ -79,11 +72,11 @@ def list_recoveries(
 
 
 def _row(one: Escalation, now: int) -> tuple[str, ...]:
-    waiting = one.expires_at is not None and one.standing in ("waiting", "approved")
+    waiting = one.expires_at is not None and one.state in ("waiting", "approved")
     left = human_duration(((one.expires_at or 0) - now) / 1e6) if waiting else "-"
     return (
         one.id,
-        str(one.standing),
+        str(one.state),
         one.agent,
         one.tool_id,
         shorten(one.cause, WIDEST),
@@ -97,14 +90,14 @@ def _doubt(intent: Intent) -> dict[str, Any]:
     return {name: getattr(intent, name) for name in names}
 
 
-@app.command()
+@app.command(epilog="Example: sb recovery show esc_31d0")
 def show(
     ctx: typer.Context,
     reference: Reference,
     reveal: Annotated[bool, typer.Option("--reveal", help="Print hidden secrets too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show one escalation: what was done, why it should be undone, and what undoing it would do."""
+    """Show a reversal: what was done, why and how to reverse."""
     with runtime(ctx) as opened:
         _not_in_doubt(opened, reference)
         found = opened.recovery.escalations.get(reference)
@@ -117,13 +110,13 @@ def show(
             output.emit_json(found.to_dict() | {"plan": plan.to_dict() if plan else None})
             return
         for heading, text in (
-            ("escalation", f"{found.id}, {found.standing}"),
+            ("escalation", f"{found.id}, {found.state}"),
             ("why", found.why),
             ("call", f"{found.tool_id} by {found.agent}, {found.call_id} in {found.run_id}"),
             ("mutation", found.mutation_id or "none"),
             ("people who have to agree", str(found.people) if found.approval_id else "none are asked"),
             (
-                "agreed so far" if found.standing == "waiting" else "decided by",
+                "agreed so far" if found.state == "waiting" else "decided by",
                 f"{found.decided_by}: {found.reason}" if found.decided_by else "nobody",
             ),
         ):
@@ -142,18 +135,18 @@ def _not_in_doubt(opened: Runtime, reference: str) -> None:
         )
 
 
-@app.command()
+@app.command(epilog='Example: sb recovery approve esc_31d0 --reason "the order was shipped"')
 def approve(
     ctx: typer.Context,
     reference: Reference,
-    reason: Reason = "",
+    reason: DecisionReason = "",
     who: As = "",
     shown: Annotated[
-        str, typer.Option(metavar="DIGEST", help="Digest from sb approvals show --full, for a long one.")
+        str, typer.Option(metavar="DIGEST", help="Digest from `sb approvals show --full`, for a long one.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Agree to a reversal that waits, and perform it."""
+    """Approve a reversal, and run it."""
     _require(reason)
     with runtime(ctx) as opened:
         found = opened.recovery.escalations.get(reference)  # before a passphrase is asked for
@@ -161,14 +154,18 @@ def approve(
             asked = opened.approvals.disclose(opened.approvals.get(found.approval_id))
             note(f"approving {found.id}: {asked.call(output.LONGEST_NOTED)}")
         by = decider(ctx, opened.approvals.authority, who)
-        _say(opened.recovery.approve(reference, by, reason, shown=shown), as_json)
+        _say(opened.recovery.approve(reference, by, reason, displayed=shown), as_json)
 
 
-@app.command()
+@app.command(epilog='Example: sb recovery dismiss esc_31d0 --reason "settled by phone"')
 def dismiss(
-    ctx: typer.Context, reference: Reference, reason: Reason = "", who: As = "", as_json: AsJson = False
+    ctx: typer.Context,
+    reference: Reference,
+    reason: DecisionReason = "",
+    who: As = "",
+    as_json: AsJson = False,
 ) -> None:
-    """Leave it as it is, and say why; the same cause does not bring it up again."""
+    """Dismiss a reversal; the same cause does not reopen it."""
     _require(reason)
     with runtime(ctx) as opened:
         opened.recovery.escalations.get(reference)
@@ -178,26 +175,26 @@ def dismiss(
             output.emit_json(found.to_dict())
         else:
             output.line(
-                f"{found.id} {found.standing} by {by.name}: {found.tool_id} stays as it is", one_line=True
+                f"{found.id} {found.state} by {by.name}: {found.tool_id} stays as it is", one_line=True
             )
 
 
-@app.command()
+@app.command(epilog='Example: sb recovery settle call_9f21c07d not-done --reason "no such refund"')
 def settle(
     ctx: typer.Context,
     call: Call,
     verdict: Annotated[
         str,
-        typer.Argument(help="done, not-done or compensate (it happened: undo it); without, ask the probe."),
+        typer.Argument(help="done, not-done or compensate; by default asks the probe."),
     ] = "",
-    reason: Reason = "",
+    reason: DecisionReason = "",
     result: Annotated[
-        str, typer.Option(help="What the call gave, as JSON, if that is known; undoing it may need it.")
+        str, typer.Option(help="The call's result as JSON, which undoing it may need.")
     ] = "null",
     who: As = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say whether a call in doubt happened, or let its tool find out."""
+    """Settle a call whose outcome is unknown."""
     from sb.kernel.recovery.settling import Settling, Verdict
 
     with runtime(ctx) as opened:
@@ -236,15 +233,15 @@ def _json(text: str) -> Any:
         raise UsageError(f"--result is not JSON: {error}") from None
 
 
-@app.command()
+@app.command(epilog='Example: sb recovery invalidate order_not_shipped:1002 --reason "it was shipped"')
 def invalidate(
     ctx: typer.Context,
     assumption: Annotated[str, typer.Argument(help="Its name, such as order_not_shipped:1002.")],
-    run: Annotated[str, typer.Option(help="Only for the calls of this run.")] = "",
-    reason: Reason = "",
+    run: Annotated[str, typer.Option(help="Only for calls of this run.")] = "",
+    reason: DecisionReason = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say that something which justified calls is not true any more."""
+    """Invalidate an assumption that justified calls."""
     from sb.kernel.events import AssumptionInvalidated
 
     _require(reason)
@@ -255,14 +252,14 @@ def invalidate(
             note("no call that can still be undone relies on it")
 
 
-@app.command()
+@app.command(epilog="Example: sb recovery watch --once")
 def watch(
     ctx: typer.Context,
-    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
-    interval: Annotated[float, typer.Option(min=1.0, max=3600.0, help="Seconds between looks.")] = 30.0,
+    once: Annotated[bool, typer.Option("--once", help="Check once, and exit.")] = False,
+    interval: Annotated[float, typer.Option(min=1.0, max=3600.0, help="Seconds between checks.")] = 30.0,
     as_json: AsJson = False,
 ) -> None:
-    """Look whether what justified calls still holds, and recover where it does not."""
+    """Check assumptions, and reverse calls that lost theirs."""
     with runtime(ctx) as opened:
         while True:
             _look(opened, as_json)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import baselines, decider
 
 from sb.errors import ExitCode
@@ -18,27 +19,16 @@ if TYPE_CHECKING:
     from sb.kernel.baselines.compare import FieldChange
     from sb.kernel.baselines.store import ContractBaselineStore, ContractEntry
 
-app = typer.Typer(
-    help="See which tools have approved contracts, and approve them.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Surface = Annotated[
-    str, typer.Option(help="kernel for the contracts of tools, reversal for how what they did is undone.")
-]
-ApprovedBy = Annotated[
-    str, typer.Option(help="The operator who signs; a mere label while nobody is enrolled.")
-]
-Reason = Annotated[str, typer.Option(help="Why; it is kept with the approval.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal.")]
+app = group("Show which tools have approved contracts; approve them.")
+Surface = Annotated[str, typer.Option(help="kernel for tool contracts, reversal for how they reverse.")]
+ApprovedBy = Annotated[str, typer.Option(help="The operator who signs; a label while none is enrolled.")]
+Reason = Annotated[str, typer.Option(help="Why; recorded with the approval.")]
 SHORT = 19  # characters of a fingerprint in a table: sha256: and 12 digits
 
 
-@app.command()
+@app.command(epilog="Example: sb runtime-guard tools")
 def tools(ctx: typer.Context, surface: Surface = "kernel", as_json: AsJson = False) -> None:
-    """List every tool that this or another process has met, and how its contract stands."""
+    """List known tools, and their contracts' state."""
     store, registry = baselines(ctx, surface)
     entries = store.entries(registry)
     if as_json:
@@ -60,9 +50,9 @@ def _row(entry: ContractEntry) -> tuple[object, ...]:
     return (entry.tool_id, entry.status, kind, entry.source, fingerprint, by)
 
 
-@app.command()
+@app.command(epilog="Example: sb runtime-guard mismatches")
 def mismatches(ctx: typer.Context, surface: Surface = "kernel", as_json: AsJson = False) -> None:
-    """List tools whose contract is new, changed or missing, field by field; exit 1 if there are any."""
+    """List new, changed and missing contracts; exit 1 if any."""
     store, registry = baselines(ctx, surface)
     found = [entry for entry in store.entries(registry) if entry.status != "approved"]
     if as_json:
@@ -88,14 +78,14 @@ def _print_changes(found: list[FieldChange]) -> None:
             output.line(f"    + {change.after}")
 
 
-@app.command()
+@app.command(epilog="Example: sb runtime-guard show kernel files.write")
 def show(
     ctx: typer.Context,
-    surface: Annotated[str, typer.Argument(help="kernel, or reversal.")],
+    surface: Annotated[str, typer.Argument(help="kernel or reversal.")],
     tool: Annotated[str, typer.Argument(help="The tool's id.")],
     as_json: AsJson = False,
 ) -> None:
-    """Show one tool's contract, what changed since it was approved, and all its approvals."""
+    """Show a tool's contract, its changes and approvals."""
     store, registry = baselines(ctx, surface)
     entry, history = store.entry(tool, registry), store.history(tool)
     if as_json:
@@ -118,7 +108,7 @@ def _print_document(entry: ContractEntry) -> None:
         output.line(f"  {name}: {revealed(json.dumps(value, ensure_ascii=False))}", one_line=True)
 
 
-@app.command()
+@app.command(epilog='Example: sb runtime-guard snapshot --surface kernel --reason "first setup"')
 def snapshot(
     ctx: typer.Context,
     surface: Surface = "kernel",
@@ -127,7 +117,10 @@ def snapshot(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Approve the contract of every tool of the surface as it is now, and take back those of missing tools."""
+    """Approve every current contract of a surface.
+
+    Approvals of missing tools are withdrawn.
+    """
     store, registry = baselines(ctx, surface)
     entries = store.entries(registry)
     changing = [entry for entry in entries if entry.status != "approved"]
@@ -149,20 +142,24 @@ def snapshot(
         )
 
 
-@app.command(name="approve-contract")
+@app.command(
+    name="approve-contract",
+    epilog='Example: sb runtime-guard approve-contract kernel files.write --reason "new field"',
+)
 def approve_contract(
     ctx: typer.Context,
-    surface: Annotated[str, typer.Argument(help="kernel, or reversal.")],
+    surface: Annotated[str, typer.Argument(help="kernel or reversal.")],
     tool: Annotated[str, typer.Argument(help="The tool's id.")],
-    fingerprint: Annotated[
-        str, typer.Option(help="Approve this contract, such as an earlier one, in place of the live one.")
-    ] = "",
+    fingerprint: Annotated[str, typer.Option(help="Approve this contract instead of the current one.")] = "",
     approved_by: ApprovedBy = "",
     reason: Reason = "",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Approve one tool's contract as it is now, go back to an earlier one, or take back that of a missing tool."""
+    """Approve one tool's current or an earlier contract.
+
+    For a missing tool, its approval is withdrawn.
+    """
     store, registry = baselines(ctx, surface)
     entry = store.entry(tool, registry)
     wanted = fingerprint or entry.live_fingerprint

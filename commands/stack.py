@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import AsJson, typed
+from sb.commands.memories import typed
+from sb.commands.options import AsJson, group
 from sb.commands.stack_files import app as files_app
 from sb.commands.stacks import (
     Context,
@@ -25,15 +26,10 @@ from sb.commands.stacks import (
     stack_database,
 )
 
-app = typer.Typer(
-    help="Look after stacks, which contain memories.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Manage stacks of memories.")
 
 
-@app.command(name="list")
+@app.command(name="list", epilog="Example: sb stack list")
 def list_stacks(ctx: typer.Context, agent: Reader = "", scope: ReadFrom = "", json_: AsJson = False) -> None:
     """List the stacks of the database."""
     from sb.stack.catalogue import all_stacks
@@ -55,11 +51,11 @@ def list_stacks(ctx: typer.Context, agent: Reader = "", scope: ReadFrom = "", js
     )
 
 
-@app.command()
+@app.command(epilog="Example: sb stack show default")
 def show(
     ctx: typer.Context, stack: StackName, agent: Reader = "", scope: ReadFrom = "", json_: AsJson = False
 ) -> None:
-    """Say what one stack is and how much is in it."""
+    """Show a stack, and how much is in it."""
     from sb.stack.catalogue import one_stack
 
     with stack_database(ctx) as (database, config):
@@ -84,13 +80,13 @@ def show(
         output.line(f"    {kind}: {count:,}", one_line=True)
 
 
-@app.command()
+@app.command(epilog="Example: sb stack create research")
 def create(
     ctx: typer.Context,
     stack: Annotated[str, typer.Argument(metavar="STACK", help="Its name.")],
     json_: AsJson = False,
 ) -> None:
-    """Make an empty stack."""
+    """Create an empty stack."""
     from sb.stack.catalogue import make_stack, one_stack
 
     with stack_database(ctx, create=True) as (database, _):
@@ -103,22 +99,20 @@ def create(
         note("sb entity note TEXT --stack STACK keeps something in it")
 
 
-@app.command()
+@app.command(epilog='Example: sb stack search default "who reviews migrations"')
 def search(
     ctx: typer.Context,
     stack: StackName,
-    query: Annotated[str, typer.Argument(help="A question, or a few words; - reads it from stdin.")],
+    query: Annotated[str, typer.Argument(help="A question, or a few words; - for stdin.")],
     limit: Limit = 10,
     kind: Kinds = None,
     context: Context = "",
-    min_confidence: Annotated[
-        float | None, typer.Option(help="Only what is at least so sure, from 0 to 1.")
-    ] = None,
+    min_confidence: Annotated[float | None, typer.Option(help="Minimum confidence, from 0 to 1.")] = None,
     agent: Reader = "",
     scope: ReadFrom = "",
     json_: AsJson = False,
 ) -> None:
-    """Find the memories of a stack that answer a question best."""
+    """Search the memories of a stack."""
     query = typed(query, "question")
     with stack_database(ctx) as (database, config):
         opened = open_stack(database, config, stack, agent, scope=scope)
@@ -128,38 +122,36 @@ def search(
     show_results(query, found, json_)
 
 
-@app.command()
+@app.command(epilog="Example: sb stack load default --tokens 2000")
 def load(
     ctx: typer.Context,
     stack: StackName,
-    tokens: Annotated[int, typer.Option(min=100, max=50_000, help="The most it may take.")] = 8000,
-    context: Annotated[
-        str, typer.Option(help="What the work is about: what belongs to it comes first.")
-    ] = "",
+    tokens: Annotated[int, typer.Option(min=100, max=50_000, help="Token budget.")] = 8000,
+    context: Annotated[str, typer.Option(help="Context of the work, whose memories come first.")] = "",
     agent: Reader = "",
     scope: ReadFrom = "",
     json_: AsJson = False,
 ) -> None:
-    """Print what an entity should have in mind: the most important memories within a budget of tokens."""
+    """Print the memories an agent should start with."""
     with stack_database(ctx) as (database, config):
         opened = open_stack(database, config, stack, agent, scope=scope)
         found = opened.load(token_budget=tokens, context=context or None)
     show_loaded(found, json_)
 
 
-@app.command()
+@app.command(epilog="Example: sb stack dump default --format json")
 def dump(
     ctx: typer.Context,
     stack: StackName,
     format_: Annotated[
         str, typer.Option("--format", help="markdown or json.", autocompletion=one_of("markdown", "json"))
     ] = "markdown",
-    raw: Annotated[bool, typer.Option("--raw/--no-raw", help="Also what was captured as it came.")] = True,
-    forgotten: Annotated[bool, typer.Option("--forgotten", help="Also what was forgotten.")] = False,
+    raw: Annotated[bool, typer.Option("--raw/--no-raw", help="Also raw entries.")] = True,
+    forgotten: Annotated[bool, typer.Option("--forgotten", help="Also forgotten memories.")] = False,
     agent: Reader = "",
     scope: ReadFrom = "",
 ) -> None:
-    """Print everything that is in a stack."""
+    """Print everything in a stack."""
     with stack_database(ctx) as (database, config):
         opened = open_stack(database, config, stack, agent, scope=scope)
         whole = opened.dump(format=format_, include_raw=raw, include_forgotten=forgotten)
@@ -169,9 +161,9 @@ def dump(
         output.line(whole.rstrip("\n"), one_line=False)
 
 
-@app.command()
+@app.command(epilog="Example: sb stack maintain default")
 def maintain(ctx: typer.Context, stack: StackName, json_: AsJson = False) -> None:
-    """Let each component do what is due: fade, consolidate, suggest, index anew."""
+    """Run maintenance that is due: fade, merge, suggest, index."""
     with stack_database(ctx) as (database, config):
         opened = open_stack(database, config, stack)
         note(f"maintaining {stack}…")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import AsJson, Reason, required
+from sb.commands.memories import required
+from sb.commands.options import AsJson, ChangeReason, single
 from sb.commands.session import decider, event_log
 from sb.commands.stacks import Keeper, StackName, as_json, one_of, open_stack, stack_database
 
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from sb.stack.syncing.conflicts import Keep
     from sb.types import SyncConflict
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = single()
 DATABASE = "database"
 FORMATS = (DATABASE, "json", "markdown")
 
 
-@app.command(name="export")
+@app.command(name="export", epilog="Example: sb stack export default stack.db")
 def export_stack(
     ctx: typer.Context,
     stack: StackName,
@@ -33,14 +34,14 @@ def export_stack(
         str,
         typer.Option(
             "--format",
-            help="database, which opens by itself; json, which can be imported; or markdown.",
+            help="database or json, which can be imported; or markdown.",
             autocompletion=one_of(*FORMATS),
         ),
     ] = DATABASE,
     agent: Keeper = "",
     json_: AsJson = False,
 ) -> None:
-    """Write a stack, and nothing else of its database, into a file of its own."""
+    """Write one stack to a file."""
     if format_ not in FORMATS:
         raise UsageError(f"no format {format_!r}{nearest(format_, FORMATS)}", f"one of {', '.join(FORMATS)}")
     if file.exists():
@@ -61,19 +62,17 @@ def export_stack(
         note(f"sb --db {file} stack show {stack} looks into it")
 
 
-@app.command(name="import")
+@app.command(name="import", epilog="Example: sb stack import stack.db --stack research")
 def import_stack(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="What sb stack export wrote, as a database or JSON.")],
+    file: Annotated[Path, typer.Argument(help="A database or JSON file from `sb stack export`.")],
     stack: Annotated[
         str,
-        typer.Option(
-            metavar="STACK", help="Its name here, or which of several in a database; else the file's own."
-        ),
+        typer.Option(metavar="STACK", help="Its name here; by default the name in the file."),
     ] = "",
     json_: AsJson = False,
 ) -> None:
-    """Take in a stack from a file; exit 1 if some of it was changed here too."""
+    """Import a stack; exit 1 on conflicting changes."""
     from sb.stack.importing import take_in
 
     with stack_database(ctx, create=True) as (database, config):
@@ -91,24 +90,25 @@ def _conflicting(stack: str, conflicts: int) -> None:
         raise typer.Exit(ExitCode.FAILED)
 
 
-@app.command()
+@app.command(epilog="Example: sb stack sync default /mnt/team/brain.db")
 def sync(
     ctx: typer.Context,
     stack: StackName,
-    remote: Annotated[Path, typer.Argument(metavar="FILE", help="The other database that keeps this stack.")],
+    remote: Annotated[Path, typer.Argument(metavar="FILE", help="The other database with this stack.")],
     from_anybody: Annotated[
-        bool, typer.Option("--from-anybody", help="Also take what no operator of this home signed.")
+        bool, typer.Option("--from-anybody", help="Accept changes that no operator of this home signed.")
     ] = False,
     who: Annotated[
         str,
-        typer.Option(
-            "--as", help="The operator who signs what leaves, where the other database is another home's."
-        ),
+        typer.Option("--as", help="The operator who signs, for another home's database."),
     ] = "",
     agent: Keeper = "",
     json_: AsJson = False,
 ) -> None:
-    """Take what is new in another database, and give it what is new here; exit 1 if something is left to do."""
+    """Exchange changes with another database; exit 1 if open.
+
+    Exit 1 means that conflicts or changes are left.
+    """
     from sb.runtime import open_authority
 
     log = event_log(ctx)
@@ -130,9 +130,9 @@ def sync(
         raise typer.Exit(ExitCode.FAILED)
 
 
-@app.command()
+@app.command(epilog="Example: sb stack conflicts default")
 def conflicts(ctx: typer.Context, stack: StackName, json_: AsJson = False) -> None:
-    """List what was changed here and elsewhere at once; both versions are kept until somebody chooses."""
+    """List memories that were changed on both sides."""
     with stack_database(ctx) as (database, config):
         found = open_stack(database, config, stack).conflicts()
     if json_:
@@ -150,7 +150,7 @@ def _choice(found: list[SyncConflict], stack: str) -> str:
     return f"sb stack resolve {stack} {found[0].id} --keep local|remote|both --reason TEXT"
 
 
-@app.command()
+@app.command(epilog='Example: sb stack resolve default cfl_1a2b --keep local --reason "newer"')
 def resolve(
     ctx: typer.Context,
     stack: StackName,
@@ -158,14 +158,14 @@ def resolve(
     keep: Annotated[
         str,
         typer.Option(
-            help="local, remote, or both: then the other version becomes a memory of its own.",
+            help="local, remote, or both as separate memories.",
             autocompletion=one_of("local", "remote", "both"),
         ),
     ],
-    reason: Reason = "",
+    reason: ChangeReason = "",
     json_: AsJson = False,
 ) -> None:
-    """Choose which version of a memory holds, here and from the next sync on everywhere."""
+    """Choose which version of a memory stays."""
     required(reason)
     with stack_database(ctx) as (database, config):
         opened = open_stack(database, config, stack)

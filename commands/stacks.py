@@ -60,14 +60,14 @@ def one_of(*words: str) -> Callable[[str], list[str]]:
     return lambda incomplete: [word for word in words if word.startswith(incomplete)]
 
 
-Stack = Annotated[str, typer.Option(help="Which stack.", metavar="STACK", autocompletion=stack_ids)]
-StackName = Annotated[str, typer.Argument(metavar="STACK", help="Which stack.", autocompletion=stack_ids)]
+Stack = Annotated[str, typer.Option(help="The stack.", metavar="STACK", autocompletion=stack_ids)]
+StackName = Annotated[str, typer.Argument(metavar="STACK", help="The stack.", autocompletion=stack_ids)]
 Reader = Annotated[
     str,
     typer.Option(
         "--agent",
         metavar="NAME",
-        help="Read as this agent, from --scope; by default as operator, who sees every scope.",
+        help="Read as this agent; by default as operator, who sees all.",
         callback=not_blank,
     ),
 ]
@@ -76,18 +76,18 @@ Keeper = Annotated[
     typer.Option(
         "--agent",
         metavar="NAME",
-        help="Also take what is private to this agent; all that is nobody's own goes anyway.",
+        help="Also include this agent's private memories.",
         callback=not_blank,
     ),
 ]
 Whose = Annotated[
-    str, typer.Option("--agent", metavar="NAME", help="Which agent's core it is.", callback=not_blank)
+    str, typer.Option("--agent", metavar="NAME", help="The agent whose core this is.", callback=not_blank)
 ]
 ReadFrom = Annotated[
     str,
     typer.Option(
         "--scope",
-        help="The scope an agent reads from, with global; needs --agent.",
+        help="Scope to read, beside global; needs --agent.",
         autocompletion=scopes,
         callback=not_blank,
     ),
@@ -97,17 +97,17 @@ OfCore = Annotated[
     typer.Option(
         "--stack",
         metavar="STACK",
-        help="This stack alone; by default what the core's newest checkpoint says, or the stack default.",
+        help="Only this stack; by default the core's newest checkpoint.",
         autocompletion=stack_ids,
     ),
 ]
-Limit = Annotated[int, typer.Option("--limit", "-k", min=1, max=1000, help="At most so many.")]
+Limit = Annotated[int, typer.Option("--limit", "-k", min=1, max=1000, help="Maximum results.")]
 
 Kinds = Annotated[
     list[str] | None,
     typer.Option("--kind", help="Only this kind, such as belief; may be repeated.", autocompletion=kinds),
 ]
-Context = Annotated[str, typer.Option(help="Only what belongs to this context.")]
+Context = Annotated[str, typer.Option(help="Only memories of this context.")]
 
 
 @contextmanager

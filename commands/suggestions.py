@@ -8,7 +8,8 @@ import typer
 from sb.commands import output
 from sb.commands.arguments import read_arguments
 from sb.commands.diagnostics import note
-from sb.commands.memories import AsJson, Reason, required
+from sb.commands.memories import required
+from sb.commands.options import AsJson, ChangeReason, group
 from sb.commands.stacks import (
     DEFAULT,
     OPERATOR,
@@ -29,12 +30,7 @@ if TYPE_CHECKING:
     from sb.stack import SQLiteStack
     from sb.types import MemorySuggestion
 
-app = typer.Typer(
-    help="See which memories are suggested, and accept or dismiss them.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Review suggested memories.")
 PENDING, ANY = "pending", "any"
 WIDEST = 80  # characters of a suggestion in a table
 
@@ -53,27 +49,27 @@ def kinds(incomplete: str) -> list[str]:
     return sorted(one for one in SUGGESTION_MEMORY_TYPES if one.startswith(incomplete))
 
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="Of a suggestion.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the suggestion.")]
 
 
-@app.command(name="list")
+@app.command(name="list", epilog="Example: sb suggestions list --min-confidence 0.7")
 def list_suggestions(
     ctx: typer.Context,
     status: Annotated[
-        str, typer.Option(help="What became of them; any for all.", autocompletion=statuses)
+        str, typer.Option(help="Their status; `any` for all.", autocompletion=statuses)
     ] = PENDING,
-    kind: Annotated[str, typer.Option(help="Only of this kind, such as belief.", autocompletion=kinds)] = "",
-    min_confidence: Annotated[
-        float | None, typer.Option(help="Only what is at least so sure, from 0 to 1.")
-    ] = None,
-    source: Annotated[str, typer.Option(metavar="ID", help="Only what was made from this raw entry.")] = "",
+    kind: Annotated[str, typer.Option(help="Only this kind, such as belief.", autocompletion=kinds)] = "",
+    min_confidence: Annotated[float | None, typer.Option(help="Minimum confidence, from 0 to 1.")] = None,
+    source: Annotated[
+        str, typer.Option(metavar="ID", help="Only suggestions made from this raw entry.")
+    ] = "",
     limit: Limit = 100,
     stack: Stack = DEFAULT,
     agent: Reader = "",
     scope: ReadFrom = "",
     json_: AsJson = False,
 ) -> None:
-    """List which memories are suggested, the newest first."""
+    """List suggested memories, newest first."""
     with stack_database(ctx) as (database, config):
         found = open_stack(database, config, stack, agent, scope=scope).get_suggestions(
             status=None if status == ANY else status,
@@ -107,7 +103,7 @@ def _said(one: MemorySuggestion) -> str:
     return " · ".join(dict.fromkeys(str(value) for value in one.content.values() if value))
 
 
-@app.command()
+@app.command(epilog="Example: sb suggestions show sug_5d10")
 def show(
     ctx: typer.Context,
     suggestion: Id,
@@ -116,7 +112,7 @@ def show(
     scope: ReadFrom = "",
     json_: AsJson = False,
 ) -> None:
-    """Show one suggestion, and what it was made from."""
+    """Show a suggestion, and what it was made from."""
     with stack_database(ctx) as (database, config):
         found = _found(open_stack(database, config, stack, agent, scope=scope), suggestion)
     if json_:
@@ -150,21 +146,21 @@ def _pending(opened: SQLiteStack, suggestion: str) -> MemorySuggestion:
     return found
 
 
-@app.command()
+@app.command(epilog='Example: sb suggestions accept sug_5d10 --reason "matches my notes"')
 def accept(
     ctx: typer.Context,
     suggestion: Id,
-    reason: Reason = "",
+    reason: ChangeReason = "",
     changes: Annotated[
         str,
         typer.Option(
-            "--with", metavar="JSON", help="What to say differently: an object, @FILE, or - for stdin."
+            "--with", metavar="JSON", help="Fields to change: a JSON object, @FILE, or - for stdin."
         ),
     ] = "",
     stack: Stack = DEFAULT,
     json_: AsJson = False,
 ) -> None:
-    """Make the memory that is suggested, and print its id."""
+    """Save a suggested memory."""
     required(reason)
     modifications: dict[str, Any] | None = read_arguments(changes) if changes else None
     with stack_database(ctx) as (database, config):
@@ -184,11 +180,15 @@ def accept(
         note(f"kept as {found.memory_type} in stack {stack}")
 
 
-@app.command()
+@app.command(epilog='Example: sb suggestions dismiss sug_5d10 --reason "a guess"')
 def dismiss(
-    ctx: typer.Context, suggestion: Id, reason: Reason = "", stack: Stack = DEFAULT, json_: AsJson = False
+    ctx: typer.Context,
+    suggestion: Id,
+    reason: ChangeReason = "",
+    stack: Stack = DEFAULT,
+    json_: AsJson = False,
 ) -> None:
-    """Leave a suggestion, and say why."""
+    """Dismiss a suggestion."""
     required(reason)
     with stack_database(ctx) as (database, config):
         opened = open_stack(database, config, stack)

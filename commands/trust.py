@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
-from sb.commands.memories import AsJson
+from sb.commands.options import AsJson, group
 from sb.commands.stacks import (
     OPERATOR,
     OfCore,
@@ -25,30 +25,25 @@ from sb.errors import NotFoundError
 if TYPE_CHECKING:
     from sb.types import TrustAssessment
 
-app = typer.Typer(
-    help="Say how far others are trusted.",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Set and show trust scores.")
 Other = Annotated[str, typer.Argument(metavar="NAME", help="Who or what is trusted.")]
-Domain = Annotated[str, typer.Option(help="Only in this domain, such as code or general.")]
+Domain = Annotated[str, typer.Option(help="Only this domain, such as code or general.")]
 
 
-@app.command(name="set")
+@app.command(name="set", epilog="Example: sb trust set Ana code 0.9")
 def set_(
     ctx: typer.Context,
     name: Other,
-    domain: Annotated[str, typer.Argument(help="In what, such as code or general.")],
-    score: Annotated[float, typer.Argument(help="How far, from 0 to 1.")],
+    domain: Annotated[str, typer.Argument(help="Domain, such as code or general.")],
+    score: Annotated[float, typer.Argument(help="Score from 0 to 1.")],
     evidence: Annotated[
-        str, typer.Option(metavar="ID", help="The episode that speaks for it; it is added to those before.")
+        str, typer.Option(metavar="ID", help="Id of an episode as evidence; adds to earlier ones.")
     ] = "",
     agent: Whose = OPERATOR,
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Say how far somebody is trusted in one domain; what was said of others stays."""
+    """Set a trust score for one domain."""
     with opened_core(ctx, agent, stack, create=True) as core:
         uid = core.trust_set(name, domain, score, evidence=evidence or None)
         (kept,) = core.trust_get(name)
@@ -59,17 +54,17 @@ def set_(
         note(f"{name} is trusted {score:g} in {domain}")
 
 
-@app.command(name="list")
+@app.command(name="list", epilog="Example: sb trust list --domain code")
 def list_assessments(
     ctx: typer.Context,
     domain: Domain = "",
-    min_score: Annotated[float | None, typer.Option(help="Only those with at least this score.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Minimum score.")] = None,
     agent: Reader = "",
     scope: ReadFrom = "",
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """List who is trusted how far."""
+    """List trust scores."""
     with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
         found = core.trust_list(domain=domain or None, min_score=min_score)
     if json_:
@@ -85,7 +80,7 @@ def _row(one: TrustAssessment) -> tuple[str, ...]:
     return (one.entity, scores, str(len(one.evidence_episode_ids or ())), moment(one.last_updated))
 
 
-@app.command()
+@app.command(epilog="Example: sb trust show Ana")
 def show(
     ctx: typer.Context,
     name: Other,
@@ -95,7 +90,7 @@ def show(
     stack: OfCore = "",
     json_: AsJson = False,
 ) -> None:
-    """Say how far one is trusted, and what that rests on; exit 1 if nothing is said of them."""
+    """Show a trust score and its evidence; exit 1 if none."""
     with opened_core(ctx, agent or OPERATOR, stack, scope=read_from(agent, scope)) as core:
         found = core.trust_get(name)
         active = core.active_stack

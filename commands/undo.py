@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import decider, runtime
 
 from sb.duration import human_duration
@@ -22,36 +23,30 @@ if TYPE_CHECKING:
     from sb.kernel.recovery.service import Plan
     from sb.runtime import Runtime
 
-app = typer.Typer(
-    help="Take back what an agent's call did.",
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = single()
 LAST = "last"
 WIDEST = 120  # characters of a cell: a path of usual length is in it
 
 
-@app.command()
+@app.command(epilog="Example: sb undo last --dry-run")
 def undo(
     ctx: typer.Context,
     mutation: Annotated[
         str,
-        typer.Argument(help="The id of what was done (mut_…) or of the call (call_…), or last."),
+        typer.Argument(help="Id of the undo record (mut_…) or call (call_…), or last."),
     ] = LAST,
-    run: Annotated[str, typer.Option(help="Everything that this run did, the newest first.")] = "",
+    run: Annotated[str, typer.Option(help="Reverse everything this run did, newest first.")] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
     ] = False,
-    listing: Annotated[bool, typer.Option("--list", help="List what was done, the newest first.")] = False,
-    limit: Annotated[int, typer.Option(min=0, help="With --list: at most so many; 0 for all.")] = 20,
-    reason: Annotated[str, typer.Option(help="Why; it is kept with the decision.")] = "undone by hand",
-    who: Annotated[
-        str, typer.Option("--as", help="The operator who decides, where this home has several keys.")
-    ] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List what can be undone, newest first.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="Maximum results for --list; 0 for no limit.")] = 20,
+    reason: Annotated[str, typer.Option(help="Why; recorded with the decision.")] = "undone by hand",
+    who: As = "",
+    yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Put things back as they were before a call, unless somebody has changed them since."""
+    """Reverse a call, unless its effect was changed since."""
     if run and mutation != LAST:
         raise UsageError("name either one mutation or --run", "sb undo --run RUN undoes all of it")
     with runtime(ctx) as opened:

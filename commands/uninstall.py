@@ -1,4 +1,4 @@
-"""`sb uninstall`: take our entries out of a host's configuration."""
+"""`sb uninstall`: disconnect a coding agent."""
 
 from __future__ import annotations
 
@@ -6,26 +6,33 @@ from typing import Annotated
 
 import typer
 from sb.commands import output
-from sb.commands.install import HostName, confirm, described, find_host, open_installer
+from sb.commands.install import AsJson, DryRun, Yes, confirm, described, open_installer
+
+from sb.hosts.registry import WITH_SETTINGS, host_settings
 
 app = typer.Typer(
-    help="Take sb out of a coding agent's host again.", add_completion=False, rich_markup_mode=None
+    help="Disconnect a coding agent and restore its settings.",
+    add_completion=False,
+    rich_markup_mode=None,
 )
 
 
-@app.command()
+@app.command(epilog="Example: sb uninstall claude-code --dry-run")
 def uninstall(
-    name: HostName,
+    name: Annotated[str, typer.Argument(metavar="HOST", help=", ".join(WITH_SETTINGS) + ".")],
     purge: Annotated[
-        bool, typer.Option("--purge", help="Remove our backups too, and the wrapper once nothing calls it.")
+        bool, typer.Option("--purge", help="Also remove backups, and the wrapper if unused.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Give back each file that an install changed: to the byte if nobody changed it since, else without our entries."""
-    host, installer = find_host(name), open_installer()
-    changes = installer.leaving(host)
+    """Remove sb's entries from the settings of a coding agent.
+
+    A file that nobody changed since the install is restored to the byte; from any other only our entries are removed.
+    """
+    host, installer = host_settings(name), open_installer()
+    changes = installer.plan_uninstall(host)
     needed = [change for change in changes if change.needed]
     if not as_json:
         for change in needed:
@@ -35,17 +42,17 @@ def uninstall(
         if needed and not yes:
             confirm(f"change {', '.join(str(change.seen.path) for change in needed)}?")
         if changes:
-            installer.leave(changes)
-        purged = [str(path) for path in installer.retire()]
+            installer.uninstall(changes)
+        purged = [str(path) for path in installer.remove_runtimes()]
         purged += [str(path) for path in installer.purge(host)] if purge else []
     if as_json:
         items = [described(change, dry_run) for change in changes]
         output.emit_json({"items": items, "purged": purged})
         return
     for change in needed:
-        gone = "removed" if change.after is None else "given back"
-        output.line(f"{change.seen.path} {'would be ' if dry_run else ''}{gone}")
+        done = "removed" if change.after is None else "restored"
+        output.line(f"{change.seen.path} {'would be ' if dry_run else ''}{done}")
     if not needed:
-        output.line(f"nothing of ours is in the configuration of {name}")
+        output.line(f"no entries of sb in the settings of {name}")
     for path in purged:
         output.line(f"removed {path}")

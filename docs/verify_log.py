@@ -1,7 +1,8 @@
 """Verify a SecondBrain log with nothing but Python: `python verify_log.py brain.db [anchors.jsonl [operators.json]]`.
 
-Written from docs/audit-log.md, independently of SecondBrain's own code. Exit 0: whole; 1: touched; 2: usage. With the
-operators file, and the package cryptography, the signatures of prunes are checked too; otherwise it says that they were not.
+Written from docs/reference/event-log.md, independently of SecondBrain's own code. Exit 0: whole; 1: touched; 2: usage.
+With the operators file, and the package cryptography, the signatures of prunes are checked too; otherwise it says that
+they were not.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""A session of a coding agent, told to the hooks as Claude Code tells it, for the pictures of docs/coding-agents.md."""
+"""A session of a coding agent, told to the hooks as Claude Code tells it, for the pictures of the documentation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sb.config import Config, load_config
-from sb.hosts.claude_code import events as claude_code
+from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
 from sb.hosts.hooks.judging import judge
 
 
@@ -24,7 +24,7 @@ def play_session(folder: Path) -> Config:
     config = load_config(env={"SB_HOME": str(folder / ".sb"), "HOME": str(folder)}, cwd=shop, flags={})
     for payload in _events(shop):
         common = {"session_id": "5e3c1f0a", "transcript_path": "/t", "cwd": str(shop)}
-        judge(config, claude_code, claude_code.read({**common, **payload}))
+        judge(config, CLAUDE_CODE, CLAUDE_CODE.read({**common, **payload}))
     return config
 
 

@@ -1,4 +1,4 @@
-"""What bytes stand for a value, so that a digest of it means the same on every machine?
+"""Canonical JSON: the same bytes, and so the same digest, for a value on every machine.
 
 The form is RFC 8785 (JSON Canonicalization Scheme). Values are first frozen: copied, so that no caller can change
 them afterwards, and limited to what JSON can carry between hosts (no NaN, no integer beyond 2**53 - 1, no

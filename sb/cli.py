@@ -1,4 +1,4 @@
-"""Which commands does `sb` have, and what becomes of an error?
+"""The `sb` command line: its commands by name, and the exit code of every ending.
 
 Groups are named here and imported only when one of their commands runs: help, version, completion and a usage error
 load neither the kernel nor rich nor yaml.
@@ -15,40 +15,49 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer import _click as click
+from typer.completion import install_callback, show_callback
 from typer.core import TyperGroup
 
 from sb import __version__
-from sb.errors import ExitCode, SBError
+from sb.errors import ExitCode, SBError, UsageError
+from sb.text import nearest
 
 COMMANDS = {
-    "approvals": "See which calls wait for a person, and decide.",
-    "audit": "Read, verify, export and prune the log of what happened.",
+    "approvals": "Show pending approval requests, and decide them.",
     "backup": "Copy the database while it is in use.",
-    "checkpoint": "Keep what an agent's core is composed of, and go back to it.",
-    "config": "Show and check the configuration, trust a project's file.",
-    "console": "Watch agents work, and decide, in a full-screen console.",
-    "demo": "Watch an agent work under the kernel, in a fresh temporary folder.",
-    "doctor": "Say what is in use and what is enforced, and check the database.",
-    "entity": "Remember through an agent's core, with where it comes from.",
+    "checkpoint": "Save an agent's core, and restore it.",
+    "config": "Show and check settings, and trust a project's file.",
+    "console": "Watch agents and decide requests, full screen.",
+    "demo": "Watch an agent work under the kernel.",
+    "doctor": "Check the installation.",
+    "entity": "Save and search memories through an agent's core.",
     "harness": "Grade the harness against the forty controls.",
-    "hook": "Answer one event of a coding agent's host, which is read from stdin; sb install sets it up.",
-    "incident": "Put what went wrong on record, and work through it.",
-    "init": "Make the database and the configuration.",
-    "install": "Let a coding agent's host call sb before and after each tool call.",
-    "kernel": "Look at the kernel's tools and run one.",
-    "kill": "Stop every agent, or one agent, tool, class or run, and lift that.",
-    "memory": "Keep what agents learn, and find it again.",
+    "hook": "Answer one event of a coding agent's host.",
+    "incident": "Record incidents, and work through their runbooks.",
+    "init": "Create the database and the configuration.",
+    "install": "Connect a coding agent's host to sb.",
+    "kernel": "Show the kernel's tools, and run one.",
+    "kill": "Stop all agents, or one agent, tool, class or run.",
+    "log": "Read, verify, export and prune the event log.",
+    "memory": "Save what agents learn, and search it.",
     "migrate": "Bring the database to this version's schema.",
-    "operator": "Say who may decide, and keep their keys.",
-    "recovery": "See what lost its reason or is in doubt, and settle it.",
-    "runtime-guard": "See which tools have approved contracts, and approve them.",
-    "stack": "Look after stacks, which contain memories.",
-    "suggestions": "See which memories are suggested, and accept or dismiss them.",
-    "trust": "Say how far others are trusted.",
-    "undo": "Take back what an agent's call did.",
-    "uninstall": "Take sb out of a coding agent's host again.",
+    "operator": "Enroll operators, and manage their keys.",
+    "recovery": "Review reversals and calls with unknown outcomes.",
+    "runtime-guard": "Show which tools have approved contracts; approve them.",
+    "stack": "Manage stacks of memories.",
+    "suggestions": "Review suggested memories.",
+    "trust": "Set and show trust scores.",
+    "undo": "Reverse what an agent's call did.",
+    "uninstall": "Disconnect a coding agent's host from sb.",
 }
+
+
+ALIASES = {"audit": "log"}  # older names, which help does not list
+COMPLETION = {
+    "--install-completion": "Install completion for your shell, or for the one named.",
+    "--show-completion": "Print the completion script for your shell, or the one named.",
+}
+SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
 
 @dataclass
@@ -66,9 +75,25 @@ class LazyGroup(TyperGroup):
         super().__init__(**attributes)
         for name, summary in COMMANDS.items():
             self.commands[name] = TyperGroup(name=name, help=summary)
+        for name, known in ALIASES.items():
+            self.commands[name] = TyperGroup(name=name, help=COMMANDS[known], hidden=True)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if len(args) == 2 and args[0] in COMPLETION:  # typer's own options ignore the name of a shell
+            self._complete(ctx, *args)
+        return super().parse_args(ctx, args)
+
+    def _complete(self, ctx: Any, option: str, shell: str) -> None:
+        """Ends the process once it did what the option says."""
+        if shell not in SHELLS:
+            message = f"{option}: no shell {shell!r}{nearest(shell, SHELLS)}"
+            raise UsageError(message, "one of " + ", ".join(SHELLS))
+        parameter = next(parameter for parameter in self.params if option in parameter.opts)
+        (show_callback if option == "--show-completion" else install_callback)(ctx, parameter, shell)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
+        name = ALIASES.get(name or "", name)
         if name in COMMANDS:
             command = load(name)
         return name, command, rest
@@ -78,6 +103,16 @@ def load(name: str) -> Any:
     """The real command or group of that name."""
     command = typer.main.get_command(import_module(f"sb.commands.{name.replace('-', '_')}").app)
     command.name = name
+    return command
+
+
+def root_command() -> Any:
+    """`sb` itself, with every command."""
+    command = typer.main.get_command(app)
+    for parameter in command.params:
+        for name in parameter.opts:
+            if name in COMPLETION:
+                setattr(parameter, "help", COMPLETION[name])  # noqa: B010 - the base class declares none
     return command
 
 
@@ -99,7 +134,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     ctx: typer.Context,
-    db: Annotated[str | None, typer.Option(help="Database file, in place of the configured one.")] = None,
+    db: Annotated[str | None, typer.Option(help="Database file, instead of the configured one.")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback for an internal error.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -113,18 +148,16 @@ def run(arguments: list[str]) -> int:
     _prepare_streams()
     as_json, debug = "--json" in arguments, "--debug" in arguments
     try:
-        outcome = typer.main.get_command(app).main(arguments, prog_name="sb", standalone_mode=False)
+        outcome = root_command().main(arguments, prog_name="sb", standalone_mode=False)
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else ExitCode.OK
     except SBError as error:
         return _fail(error, as_json)
-    except click.exceptions.NoArgsIsHelpError as error:
-        typer.echo(error.format_message())
-        return ExitCode.OK
-    except click.exceptions.UsageError as error:
-        return _fail(_usage(error), as_json)
-    except click.exceptions.ClickException as error:
-        return _fail(SBError(error.format_message()), as_json)
+    except typer.TyperException as error:
+        if is_help(error):
+            typer.echo(error.format_message())
+            return ExitCode.OK
+        return _fail(usage_error(error) or SBError(error.format_message()), as_json)
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("sb: interrupted\n")
         return ExitCode.INTERRUPTED
@@ -156,10 +189,18 @@ def _silence() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def _usage(error: Any) -> SBError:
-    from sb.errors import UsageError
+def is_help(error: typer.TyperException) -> bool:
+    """Whether a group was called without a command, which shows its help."""
+    context = getattr(error, "ctx", None)
+    return context is not None and error.message == context.get_help()
 
-    path = error.ctx.command_path if error.ctx is not None else "sb"
+
+def usage_error(error: typer.TyperException) -> UsageError | None:
+    """The command line's own error as ours; None for one that is not about usage."""
+    if error.exit_code != ExitCode.USAGE:
+        return None
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "sb"
     return UsageError(" ".join(error.format_message().split()), f"{path} --help")
 
 

@@ -1,4 +1,4 @@
-"""Which plugins, stacks, models and stack components are installed, and how is one loaded?
+"""Discover installed plugins, stacks, models and stack components by entry point, and load one.
 
 By entry points of distributions: nothing is imported before it is asked for by name.
 """

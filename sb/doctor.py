@@ -9,13 +9,13 @@ from pathlib import Path
 from sb.config import Config
 from sb.duration import human_age
 from sb.errors import SBError
+from sb.hosts.install.health import install_findings
 from sb.hosts.install.host import Places
 from sb.hosts.install.records import Records
-from sb.hosts.install.standing import installed
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.calls.approval import ApprovalState
-from sb.kernel.recovery.escalations import Escalations, Standing
+from sb.kernel.recovery.escalations import Escalations, EscalationState
 from sb.kernel.review.findings import (
     Finding,
     Status,
@@ -25,7 +25,7 @@ from sb.kernel.review.findings import (
     log_standing,
     operators,
 )
-from sb.kernel.review.host_sessions import joined
+from sb.kernel.review.host_sessions import connected_agents
 from sb.log.event_log import EventLog
 from sb.runtime import open_authority, open_kill_switch, open_registry
 from sb.store import driver, migrate
@@ -42,7 +42,7 @@ _COUNTED = ("events", "intents", "steps", "memory")
 def examine(config: Config) -> list[Finding]:
     """Every finding; nothing is written or repaired, and one check that fails does not stop the others."""
     findings = [*_driver(), _embedder(config), *_configuration(config), *enforcement(config), *_tools(config)]
-    findings += _guarded("hooks", lambda: installed(config, Places(os.environ, Path.cwd())))
+    findings += _guarded("hooks", lambda: install_findings(config, Places(os.environ, Path.cwd())))
     if not config.database.is_file() or config.database.stat().st_size == 0:
         detail = (
             f"{config.database} is empty"
@@ -146,7 +146,9 @@ def _integrity(database: Database) -> Finding:
     broken = {(row[0], row[2]) for row in database.query("PRAGMA foreign_key_check")}
     damage += [f"{table} refers to rows of {parent} that are not there" for table, parent in sorted(broken)]
     if damage:
-        return Finding("integrity", Status.FAIL, "; ".join(damage), "restore a backup; docs/store.md")
+        return Finding(
+            "integrity", Status.FAIL, "; ".join(damage), "restore a backup; docs/reference/store.md"
+        )
     return Finding("integrity", Status.OK, "pages, indexes and references are sound")
 
 
@@ -177,7 +179,7 @@ def _approvals(log: EventLog) -> Iterator[Finding]:
 
 def _recovery(log: EventLog) -> Iterator[Finding]:
     found = Escalations(log).page(limit=0)
-    by_hand = [one for one in found if one.standing is not Standing.WAITING]
+    by_hand = [one for one in found if one.state is not EscalationState.WAITING]
     waiting = len(found) - len(by_hand)
     detail = f"{len(found)} for a person to look at, {waiting} of them wait for a decision"
     status = Status.WARN if by_hand else Status.OK
@@ -192,9 +194,9 @@ def _memory(config: Config, database: Database) -> list[Finding]:
 
 
 def _joined(config: Config, log: EventLog) -> Iterator[Finding]:
-    found, now = joined(log), log.clock.now()
+    found, now = connected_agents(log), log.clock.now()
     told = [
-        f"{one.host}{f' in {one.project}' if one.project else ''}, heard of {human_age(now - one.heard_at / 1e6)}"
+        f"{one.host}{f' in {one.project}' if one.project else ''}, heard of {human_age(now - one.last_seen_at / 1e6)}"
         for one in found[:_MOST_JOINED]
     ]
     if len(found) > _MOST_JOINED:

@@ -1,4 +1,4 @@
-"""How long is "90d", and how is a span of time said?"""
+"""Parse and format durations such as "90d"."""
 
 from __future__ import annotations
 

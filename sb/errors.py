@@ -1,4 +1,4 @@
-"""Which failures SecondBrain reports to people, and with which exit code?
+"""Errors that people see, each with its exit code.
 
 SBError                      1   anything a person can act on
 ├── UsageError               2   a command was called with something it cannot use
@@ -28,7 +28,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every `sb` command (docs/cli.md lists them for scripts)."""
+    """Exit codes of every `sb` command (docs/reference/cli.md lists them for scripts)."""
 
     OK = 0
     FAILED = 1

@@ -31,9 +31,10 @@ from sb.kernel.registry.registry import SHIPPED, ToolRegistry
 from sb.kernel.review.log_pruning import adopt_prunes
 from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
 from sb.log.event_log import EventLog
+from sb.repository import project_folder
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, database_files, open_database
-from sb.store.kept import KeptStore
+from sb.store.snapshots import SnapshotStore
 from sb.tools import register_builtin
 from sb.tools.hosted.contracts import register_hosted
 from sb.tools.hosted.files import HostedFiles
@@ -244,12 +245,6 @@ class Runtime:
         self.close()
 
 
-def project_folder(folder: Path) -> str:
-    """The git repository that holds a folder, or the folder itself."""
-    roots = (one for one in (folder, *folder.parents) if os.path.lexists(one / ".git"))
-    return str(next(roots, folder))
-
-
 def open_log(config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS) -> EventLog:
     """The durable log alone, for what only reads it; the database must exist.
 
@@ -290,7 +285,7 @@ def open_registry(
 def shipped_registry(config: Config) -> ToolRegistry:
     """The tools that come with this version, and no others."""
     registry = hosted_registry(config)
-    kept = KeptStore(config.home.kept, config.files.keep_max_bytes)
+    kept = SnapshotStore(config.home.kept, config.files.keep_max_bytes)
     untouched = [*protected(config), *_guarded_below(config.files.roots, config)]
     register_builtin(registry, config.files, config.http, config.shell, kept, untouched)
     return registry
@@ -306,7 +301,7 @@ def hosted_registry(config: Config) -> ToolRegistry:
 
 def hosted_files(config: Config) -> HostedFiles:
     """The files that hosts of coding agents change."""
-    return HostedFiles(KeptStore(config.home.kept, config.files.keep_max_bytes), protected(config))
+    return HostedFiles(SnapshotStore(config.home.kept, config.files.keep_max_bytes), protected(config))
 
 
 def protected(config: Config) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Where do time, ids and randomness come from?
+"""Injected sources of time, ids and randomness.
 
 Everything that needs them takes a `Clock` or `Ids`, so that a test moves time without sleeping and a run can
 be replayed to the same bytes.
@@ -84,6 +84,7 @@ class CountingIds:
         return 0.5
 
 
+MICROSECONDS = 1_000_000  # in a second; stored times are whole microseconds since the epoch
 SYSTEM_CLOCK = SystemClock()
 SYSTEM_IDS = SystemIds()
 
@@ -95,3 +96,13 @@ def iso(seconds: float) -> str:
     except (ValueError, OverflowError, OSError):  # a damaged record
         return f"{seconds:.0f} s after 1970"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def micros(seconds: float) -> int:
+    """Whole microseconds, as times and deadlines are stored."""
+    return int(seconds * MICROSECONDS)
+
+
+def iso_micros(at: float) -> str:
+    """A stored time, in microseconds since the epoch, as `iso` writes it."""
+    return iso(at / MICROSECONDS)

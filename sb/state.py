@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from sb.log.event_log import Event, EventLog
+from sb.log.event import Event
+from sb.log.event_log import EventLog
 
 __all__ = ["Event", "EventLog"]

@@ -16,7 +16,7 @@ SECTIONS = {
     "contracts": "Contracts",
     "recovery": "Recovery",
     "runs": "Runs",
-    "audit": "Audit",
+    "log": "Log",
     "memory": "Memory",
     "checkpoints": "Checkpoints",
 }
@@ -154,7 +154,7 @@ ACTIONS = (
         "slash",
         "filter",
         "Show only what mentions the words typed.",
-        ("audit", "approvals", "runs", "memory", "harness"),
+        ("log", "approvals", "runs", "memory", "harness"),
         footer=True,
     ),
     Action(
@@ -309,7 +309,7 @@ ACTIONS = (
         "v",
         "verify",
         "Walk the whole log and compare it with its anchors.",
-        ("audit",),
+        ("log",),
         footer=True,
     ),
     Action(
@@ -317,7 +317,7 @@ ACTIONS = (
         "h",
         "harness audit",
         "Grade SecondBrain against its forty controls.",
-        ("audit",),
+        ("log",),
         footer=True,
     ),
     Action("refresh", "r", "run again", "Run the audit again.", ("harness",), footer=True),
@@ -353,7 +353,7 @@ def bindings(*parts: str) -> list[Any]:
 
 
 def key_table() -> str:
-    """Every key as a Markdown table, for docs/console.md."""
+    """Every key as a Markdown table, for docs/guides/console.md."""
     lines = ["| key | where | what |", "| --- | --- | --- |"]
     for action in ACTIONS:
         keys = " ".join(f"`{key}`" for key in action.shown_keys.split())

@@ -246,7 +246,7 @@ class ConsoleApp(App[None]):
         if reference.isdecimal():
             self.open_record(int(reference))
         elif reference.startswith("run_"):
-            self.find_on("audit", f"run:{reference}")
+            self.find_on("log", f"run:{reference}")
         elif reference.startswith("apr_"):
             self.find_on("approvals", reference)
         elif reference.startswith(("esc_", "mut_")):

@@ -233,7 +233,7 @@ class ApprovalsScreen(Filtering, Deciding):
     def _act(self, verb: str, item: Disclosure, by: Decider, reason: str) -> str:
         approvals, name = self.records.approvals(), item.approval.id
         if verb == "approve":
-            approval = approvals.approve(name, by, reason, shown=item.digest)
+            approval = approvals.approve(name, by, reason, displayed=item.digest)
             if approval.state == "waiting":
                 return f"{name} has one approval of {approval.needed}"
         elif verb == "deny":

@@ -24,7 +24,7 @@ from textual.widget import Widget
 
 from sb.entity import Checkpoint
 from sb.kernel.authority.signing import Decider
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 
 if TYPE_CHECKING:
     from sb.screens.state.document import Document

@@ -23,7 +23,7 @@ from textual.widget import Widget
 from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import Baseline, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

@@ -80,13 +80,13 @@ class Deciding(Section):
         from sb.screens.dialogs import PassphraseScreen
 
         answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        app = self.console_app
+        leaving, app = self.console_app.leaving, self.app
         app.call_from_thread(app.push_screen, PassphraseScreen(prompt.rstrip(": ")), answers.put)
         while True:
             try:
                 answer = answers.get(timeout=LOOK_FOR_THE_END_S)
             except queue.Empty:
-                if not app.leaving.is_set():
+                if not leaving.is_set():
                     continue
                 answer = None
             if answer is None:

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import Grant
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

@@ -14,7 +14,7 @@ from sb.screens.state.home import HOME_COLUMNS, Home, HomeLine, Target, quickly,
 from textual import on
 from textual.widget import Widget
 
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 from sb.text import plain
 
 if TYPE_CHECKING:

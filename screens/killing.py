@@ -110,7 +110,7 @@ class ConfirmKillScreen(ModalScreen[bool]):
 
 def ask_to_kill(section: Section) -> None:
     """Find out what the cursor is on, ask twice, and stop it."""
-    app, records = section.console_app, section.records
+    app, signer, records = section.app, section.console_app.signer, section.records
 
     def ask(offered: list[Choice]) -> None:
         app.push_screen(KillScreen(offered), confirm)
@@ -124,15 +124,15 @@ def ask_to_kill(section: Section) -> None:
 
     def work(choice: Choice, reason: str) -> tuple[bool, str]:
         try:
-            by = app.signer.anybody()
+            by = signer.anybody()
             return True, stopped(records.kill_switch("write").throw(choice.scope, choice.target, by, reason))
         except SBError as error:
             return False, trouble_of(error)
 
     def said(outcome: tuple[bool, str]) -> None:
         done, text = outcome
-        title, severity = ("stopped", "warning") if done else ("NOT stopped", "error")
-        app.notify(text, title=title, severity=severity, timeout=12, markup=False)
+        title = "stopped" if done else "NOT stopped"
+        app.notify(text, title=title, severity="warning" if done else "error", timeout=12, markup=False)
         section.refresh_records()
 
     pointed = section.pointed_at()

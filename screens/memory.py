@@ -30,7 +30,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from sb.kernel.authority.signing import Decider
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 
 if TYPE_CHECKING:
     from sb.screens.state.document import Document

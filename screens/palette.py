@@ -30,7 +30,7 @@ class ConsoleCommands(Provider):
                 text = f"open {reference}"
                 yield Hit(1.0, safe(text), partial(app.open_reference, reference), text=text)
             text = f"search the log for {reference}"
-            yield Hit(0.1, safe(text, one_line=True), partial(app.find_on, "audit", reference), text=text)
+            yield Hit(0.1, safe(text, one_line=True), partial(app.find_on, "log", reference), text=text)
         matcher = self.matcher(query)
         for text, help_text, command in self._commands():
             score = matcher.match(text)

@@ -46,7 +46,7 @@ from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intent
 from sb.kernel.recovery.escalations import UNSETTLED, Escalation
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -340,18 +340,18 @@ class RecoveryScreen(Deciding):
         self._ask("approve", item, lambda item, by, why: self._approve(item, by, why, shown))
 
     def _approve(self, item: Item, by: Decider, reason: str, shown: str) -> str:
-        return _outcome(self.records.runtime().recovery.approve(item.name, by, reason, shown=shown))
+        return _outcome(self.records.runtime().recovery.approve(item.name, by, reason, displayed=shown))
 
     def action_let_be(self) -> None:
         item = self.current
-        if item is not None and isinstance(item.about, Escalation) and item.about.standing in UNSETTLED:
+        if item is not None and isinstance(item.about, Escalation) and item.about.state in UNSETTLED:
             self._ask("dismiss", item, self._dismiss)
         else:
             self.console_app.say("nothing to dismiss here")
 
     def _dismiss(self, item: Item, by: Decider, reason: str) -> str:
         found = self.records.runtime().recovery.dismiss(item.name, by, reason)
-        return f"{found.id} {found.standing} by {by.name}: {found.tool_id} stays as it is"
+        return f"{found.id} {found.state} by {by.name}: {found.tool_id} stays as it is"
 
     def action_happened(self) -> None:
         self._settle("happened")

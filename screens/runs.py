@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from sb.kernel.review.runs import RunFilter, first_event, first_events
-from sb.log.event_log import Event
+from sb.log.event import Event
 from sb.log.search import events_at
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from textual.widget import Widget
 from sb.errors import StoreError
 
 if TYPE_CHECKING:
-    from sb.screens.app import ConsoleApp
+    from sb.screens.console import Console
     from sb.screens.state.kills import Pointed
 
 SPLIT_CSS = """
@@ -80,8 +80,8 @@ class Section(Reading, Screen[None]):
         """Another database is at the path: no number of a row means anything any more."""
 
     @property
-    def console_app(self) -> ConsoleApp:
-        return cast("ConsoleApp", self.app)
+    def console_app(self) -> Console:
+        return cast("Console", self.app)
 
     @property
     def records(self) -> Records:

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from sb.log.event_log import Subject, genesis, link_hash
+from sb.log.event import Subject, genesis, link_hash
 from sb.store import driver
 
 _COLUMNS = (

@@ -1,7 +1,7 @@
 """Levels of assurance: each attempt to decide in an operator's place, at each level, and what becomes of it.
 
 The attempts use what an attacker has: the same code on the same database, SQL, the files of the home, another user's rights.
-docs/security.md, "What each level stops", names these tests.
+docs/concepts/security.md, "What each level stops", names these tests.
 """
 
 from __future__ import annotations

@@ -148,11 +148,11 @@ def test_a_secret_is_nobodys_name(name: str) -> None:
 
 def test_only_what_was_masked_is_cut() -> None:
     """In the kernel and around it texts are cut by `one_line`; `shorten` is for what came from the log."""
-    masked_before = {"sb/kernel/calls/narrative.py", "sb/redaction.py"}
+    masked_before = {"sb/kernel/calls/narrative.py"}
     root = Path(__file__).parents[1]
     users = {
         path.relative_to(root).as_posix()
-        for folder in ("sb/kernel", "sb/hosts/hooks", "sb/inference", "sb/harness")
+        for folder in ("sb/kernel", "sb/log", "sb/hosts/hooks", "sb/inference", "sb/harness")
         for path in (root / folder).rglob("*.py")
         if "shorten(" in path.read_text(encoding="utf-8")
     }

@@ -1,26 +1,50 @@
-"""Documentation that cannot drift: generated parts are current, every command is in the reference."""
+"""Documentation that cannot drift: generated parts, links, the table of contents, and the size of lines and folders."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
+import yaml
 
-from evals.docs import commands, files
+from evals.docs import COMMANDS_PAGE, DOCS, commands, files
 from sb.cli import COMMANDS, load
 
 ROOT = Path(__file__).parents[1]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+BESIDE = ("reference", "decisions")  # folders that may grow; pages outside them are read in order
+WRITTEN_PAGES = 25
+LINE = 120
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"^( *)```.*?^\1```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and the site make them."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE):
+        text = unicodedata.normalize("NFKD", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading))
+        found.add(re.sub(r"[^\w\- ]", "", text).strip().lower().replace(" ", "-"))
+    return found
 
 
 def test_generated_documentation_is_current() -> None:
-    """What is generated takes a whole audit: it is asked for once, and not when tests are collected."""
+    """The score comes from a whole audit, so it is made here once, and not at collection."""
     stale = [path.name for path, text in files().items() if path.read_text(encoding="utf-8") != text]
     assert stale == [], "run `make docs`"
 
 
 def test_every_command_has_help_and_is_in_the_reference() -> None:
-    reference = (ROOT / "docs" / "cli-reference.md").read_text(encoding="utf-8")
+    reference = COMMANDS_PAGE.read_text(encoding="utf-8")
     for words, command in commands():
         assert command.help, words
         assert f"## `{words}`" in reference
@@ -36,14 +60,48 @@ def test_the_summary_of_a_command_is_its_own_help(name: str) -> None:
         assert command.help == COMMANDS[name]
 
 
-def test_every_link_between_documents_leads_somewhere() -> None:
-    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
-        text = document.read_text(encoding="utf-8")
-        for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", text):
-            assert (document.parent / target).exists(), f"{document.name}: {target}"
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_to_a_file_and_a_heading(page: Path) -> None:
+    for path, anchor in re.findall(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)", prose(page)):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), path
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{path}#{anchor}"
 
 
-def test_every_document_is_reachable_from_the_readme() -> None:
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_lines_are_short(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    long = [
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if len(line) > LINE and not line.startswith("|") and "](" not in line
+    ]
+    assert long == [], f"lines of more than {LINE} characters"
+
+
+def test_every_page_is_in_the_contents_of_the_site() -> None:
+    def listed(entry: object) -> list[str]:
+        if isinstance(entry, dict):
+            entry = list(entry.values())
+        return [name for one in entry for name in listed(one)] if isinstance(entry, list) else [str(entry)]
+
+    class Loader(yaml.SafeLoader):
+        """mkdocs.yml names functions and variables by tags, which are of no interest here."""
+
+    Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
+    Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: None)
+    contents = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)["nav"]
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    assert sorted(listed(contents)) == sorted(pages)
+
+
+def test_what_is_read_in_order_stays_short() -> None:
+    written = [page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).parts[0] not in BESIDE]
+    assert len(written) <= WRITTEN_PAGES, "merge pages, or move details to docs/reference"
+
+
+def test_readme_leads_to_every_way_in() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    missing = [path.name for path in (ROOT / "docs").glob("*.md") if f"docs/{path.name}" not in readme]
-    assert missing == []
+    ways = [*(DOCS / "start").glob("*.md"), DOCS / "index.md", DOCS / "concepts" / "architecture.md"]
+    assert [name_of(page) for page in ways if f"]({name_of(page)})" not in readme] == []

@@ -1,4 +1,4 @@
-"""What docs/security.md promises is shown by a test that there is or a control that passes, and nothing else is."""
+"""Every promise of docs/concepts/security.md names a test that exists or a control that passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from sb.kernel.harness_audit import load_catalogue
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "concepts" / "security.md").read_text(encoding="utf-8")
 CONTROLS = {control.id for control in load_catalogue().controls}
 PASSING = set(
     re.findall(
@@ -92,11 +92,10 @@ def test_every_promise_is_shown_by_tests_that_there_are_or_controls_that_pass(pr
     assert promise["risk"]
 
 
-def test_every_test_that_the_readme_names_is_there() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    named = proofs_in(readme)
+def test_every_test_that_the_page_names_is_there() -> None:
+    named = proofs_in(PAGE)
     assert named
-    assert [problem for problem in map(missing, [*named, *proofs_in(PAGE)]) if problem] == []
+    assert [problem for problem in map(missing, named) if problem] == []
 
 
 def test_each_of_the_ten_risks_is_discussed_and_something_stands_against_it() -> None:
@@ -109,7 +108,7 @@ def test_each_of_the_ten_risks_is_discussed_and_something_stands_against_it() ->
 def test_what_does_not_pass_is_named_as_no_protection_and_what_passes_is_not() -> None:
     absent = rows(PAGE, "what is missing")
     listed = [control for row in absent for control in sorted(controls_in(row["controls"]))]
-    assert sorted(listed) == sorted(CONTROLS - PASSING), "docs/security.md, the last table"
+    assert sorted(listed) == sorted(CONTROLS - PASSING), "docs/concepts/security.md, the last table"
     assert {row["state"] for row in absent} <= {"in part", "not built"}
     gaps = {
         control
@@ -122,9 +121,9 @@ def test_what_does_not_pass_is_named_as_no_protection_and_what_passes_is_not() -
 def test_whoever_looks_for_the_policy_finds_the_page_and_the_other_way_round() -> None:
     policy = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "](docs/security.md)" in policy
-    assert "](../SECURITY.md)" in PAGE
-    assert "](docs/security.md)" in readme
+    assert "](docs/concepts/security.md)" in policy
+    assert "](../../SECURITY.md)" in PAGE
+    assert "](docs/concepts/security.md)" in readme
     assert "](SECURITY.md)" in readme
 
 

@@ -31,14 +31,14 @@ MAX_SENTENCES = 6
 ALIKE = 0.7  # of the smaller record's words: above it, the later one of two is left out
 
 _CATEGORY_OF_PAGE = {
-    "approvals": "user", "console": "user", "console-web": "user", "incidents": "user", "recovery": "user",
-    "operators": "identity", "security": "identity",
-    "install": "environment", "store": "environment", "performance": "environment",
+    "approvals": "user", "console": "user", "console-web": "user", "incidents": "user", "undo": "user",
+    "operator": "identity", "security": "identity",
+    "hosts": "environment", "store": "environment", "performance": "environment",
     "configuration": "preference", "policy": "preference",
     "coding-agents": "integration", "python": "integration", "tools": "integration",
-    "telemetry": "integration", "harness-audit-ci": "integration", "shell-classes": "integration",
-    "kernel": "convention", "contracts": "convention", "cli": "convention", "cli-reference": "convention",
-    "workflows": "convention", "compensation": "convention", "context": "convention",
+    "telemetry": "integration", "ci": "integration", "shell-classes": "integration",
+    "calls": "convention", "contracts": "convention", "cli": "convention", "commands": "convention",
+    "workflows": "convention", "failures": "convention", "context": "convention",
 }  # fmt: skip
 # What says how the project came about, and what means nothing without the change it stands beside.
 _LEFT_OUT = re.compile(
@@ -171,8 +171,8 @@ def _row(header: list[str], cells: list[str]) -> str:
 
 
 def documents(day: dict[str, str]) -> Iterator[Record]:
-    for path in [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        if path.stem == "cli-reference":
+    for path in [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if path.stem == "commands":
             continue
         name = path.relative_to(ROOT).as_posix()
         header: list[str] | None = None
@@ -198,7 +198,7 @@ def _of_block(block: Block, text: str, name: str, page: str, date: str) -> Itera
     setting = text.startswith("Setting `")
     category = "preference" if setting else _CATEGORY_OF_PAGE.get(page, "project")
     topic = ", ".join(dict.fromkeys(block.headings[-2:])).replace("`", "")
-    plain_bullet = page == "architecture" and block.lines[0].startswith("- **")
+    plain_bullet = name.startswith("docs/decisions/") and block.lines[0].startswith("- **")
     for piece in pieces(text):
         table = block.lines[0].startswith("|")
         if not table and not re.search(r"[.?!;)`\"*]$", piece):  # it leads to code or a table
@@ -215,7 +215,7 @@ def _of_block(block: Block, text: str, name: str, page: str, date: str) -> Itera
 
 def commands(day: dict[str, str]) -> Iterator[Record]:
     """What each command and each of its options is for."""
-    page = "docs/cli-reference.md"
+    page = "docs/reference/commands.md"
     for found in re.finditer(
         r"## `(sb[^`]*)`\n\n```text\nUsage: [^\n]*\n((?: {10,}[^\n]*\n)*)(.*?)```",
         (ROOT / page).read_text("utf-8"),

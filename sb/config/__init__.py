@@ -14,26 +14,28 @@ from sb.config.trust import is_trusted, trust
 from sb.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from sb.config.render import Shown, render_example, render_table, shown
+    from sb.config.render import CurrentSetting, current_settings, render_example, render_table
 else:
-    __getattr__, _ = lazy_exports(__name__, {"sb.config.render": "Shown render_example render_table shown"})
+    __getattr__, _ = lazy_exports(
+        __name__, {"sb.config.render": "CurrentSetting current_settings render_example render_table"}
+    )
 
 __all__ = [
     "SETTINGS",
     "AgentSettings",
     "Config",
+    "CurrentSetting",
     "Home",
     "HostPattern",
     "Problem",
     "Setting",
-    "Shown",
     "check",
     "current_config",
+    "current_settings",
     "find_project",
     "is_trusted",
     "load_config",
     "render_example",
     "render_table",
-    "shown",
     "trust",
 ]

@@ -1,4 +1,4 @@
-"""What does a YAML file say, on which line, and what is wrong with it?
+"""Parse YAML files, with the line of every value and of every error.
 
 Values keep their text as written, and the kind of the setting decides what it means. YAML's own guesses would
 read `off` as false, `010` as eight and `1:30` as ninety. Anchors and aliases are refused, and nodes are counted:

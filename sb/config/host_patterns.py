@@ -1,4 +1,4 @@
-"""Which hosts and ports does one entry of an allowlist stand for?"""
+"""Parse entries of a network allowlist into hosts and ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values can a setting have, and how are they read?"""
+"""Types of settings: parse and check a value."""
 
 from __future__ import annotations
 

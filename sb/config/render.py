@@ -1,4 +1,4 @@
-"""How are the settings shown: as an example file, as a reference table, and with their values?"""
+"""Render settings as an example file, a reference table, or with their current values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDTH = 100
 _PLAIN = re.compile(r"[A-Za-z0-9/_.]")  # what a list item begins with that YAML takes as it is
 
 
-class Shown(NamedTuple):
+class CurrentSetting(NamedTuple):
     """One line of `sb config show`; `value` is plain JSON."""
 
     key: str
@@ -25,9 +25,11 @@ class Shown(NamedTuple):
     origin: str
 
 
-def shown(config: Config) -> tuple[Shown, ...]:
+def current_settings(config: Config) -> tuple[CurrentSetting, ...]:
     """Every setting with its value and origin, in the order of the table."""
-    return tuple(Shown(row.key, _plain_json(config.get(row.key)), config.origin(row.key)) for row in SETTINGS)
+    return tuple(
+        CurrentSetting(row.key, _plain_json(config.get(row.key)), config.origin(row.key)) for row in SETTINGS
+    )
 
 
 def _plain_json(value: Any) -> Any:
@@ -77,7 +79,7 @@ def _yaml(value: Any) -> str:
 
 
 def render_table() -> str:
-    """The reference table of docs/configuration.md, in Markdown."""
+    """The reference table of docs/reference/configuration.md, in Markdown."""
     lines = [
         "| Setting | Value | Default | An untrusted project file may set | Meaning |",
         "| --- | --- | --- | --- | --- |",

@@ -1,4 +1,4 @@
-"""What does a rule of the `policy:` setting look like, and how is it read?"""
+"""Parse the rules of the `policy:` setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known about a setting, and how is it declared?
+"""Declare one setting: default, type, meaning, narrowing.
 
 A setting is one field of a frozen dataclass (see `sb.config.model`): its row of the table travels in the
 field's metadata, so that the typed attribute, validation, the example file and the reference have one source.

@@ -1,4 +1,4 @@
-"""What is in a configuration file: found, read once, and checked against the table of settings?"""
+"""Find and read configuration files, and check them against the table of settings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sb.config.kinds import Reading
 from sb.config.model import BY_KEY, GROUPS
 from sb.config.rules import PolicyRule
 from sb.errors import ConfigError
+from sb.repository import git_root
 from sb.text import human_bytes, nearest, shorten
 
 MAX_BYTES = 1 << 20
@@ -32,11 +33,12 @@ class Found(NamedTuple):
 def find_project(cwd: Path, home: Home) -> Path | None:
     """The nearest sb.yaml at or above `cwd`, up to the root of its git repository, never one inside SB_HOME."""
     start = Path(os.path.realpath(cwd))
+    root = git_root(str(start))
     for folder in (start, *start.parents):
         path = folder / PROJECT_FILE
         if os.path.lexists(path) and not home.contains(path):
             return path
-        if os.path.lexists(folder / ".git"):
+        if str(folder) == root:
             return None
     return None
 

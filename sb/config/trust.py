@@ -1,4 +1,4 @@
-"""Which project files has a person accepted, as they are now?
+"""Record which project files a person has trusted, by digest.
 
 An agent may be able to write a project's file, so a file is trusted by the digest of its bytes: the bytes that
 are hashed are the bytes that are parsed, and a change takes the trust away.
@@ -17,6 +17,7 @@ from sb.config.home import Home
 from sb.config.kinds import Reading
 from sb.config.sources import PROJECT_FILE, read_bytes, read_settings
 from sb.errors import ConfigError
+from sb.files import write_atomic
 from sb.text import plain
 
 
@@ -54,12 +55,12 @@ def is_trusted(home: Home, path: Path) -> bool:
     return trusted_digests(home).get(str(path)) == digest(data)
 
 
-def trust(home: Home, path: Path, *, env: Mapping[str, str], shown: str = "") -> str:
+def trust(home: Home, path: Path, *, env: Mapping[str, str], displayed: str = "") -> str:
     """Accept a project file as it is now; its SHA-256 (hex).
 
     Args:
         env: for `~`, as in `load_config`.
-        shown: the digest of what the person was shown; the file is refused if it has changed since.
+        displayed: the digest of what the person was shown; the file is refused if it has changed since.
 
     Raises:
         ConfigError: it is not a valid project file, has changed since, or the record cannot be written.
@@ -75,7 +76,7 @@ def trust(home: Home, path: Path, *, env: Mapping[str, str], shown: str = "") ->
     read_settings(data, Reading(report, path.parent, env))
     report.require_none()
     found = digest(data)
-    if shown and found != shown:
+    if displayed and found != displayed:
         raise ConfigError(f"{report.source}: has changed since it was shown", "look at it again")
     home.create()
     _write_private(home.trusted, {**trusted_digests(home), str(path): found})
@@ -88,18 +89,8 @@ def _project_path(path: Path) -> Path:
 
 
 def _write_private(path: Path, record: dict[str, str]) -> None:
-    import tempfile  # 5 ms, for a command that a person runs once per project
-
     text = json.dumps(record, indent=2, sort_keys=True) + "\n"
-    temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # 0600
-        with open(handle, "wb") as file:
-            file.write(text.encode("ascii"))
-            file.flush()
-            os.fsync(handle)
-        os.replace(temporary, path)
+        write_atomic(path, text.encode("ascii"))
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise ConfigError(f"{plain(path, one_line=True)}: cannot be written: {error.strerror}") from None

@@ -1,22 +1,41 @@
-"""What may a plugin do with the core that loaded it? Remember in its own name, look things up, and keep files of its own."""
+"""The context of a plugin: writes attributed to it, reads, and a data folder of its own."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ParamSpec
 
 from sb.entity.folders import path_part, private_folder
 from sb.entity.routing import PLUGIN
 from sb.errors import NoActiveStackError, PluginError
-from sb.protocols import StackProtocol
+from sb.protocols import CoreProtocol, PluginContext, StackProtocol
 from sb.types import Goal, Relationship, SearchResult, TrustAssessment
 
-if TYPE_CHECKING:
-    from sb.entity.core import Entity
+Given = ParamSpec("Given")
 
 
-class CoreContext:
+def _attributed(write: Callable[Given, str | None], **renamed: str) -> Callable[Given, str | None]:
+    """Makes the core's write of the same name one that is attributed to the plugin.
+
+    Args:
+        write: the method of `PluginContext` that lists the keywords a plugin may pass.
+        renamed: keyword there to keyword of the core, where they differ.
+    """
+    signature = inspect.signature(write)
+
+    @wraps(write)
+    def routed(*given: Given.args, **named: Given.kwargs) -> str | None:
+        arguments = dict(signature.bind(*given, **named).arguments)
+        context: CoreContext = arguments.pop("self")
+        return context._write(write.__name__, {renamed.get(key, key): arguments[key] for key in arguments})
+
+    return routed
+
+
+class CoreContext(PluginContext):
     """The `PluginContext` of one plugin; it ends with the plugin.
 
     Args:
@@ -25,7 +44,7 @@ class CoreContext:
 
     def __init__(
         self,
-        core: Entity,
+        core: CoreProtocol,
         plugin_name: str,
         folder: Path,
         config: Mapping[str, Any],
@@ -51,164 +70,14 @@ class CoreContext:
     def plugin_name(self) -> str:
         return self._plugin_name
 
-    def episode(
-        self,
-        objective: str,
-        outcome: str,
-        *,
-        lessons: list[str] | None = None,
-        repeat: list[str] | None = None,
-        avoid: list[str] | None = None,
-        tags: list[str] | None = None,
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-    ) -> str | None:
-        return self._write(
-            self._core.episode,
-            objective,
-            outcome,
-            lessons=lessons,
-            repeat=repeat,
-            avoid=avoid,
-            tags=tags,
-            derived_from=derived_from,
-            context=context,
-            context_tags=context_tags,
-        )
-
-    def belief(
-        self,
-        statement: str,
-        *,
-        belief_type: str = "fact",
-        confidence: float = 0.8,
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-    ) -> str | None:
-        return self._write(
-            self._core.belief,
-            statement,
-            type=belief_type,
-            confidence=confidence,
-            derived_from=derived_from,
-            context=context,
-            context_tags=context_tags,
-        )
-
-    def value(
-        self,
-        name: str,
-        statement: str,
-        *,
-        priority: int = 50,
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-    ) -> str | None:
-        return self._write(
-            self._core.value,
-            name,
-            statement,
-            priority=priority,
-            derived_from=derived_from,
-            context=context,
-            context_tags=context_tags,
-        )
-
-    def goal(
-        self,
-        title: str,
-        *,
-        description: str | None = None,
-        goal_type: str = "task",
-        priority: str = "medium",
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-    ) -> str | None:
-        return self._write(
-            self._core.goal,
-            title,
-            description=description,
-            goal_type=goal_type,
-            priority=priority,
-            derived_from=derived_from,
-            context=context,
-            context_tags=context_tags,
-        )
-
-    def note(
-        self,
-        content: str,
-        *,
-        note_type: str = "note",
-        speaker: str | None = None,
-        reason: str | None = None,
-        tags: list[str] | None = None,
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-    ) -> str | None:
-        return self._write(
-            self._core.note,
-            content,
-            type=note_type,
-            speaker=speaker,
-            reason=reason,
-            tags=tags,
-            derived_from=derived_from,
-            context=context,
-            context_tags=context_tags,
-        )
-
-    def drive(
-        self,
-        drive_type: str,
-        *,
-        intensity: float | None = None,
-        focus_areas: list[str] | None = None,
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-    ) -> str | None:
-        return self._write(
-            self._core.drive,
-            drive_type,
-            intensity=intensity,
-            focus_areas=focus_areas,
-            derived_from=derived_from,
-            context=context,
-            context_tags=context_tags,
-        )
-
-    def relationship(
-        self,
-        other_entity_id: str,
-        *,
-        trust_level: float | None = None,
-        notes: str | None = None,
-        interaction_type: str | None = None,
-        entity_type: str | None = None,
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-    ) -> str | None:
-        return self._write(
-            self._core.relationship,
-            other_entity_id,
-            trust_level=trust_level,
-            notes=notes,
-            interaction_type=interaction_type,
-            entity_type=entity_type,
-            derived_from=derived_from,
-            context=context,
-            context_tags=context_tags,
-        )
-
-    def raw(self, content: str) -> str | None:
-        return self._write(self._core.raw, content)
+    episode = _attributed(PluginContext.episode)
+    belief = _attributed(PluginContext.belief, belief_type="type")
+    value = _attributed(PluginContext.value)
+    goal = _attributed(PluginContext.goal)
+    note = _attributed(PluginContext.note, note_type="type")
+    drive = _attributed(PluginContext.drive)
+    relationship = _attributed(PluginContext.relationship, other_entity_id="other_stack_id")
+    raw = _attributed(PluginContext.raw, content="blob")
 
     def search(
         self,
@@ -268,10 +137,11 @@ class CoreContext:
             raise PluginError(f"plugin {self._plugin_name} is not loaded any more")
         return self._core.active_stack
 
-    def _write(self, operation: Callable[..., str], *said: Any, **more: Any) -> str | None:
+    def _write(self, kind: str, arguments: Mapping[str, Any]) -> str | None:
         if self._stack() is None:
             return None
         try:
-            return operation(*said, source=PLUGIN + self._plugin_name, **more)
+            written: str = getattr(self._core, kind)(source=PLUGIN + self._plugin_name, **arguments)
+            return written
         except NoActiveStackError:  # detached by another thread
             return None

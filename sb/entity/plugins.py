@@ -9,19 +9,23 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sb.discovery import PLUGINS, discover
 from sb.entity.plugin_context import CoreContext
 from sb.entity.plugin_tools import register_tools
 from sb.errors import PluginError
 from sb.kernel.registry.registry import ToolRegistry
-from sb.protocols import PROTOCOL_VERSION, PluginHealth, PluginInfo, PluginProtocol, StackProtocol
+from sb.protocols import (
+    PROTOCOL_VERSION,
+    CoreProtocol,
+    PluginHealth,
+    PluginInfo,
+    PluginProtocol,
+    StackProtocol,
+)
 from sb.redaction import redact_text
 from sb.text import plain
-
-if TYPE_CHECKING:
-    from sb.entity.core import Entity
 
 logger = logging.getLogger("sb.entity")
 
@@ -43,7 +47,7 @@ class Plugins:
         registry: where their tools are registered. folder: below which each has a folder of its own.
     """
 
-    def __init__(self, core: Entity, registry: ToolRegistry, folder: Path) -> None:
+    def __init__(self, core: CoreProtocol, registry: ToolRegistry, folder: Path) -> None:
         self._core = core
         self._registry = registry
         self._folder = folder

@@ -18,7 +18,8 @@ from sb.entity.checkpoints import Checkpoint, Checkpoints, read_checkpoint
 from sb.entity.restoring import FILE, KIND, component_name, location_of
 from sb.errors import CheckFailed, NotFoundError
 from sb.log import kinds
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.protocols import Binding
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.catalogue import DEFAULT, require_stack

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sb.discovery import MODELS, PLUGINS, STACK_COMPONENTS, STACKS, discover, find, load_component
-from sb.protocols import StackComponentProtocol, StackProtocol
+from sb.protocols import CoreProtocol, StackComponentProtocol, StackProtocol
 from sb.text import plain
 
 if TYPE_CHECKING:
     from sb.entity.checkpoints import Checkpoint
-    from sb.entity.core import Entity
 
 # Of a location: its class and its components by entry points, and the path that is relative to the data folder.
 KIND, FILE, COMPONENTS, ENFORCED = "kind", "db_path", "components", "enforce_provenance"
@@ -83,7 +82,7 @@ def component_name(described: Any) -> str:
     return str(described.get("name") if isinstance(described, dict) else described)
 
 
-def rehydrate(entity: Entity, checkpoint: Checkpoint, data_dir: Path) -> list[StackProtocol]:
+def rehydrate(core: CoreProtocol, checkpoint: Checkpoint, data_dir: Path) -> list[StackProtocol]:
     """Attach, load and bind what a checkpoint names; returns the stacks that were opened for it.
 
     A file that was changed after it was written may not turn off that memories have to say what they were made from,
@@ -103,20 +102,20 @@ def rehydrate(entity: Entity, checkpoint: Checkpoint, data_dir: Path) -> list[St
                 said = _plain(said)
             stack = open_stack(stack_id, said, data_dir)
         opened.append(stack)
-        entity.attach_stack(stack, alias=alias if isinstance(alias, str) else None, set_active=False)
+        core.attach_stack(stack, alias=alias if isinstance(alias, str) else None, set_active=False)
 
     def load(name: str) -> None:
-        entity.load_plugin(load_component(find(PLUGINS, name))())
+        core.load_plugin(load_component(find(PLUGINS, name))())
 
     for stack_id, alias in binding.stacks.items():
         _attempt(f"stack {stack_id}", lambda one=stack_id, other=alias: attach(one, other))  # type: ignore[misc]
     active = binding.active_stack_id
     if active is not None:
-        _attempt(f"the active stack {active}", lambda: entity.set_active_stack(active))
+        _attempt(f"the active stack {active}", lambda: core.set_active_stack(active))
     for name in binding.plugins:
         _attempt(f"plugin {name}", lambda one=name: load(one))  # type: ignore[misc]
     if binding.model_config:
-        _attempt("the model", lambda: entity.set_model(_model(binding.model_config)))
+        _attempt("the model", lambda: core.set_model(_model(binding.model_config)))
     return opened
 
 

@@ -1,4 +1,4 @@
-"""Where does what a core remembers go, and what is said of where it came from?
+"""Route writes to the active stack, with the provenance of each new memory.
 
 Source: the core protocol, "Operation routing".
 """
@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import uuid
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from sb.errors import NoActiveStackError
 from sb.protocols import StackProtocol
 from sb.sources import Clock, Ids
+from sb.store.records.descriptors import DESCRIPTORS
 from sb.types import VALID_SOURCE_TYPE_VALUES, SourceType
 
 CORE = "core:"  # before the id of the core that something came from
@@ -21,8 +22,24 @@ _MIGRATED = tuple(f"{system}pre-v0.9" for system in SYSTEMS)  # what has no sour
 PLUGIN = "plugin:"  # before the name of the plugin
 
 
+class Origin(TypedDict, total=False):
+    """The provenance that a caller may give for a memory.
+
+    Args:
+        source: who or what it came from; by default this core. derived_from: references `type:id`.
+        context, context_tags: what it belongs to.
+        source_type: a word of `sb.types.SourceType`; by default direct experience.
+    """
+
+    source: str | None
+    derived_from: list[str] | None
+    context: str | None
+    context_tags: list[str] | None
+    source_type: SourceType | str | None
+
+
 class Routing:
-    """What all operations of a core share: its stacks, of which one is active, and what it says of a new memory."""
+    """The stacks of a core, of which one is active, and the provenance of what is written to it."""
 
     def __init__(self, core_id: str, clock: Clock, ids: Ids) -> None:
         self._core_id = core_id
@@ -54,26 +71,36 @@ class Routing:
     def _new_id(self) -> str:
         return str(uuid.UUID(self._ids.token(16), version=4))
 
-    def _origin(
+    def _save(self, kind: str, origin: Origin, **content: Any) -> str:
+        """Saves a new memory in the active stack; returns the id that the stack gave."""
+        stack = self._required_stack()
+        own = {"source_entity": self._source(None), "source_type": SourceType.DIRECT_EXPERIENCE.value}
+        record = DESCRIPTORS[kind].type(
+            id=self._new_id(),
+            stack_id=stack.stack_id,
+            created_at=self._now(),
+            **(own | self._given(**origin) | content),
+        )
+        saved: str = getattr(stack, f"save_{kind}")(record)
+        return saved
+
+    def _given(
         self,
-        stack: StackProtocol,
-        source: str | None,
-        source_type: SourceType | str | None,
-        derived_from: list[str] | None,
-        context: str | None,
-        context_tags: list[str] | None,
+        source: str | None = None,
+        derived_from: list[str] | None = None,
+        context: str | None = None,
+        context_tags: list[str] | None = None,
+        source_type: SourceType | str | None = None,
     ) -> dict[str, Any]:
-        """What a new memory has beside what it says."""
-        return {
-            "id": self._new_id(),
-            "stack_id": stack.stack_id,
-            "created_at": self._now(),
-            "source_entity": self._source(source),
-            "source_type": normal_source_type(source_type),
+        """The attributes of a memory that its caller gave a provenance for."""
+        given = {
+            "source_entity": None if source is None else self._source(source),
+            "source_type": None if source_type is None else normal_source_type(source_type),
             "derived_from": checked_sources(derived_from),
             "context": context,
             "context_tags": context_tags,
         }
+        return {name: value for name, value in given.items() if value is not None}
 
     def _source(self, source: str | None) -> str:
         if source is None:
@@ -95,14 +122,12 @@ def checked_sources(references: list[str] | None) -> list[str] | None:
     return references
 
 
-def normal_source_type(given: SourceType | str | None) -> str:
-    """The word that is stored; direct experience for None.
+def normal_source_type(given: SourceType | str) -> str:
+    """Returns the word that is stored.
 
     Raises:
         ValueError: it is none of `sb.types.SourceType`.
     """
-    if given is None:
-        return SourceType.DIRECT_EXPERIENCE.value
     return normal_word("source_type", given, VALID_SOURCE_TYPE_VALUES)
 
 
@@ -151,8 +176,8 @@ def text(name: str, given: str) -> str:
     return given
 
 
-def said(name: str, given: str) -> str:
-    """A text that says something, as given.
+def non_blank(name: str, given: str) -> str:
+    """Returns a non-blank string as given.
 
     Raises:
         ValueError: it is none, or empty.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from sb.entity.routing import Routing, number, said
+from sb.entity.routing import Routing, non_blank, number
 from sb.types import TrustAssessment
 
 
@@ -25,7 +25,7 @@ class Trust(Routing):
         """
         stack = self._required_stack()
         for name, value in (("entity", entity), ("domain", domain)):
-            said(name, value)
+            non_blank(name, value)
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
             raise ValueError(f"score is {score!r}, must be a number from 0 to 1")
         now = self._now()

@@ -1,4 +1,4 @@
-"""What can a core remember? Each kind once, routed to the active stack with where it comes from.
+"""Write each kind of memory to the active stack, with its provenance.
 
 Source: the core protocol, "Routed memory operations". The drives and relationships, which stand for one thing each, are in
 `sb.entity.upserts`.
@@ -6,9 +6,11 @@ Source: the core protocol, "Routed memory operations". The drives and relationsh
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from sb.entity.outcomes import outcome_type
-from sb.entity.routing import Routing, clamped, normal_word, said, text
-from sb.types import Belief, Episode, Goal, Note, RawEntry, SourceType, Value
+from sb.entity.routing import Origin, Routing, clamped, non_blank, normal_word, text
+from sb.types import RawEntry
 from sb.types.vocabulary import BELIEF_TYPES, GOAL_TYPES, NOTE_TYPES
 
 _CORE_VALUE = "core_value"
@@ -20,9 +22,7 @@ class RoutedWrites(Routing):
     as a suggestion instead.
 
     Args:
-        source: who or what it came from; by default this core. derived_from: references `type:id`.
-        source_type: a word of `sb.types.SourceType`; by default direct experience.
-        context, context_tags: what it belongs to.
+        origin: the provenance, as keywords: see `Origin`.
 
     Raises:
         NoActiveStackError: no stack is active. ValueError: a word or number is none that it can be.
@@ -38,26 +38,19 @@ class RoutedWrites(Routing):
         repeat: list[str] | None = None,
         avoid: list[str] | None = None,
         tags: list[str] | None = None,
-        source: str | None = None,
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-        source_type: SourceType | str | None = None,
+        **origin: Unpack[Origin],
     ) -> str:
-        """Something that was tried, and what came of it; whether it ended well is read from the outcome."""
-        stack = self._required_stack()
-        origin = self._origin(stack, source, source_type, derived_from, context, context_tags)
-        return stack.save_episode(
-            Episode(
-                objective=objective,
-                outcome=outcome,
-                outcome_type=outcome_type(text("outcome", outcome)),
-                lessons=lessons,
-                repeat=repeat,
-                avoid=avoid,
-                tags=tags,
-                **origin,
-            )
+        """Save an episode; whether it succeeded is read from the outcome."""
+        return self._save(
+            "episode",
+            origin,
+            objective=objective,
+            outcome=outcome,
+            outcome_type=outcome_type(text("outcome", outcome)),
+            lessons=lessons,
+            repeat=repeat,
+            avoid=avoid,
+            tags=tags,
         )
 
     def belief(
@@ -67,27 +60,20 @@ class RoutedWrites(Routing):
         type: str = "fact",
         confidence: float = 0.8,
         foundational: bool = False,
-        source: str | None = None,
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-        source_type: SourceType | str | None = None,
+        **origin: Unpack[Origin],
     ) -> str:
-        """Something held to be true.
+        """Save a belief.
 
         Args:
             confidence: from 0 to 1; what is beyond counts as the nearest. foundational: it is never forgotten.
         """
-        stack = self._required_stack()
-        origin = self._origin(stack, source, source_type, derived_from, context, context_tags)
-        return stack.save_belief(
-            Belief(
-                statement=statement,
-                belief_type=normal_word("belief type", type, BELIEF_TYPES),
-                confidence=clamped("confidence", confidence),
-                is_protected=foundational,
-                **origin,
-            )
+        return self._save(
+            "belief",
+            origin,
+            statement=statement,
+            belief_type=normal_word("belief type", type, BELIEF_TYPES),
+            confidence=clamped("confidence", confidence),
+            is_protected=foundational,
         )
 
     def value(
@@ -98,31 +84,25 @@ class RoutedWrites(Routing):
         priority: int = 50,
         type: str = _CORE_VALUE,
         foundational: bool = False,
-        source: str | None = None,
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-        source_type: SourceType | str | None = None,
+        **origin: Unpack[Origin],
     ) -> str:
-        """Something that matters.
+        """Save a value.
 
         Args:
             priority: from 0 to 100.
             type: a core value is never forgotten; one of another type only if it is foundational, and it has the
                 type among its context tags.
         """
-        stack = self._required_stack()
-        core = said("the type of a value", type) == _CORE_VALUE
-        tags = context_tags if core else [*(context_tags or ()), f"value_type:{type}"]
-        origin = self._origin(stack, source, source_type, derived_from, context, tags)
-        return stack.save_value(
-            Value(
-                name=name,
-                statement=statement,
-                priority=priority,
-                is_protected=core or foundational,
-                **origin,
-            )
+        core = non_blank("the type of a value", type) == _CORE_VALUE
+        if not core:
+            origin["context_tags"] = [*(origin.get("context_tags") or ()), f"value_type:{type}"]
+        return self._save(
+            "value",
+            origin,
+            name=name,
+            statement=statement,
+            priority=priority,
+            is_protected=core or foundational,
         )
 
     def goal(
@@ -132,25 +112,18 @@ class RoutedWrites(Routing):
         description: str | None = None,
         goal_type: str = "task",
         priority: str = "medium",
-        source: str | None = None,
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-        source_type: SourceType | str | None = None,
+        **origin: Unpack[Origin],
     ) -> str:
-        """Something to be reached; aspirations and commitments are never forgotten."""
-        stack = self._required_stack()
+        """Save a goal; aspirations and commitments are never forgotten."""
         kind = normal_word("goal_type", goal_type, GOAL_TYPES)
-        origin = self._origin(stack, source, source_type, derived_from, context, context_tags)
-        return stack.save_goal(
-            Goal(
-                title=title,
-                description=description,
-                goal_type=kind,
-                priority=priority,
-                is_protected=kind in _LASTING_GOALS,
-                **origin,
-            )
+        return self._save(
+            "goal",
+            origin,
+            title=title,
+            description=description,
+            goal_type=kind,
+            priority=priority,
+            is_protected=kind in _LASTING_GOALS,
         )
 
     def note(
@@ -162,33 +135,26 @@ class RoutedWrites(Routing):
         reason: str | None = None,
         tags: list[str] | None = None,
         protect: bool = False,
-        source: str | None = None,
-        derived_from: list[str] | None = None,
-        context: str | None = None,
-        context_tags: list[str] | None = None,
-        source_type: SourceType | str | None = None,
+        **origin: Unpack[Origin],
     ) -> str:
-        """Something worth writing down, kept word for word.
+        """Save a note, word for word.
 
         Args:
             protect: it is never forgotten.
         """
-        stack = self._required_stack()
-        origin = self._origin(stack, source, source_type, derived_from, context, context_tags)
-        return stack.save_note(
-            Note(
-                content=content,
-                note_type=normal_word("note type", type, NOTE_TYPES),
-                speaker=speaker,
-                reason=reason,
-                tags=tags,
-                is_protected=protect,
-                **origin,
-            )
+        return self._save(
+            "note",
+            origin,
+            content=content,
+            note_type=normal_word("note type", type, NOTE_TYPES),
+            speaker=speaker,
+            reason=reason,
+            tags=tags,
+            is_protected=protect,
         )
 
     def raw(self, blob: str, *, source: str | None = None) -> str:
-        """Something as it came, for later."""
+        """Save raw input, to be processed later."""
         stack = self._required_stack()
         return stack.save_raw(
             RawEntry(

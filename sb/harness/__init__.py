@@ -1,1 +1,1 @@
-"""How does SecondBrain grade itself? Probes that use it as its users do, and the reports of what they saw."""
+"""The harness audit of SecondBrain itself: probes that use it as its users do, and reports of what they saw."""

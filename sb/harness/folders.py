@@ -1,4 +1,4 @@
-"""Where does a probe keep its home, and what becomes of it when the audit is killed?"""
+"""Temporary homes of probes, removed even after a killed audit."""
 
 from __future__ import annotations
 

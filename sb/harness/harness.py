@@ -1,4 +1,4 @@
-"""What does a probe work with? A SecondBrain of its own, opened as every face opens it."""
+"""The harness that probes work with: a SecondBrain of its own, opened as every face opens one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does an audit look to a CI system that reads test reports?"""
+"""Report an audit as JUnit XML, for CI systems."""
 
 from __future__ import annotations
 

@@ -31,4 +31,4 @@ def _log(config: Config) -> Finding:
         return Finding("chain", Status.OK, f"{found.rows:,} rows of the log, none edited, moved or missing")
     more = len(found.problems) + found.further_problems - 1
     detail = found.problems[0] + (f"; and {more:,} more" if more else "")
-    return Finding("chain", Status.FAIL, detail, "sb audit verify names every row")
+    return Finding("chain", Status.FAIL, detail, "sb log verify names every row")

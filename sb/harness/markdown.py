@@ -1,4 +1,4 @@
-"""How does an audit look on a page for people: a job summary, a pull request, a wiki?"""
+"""Report an audit as Markdown, for job summaries and pull requests."""
 
 from __future__ import annotations
 

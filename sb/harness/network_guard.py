@@ -1,4 +1,4 @@
-"""Does anything reach for the network while it must not?
+"""Block and record network access while an offline control is probed.
 
 An audit hook of the interpreter sees what goes round the socket module too. Such a hook stays for the life of the
 process, so there is one, which does nothing outside a guarded stretch.

@@ -1,4 +1,4 @@
-"""How does an audit look to a code scanner: which rule, which result, at which file?"""
+"""Report an audit as SARIF, for code scanners."""
 
 from __future__ import annotations
 

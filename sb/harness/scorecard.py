@@ -1,4 +1,4 @@
-"""How does a report of the harness audit look on a terminal?"""
+"""Report an audit on a terminal."""
 
 from __future__ import annotations
 

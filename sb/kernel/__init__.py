@@ -74,10 +74,10 @@ if TYPE_CHECKING:
     from sb.kernel.policy.permissions import PolicyDecision as PolicyDecision
     from sb.kernel.policy.permissions import ToolPolicy as ToolPolicy
     from sb.kernel.recovery.compensation import CompensationDispatcher as CompensationDispatcher
-    from sb.kernel.recovery.compensation import CompensationKind as CompensationKind
-    from sb.kernel.recovery.compensation import CompensationOutcome as CompensationOutcome
-    from sb.kernel.recovery.compensation import FailedCall as FailedCall
-    from sb.kernel.recovery.compensation import FailureNotice as FailureNotice
+    from sb.kernel.recovery.compensation_outcome import CompensationKind as CompensationKind
+    from sb.kernel.recovery.compensation_outcome import CompensationOutcome as CompensationOutcome
+    from sb.kernel.recovery.compensation_outcome import FailedCall as FailedCall
+    from sb.kernel.recovery.compensation_outcome import FailureNotice as FailureNotice
     from sb.kernel.recovery.compensation_wiring import executor_dispatcher as executor_dispatcher
     from sb.kernel.recovery.loop import DecisionStore as DecisionStore
     from sb.kernel.recovery.loop import RecoveryLoop as RecoveryLoop
@@ -136,8 +136,9 @@ else:
                 "WorkingMemory"
             ),
             "sb.kernel.policy.permissions": "PolicyAction PolicyDecision ToolPolicy",
-            "sb.kernel.recovery.compensation": (
-                "CompensationDispatcher CompensationKind CompensationOutcome FailedCall FailureNotice"
+            "sb.kernel.recovery.compensation": "CompensationDispatcher",
+            "sb.kernel.recovery.compensation_outcome": (
+                "CompensationKind CompensationOutcome FailedCall FailureNotice"
             ),
             "sb.kernel.recovery.compensation_wiring": "executor_dispatcher",
             "sb.kernel.recovery.loop": (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sb.kernel.error_kinds import ErrorKind
 from sb.kernel.failures.verdicts import PLAYBOOK, CompensationAction, Verdict, verdict_for
-from sb.kernel.recovery.compensation import (
-    CompensationDispatcher,
+from sb.kernel.recovery.compensation import CompensationDispatcher
+from sb.kernel.recovery.compensation_outcome import (
     CompensationKind,
     CompensationOutcome,
     FailedCall,

@@ -1,4 +1,4 @@
-"""What does a tool promise?
+"""Tool contracts: what a tool declares, and its fingerprint.
 
 Source: the kernel reference, "Tool contracts".
 """

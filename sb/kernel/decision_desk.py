@@ -19,7 +19,7 @@ from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.calls.intents import Intents
 from sb.kernel.incidents.kill_switch import KillSwitch
-from sb.kernel.recovery.escalations import Escalations, Standing
+from sb.kernel.recovery.escalations import Escalations, EscalationState
 from sb.kernel.recovery.settling import Verdict, settlement
 from sb.log.event_log import EventLog
 from sb.redaction import one_line
@@ -77,7 +77,7 @@ class DecisionDesk:
                         raise DeniedError(
                             "it does not say what was shown", "open the request, and decide again"
                         )
-                    approvals.approve(said["approval"], self._by, said["reason"], shown=said["shown"])
+                    approvals.approve(said["approval"], self._by, said["reason"], displayed=said["shown"])
                 case "deny":
                     approvals.deny(said["approval"], self._by, said["reason"])
                 case "revoke":
@@ -114,8 +114,8 @@ class DecisionDesk:
         found = escalations.get(said["escalation"])
         escalations.confirm(found)
         # One whose request was denied a moment ago counts as dismissed.
-        if found.standing is Standing.REVERSED:
-            raise DeniedError(f"{found.id} is {found.standing} already")
+        if found.state is EscalationState.REVERSED:
+            raise DeniedError(f"{found.id} is {found.state} already")
         about = {"escalation": found.id, "database": approvals.log.database_id}
         return approvals.signed(self._by, "dismiss", about, required(said["reason"]))
 

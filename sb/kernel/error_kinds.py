@@ -1,4 +1,4 @@
-"""Which kinds of failure are told apart, and how does a tool name the one that it means?
+"""Kinds of failure, and how a tool names the one it means.
 
 What failed is kept apart from what to do about it, which is `sb.kernel.recovery.compensation`'s question. Source: the survival
 layer, section 2.

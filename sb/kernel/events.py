@@ -1,4 +1,4 @@
-"""What happened that others in this process may want to act on?
+"""Events that others in this process can subscribe to.
 
 Source: the survival layer, section 2.
 """

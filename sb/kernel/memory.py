@@ -1,4 +1,4 @@
-"""Where does an agent keep values: for this process, for this trace, or for good?
+"""Key-value memory of an agent in three tiers: process, trace, durable.
 
 Source: the kernel reference, "MemoryBundle". Reads and writes are events of the log, when one is wired; the values of
 working and durable memory stay out of it.
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from sb.canonical import NotCanonical, freeze
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_GET, MEMORY_PUT
 from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.database import Database
@@ -153,7 +154,7 @@ class MemoryStore:
         ]
 
 
-Told = Callable[[str, MemoryEntry], None]
+AccessLogger = Callable[[str, MemoryEntry], None]
 
 
 class _Tier:
@@ -165,18 +166,18 @@ class _Tier:
         self,
         backend: _DictBackend | MemoryStore | None = None,
         *,
-        told: Told | None = None,
+        log_access: AccessLogger | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._backend = backend if backend is not None else _DictBackend()
-        self._told = told
+        self._log_access = log_access
         self._clock = clock
 
     def put(self, key: str, value: Any, *, source: str = "", ttl_s: float | None = None) -> None:
         entry = MemoryEntry(key, value, self.tier, source=source, created_at_s=self._clock.now(), ttl_s=ttl_s)
         self._backend.save(entry)
-        if self._told:
-            self._told(MEMORY_PUT, entry)
+        if self._log_access:
+            self._log_access(MEMORY_PUT, entry)
 
     def entry(self, key: str) -> MemoryEntry | None:
         """The entry with its source and age; an expired one is removed."""
@@ -190,8 +191,8 @@ class _Tier:
         entry = self.entry(key)
         if entry is None:
             return default
-        if self._told:
-            self._told(MEMORY_GET, entry)
+        if self._log_access:
+            self._log_access(MEMORY_GET, entry)
         return entry.value
 
     def delete(self, key: str) -> bool:
@@ -257,19 +258,19 @@ class MemoryBundle:
         """
         if memory_store is not None:
             memory_store.session_id, memory_store.trace_id = session_id, trace_id
-        told = None if event_log is None else _teller(event_log, trace_id)
+        log_access = None if event_log is None else _access_logger(event_log, trace_id)
         return cls(
-            WorkingMemory(told=told, clock=clock),
-            EpisodicMemory(told=told, clock=clock),
-            DurableMemory(memory_store, told=told, clock=clock),
+            WorkingMemory(log_access=log_access, clock=clock),
+            EpisodicMemory(log_access=log_access, clock=clock),
+            DurableMemory(memory_store, log_access=log_access, clock=clock),
         )
 
 
-def _teller(log: EventLog, trace_id: str) -> Told:
-    def told(kind: str, entry: MemoryEntry) -> None:
+def _access_logger(log: EventLog, trace_id: str) -> AccessLogger:
+    def log_access(kind: str, entry: MemoryEntry) -> None:
         said = {"key": entry.key, "source": entry.source}
         if entry.tier == EpisodicMemory.tier and kind == MEMORY_PUT:
             said["value"] = entry.value
         log.append(kind, said, Subject(trace_id=trace_id), {"tier": entry.tier})
 
-    return told
+    return log_access

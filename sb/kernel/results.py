@@ -1,4 +1,4 @@
-"""What does a call give back, and why did it not succeed?
+"""Results of calls: data, error code, and whether a failed call changed something.
 
 Source: the kernel reference, "ToolResult". These names are part of `sb.kernel.contracts`.
 """
@@ -29,6 +29,14 @@ class ToolErrorCode(StrEnum):
 OUTCOME_UNKNOWN = frozenset((ToolErrorCode.TIMEOUT, ToolErrorCode.NETWORK_ERROR))
 
 
+class Effect(StrEnum):
+    """Whether a failed call changed something all the same."""
+
+    UNSTATED = ""
+    DONE = "done"  # the tool came to its end; only its answer cannot be used
+    UNKNOWN = "in_doubt"
+
+
 @dataclass(frozen=True)
 class ToolProvenance:
     """Where a result came from, and how old it may be, in seconds (None: unknown)."""
@@ -47,6 +55,7 @@ class ResultDetails(TypedDict, total=False):
     span_id: str
     provenance: ToolProvenance | None
     mutation_id: str
+    effect: Effect
 
 
 @dataclass
@@ -58,6 +67,7 @@ class ToolResult:
         retries: attempts after the first.
         trace_id, span_id: hex ids of the run's trace and of this call's span ("" without one).
         mutation_id: names what it changed, for `sb undo`; "" when it changed nothing.
+        effect: of a failure: whether something was changed all the same.
     """
 
     call_id: str
@@ -72,6 +82,7 @@ class ToolResult:
     span_id: str = ""
     provenance: ToolProvenance | None = None
     mutation_id: str = ""
+    effect: Effect = Effect.UNSTATED
 
     @classmethod
     def ok(cls, tool_id: str, data: Any = None, **details: Unpack[ResultDetails]) -> ToolResult:

@@ -1,4 +1,4 @@
-"""How can what a tool did be undone, and what justified doing it? What authors declare, and what a call leaves behind.
+"""Reversal contracts that authors declare, and the undo record that a call leaves.
 
 Source: the survival layer, section 1. These names are part of `sb.kernel.contracts`.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 from sb.errors import ContractError, SBError
 from sb.redaction import SENSITIVE, redact
-from sb.sources import iso
+from sb.sources import iso_micros
 
 _PATH = re.compile(r"(args|result|call)\.([A-Za-z0-9_.-]+?)(\?)?")
 _HOLE = re.compile(r"\{([^{}]*)\}")
@@ -264,8 +264,8 @@ class MutationRef:
             "recovery_approval_mode": str(self.recovery_approval_mode),
             "state": str(self.state),
             "assumption_refs": list(self.assumption_refs),
-            "bound_at": iso(self.bound_at / 1e6),
-            "window_ends_at": None if ends is None else iso(ends / 1e6),
+            "bound_at": iso_micros(self.bound_at),
+            "window_ends_at": None if ends is None else iso_micros(ends),
         }
 
 

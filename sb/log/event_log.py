@@ -1,24 +1,34 @@
 """The event log: append-only, hash-chained, redacted; in memory, or durable over the store.
 
 Each event is one link: its hash covers its position, who and what it is about, the digest of its payload and the
-hash before it. Payloads are separate rows that pruning may remove. Algorithm and file formats: docs/audit-log.md.
+hash before it. Payloads are separate rows that pruning may remove. Algorithm and file formats: docs/reference/event-log.md.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from hashlib import blake2b, sha256
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sb.canonical import encode
 from sb.errors import StoreCorrupt, UsageError
+from sb.log.event import (
+    EVENT_COLUMNS,
+    KERNEL_STREAM,
+    NOBODY,
+    SEQ_MASK,
+    STREAM_BITS,
+    Head,
+    Subject,
+    genesis,
+    link_hash,
+)
 from sb.log.kinds import require
+from sb.log.reader import EventReader
 from sb.redaction import redact_json
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, iso, micros
 from sb.store import driver
 from sb.store.anchor import Anchor, Anchored, AnchoredHead
 from sb.store.database import MEMORY, Database, open_database
@@ -28,94 +38,7 @@ from sb.store.secret import home_secret
 if TYPE_CHECKING:
     from sb.config.home import Home
 
-STREAM_BITS = 40
-SEQ_MASK = (1 << STREAM_BITS) - 1
-KERNEL_STREAM = "kernel"
-_PAGE = 500  # rows read at once: short reads hold nobody up, and a reader may take its time between them
-
-EVENT_COLUMNS = (
-    "id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev, hash, salt, payload"
-)
-MOST_LOOKED_AT = 20_000  # rows: 40 ms where their pages are not in memory
-OF_PEOPLE = "substr(kind, 1, 7) <> 'kernel.'"  # names the index of their events
 _INSERT = f"INSERT INTO events ({EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-
-
-class Subject(NamedTuple):
-    """Who and what an event is about; empty where it does not apply."""
-
-    run_id: str = ""
-    trace_id: str = ""
-    agent: str = ""
-    tool_id: str = ""
-    call_id: str = ""
-
-
-NOBODY = Subject()
-
-
-@dataclass(frozen=True)
-class Event:
-    """One row of the log; `payload` is None once it was pruned. `at` is in microseconds since the epoch."""
-
-    stream: str
-    seq: int
-    at: int
-    kind: str
-    subject: Subject
-    payload_digest: str
-    prev: str
-    hash: str
-    payload: dict[str, Any] | None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "stream": self.stream,
-            "seq": self.seq,
-            "at": iso(self.at / 1e6),
-            "kind": self.kind,
-            **self.subject._asdict(),
-            "payload": self.payload,
-            "hash": self.hash,
-        }
-
-
-@dataclass(frozen=True)
-class Head:
-    """The last event of a stream; seq 0 before the first."""
-
-    seq: int
-    hash: str
-
-
-def genesis(database_id: str, stream: str) -> str:
-    """What the first event's `prev` is: it binds the chain to its database and stream."""
-    return sha256(f"{database_id}/{stream}".encode()).hexdigest()
-
-
-def link_hash(
-    stream: str, seq: int, at: int, kind: str, subject: Subject, payload_digest: str, prev: str
-) -> str:
-    """SHA-256 hex of one link (docs/audit-log.md, "Algorithm")."""
-    return sha256(encode((1, stream, seq, at, kind, *subject, payload_digest, prev))).hexdigest()
-
-
-def link_of(event: Event) -> str:
-    """The hash that an event should have."""
-    return link_hash(
-        event.stream, event.seq, event.at, event.kind, event.subject, event.payload_digest, event.prev
-    )
-
-
-def _payload(body: str | None) -> dict[str, Any] | None:
-    """What an event says; damaged text is shown as what it is."""
-    if body is None:
-        return None
-    try:
-        payload = json.loads(body)
-    except (ValueError, RecursionError):
-        payload = None
-    return payload if isinstance(payload, dict) else {"damaged": body[:200]}
 
 
 class LogWrite:
@@ -146,14 +69,18 @@ class LogWrite:
         return self.head.seq + 1
 
     def append(
-        self, kind: str, said: dict[str, Any], subject: Subject = NOBODY, facts: dict[str, Any] | None = None
+        self,
+        kind: str,
+        untrusted: dict[str, Any],
+        subject: Subject = NOBODY,
+        trusted: dict[str, Any] | None = None,
     ) -> int:
         """Add one event and return its id.
 
         Args:
             kind: a registered decision key.
-            said: what agents, tools and people put in; redacted before it is written.
-            facts: what the kernel itself determined, such as digests and counts; written as it is.
+            untrusted: what agents, tools and people put in; redacted before it is written.
+            trusted: what the kernel itself determined, such as digests and counts; written as it is.
 
         Raises:
             NotFoundError: the kind is not registered.
@@ -164,15 +91,15 @@ class LogWrite:
         if kind[:7] != "kernel.":
             log.turn += 1
         try:
-            body = redact_json(said)
-            if facts:
-                body = encode(facts).decode()[:-1] + ("," + body[1:] if said else "}")
+            body = redact_json(untrusted)
+            if trusted:
+                body = encode(trusted).decode()[:-1] + ("," + body[1:] if untrusted else "}")
             "".join(subject).encode()  # the hash is over text, and the column would turn a number into one
         except (TypeError, UnicodeEncodeError) as error:
             raise UsageError(f"an event cannot be recorded: {error}") from None
         salt = log.ids.token(16)
         payload_digest = sha256((salt + body).encode()).hexdigest()
-        at = self.last_at = int(log.clock.now() * 1e6)
+        at = self.last_at = micros(log.clock.now())
         seq = head.seq + 1
         hashed = link_hash(log.stream, seq, at, kind, subject, payload_digest, head.hash)
         row_id = log.first_id + seq
@@ -216,7 +143,7 @@ class LogWrite:
             action()
 
 
-class EventLog:
+class EventLog(EventReader):
     """The log of one stream.
 
     Args:
@@ -393,105 +320,15 @@ class EventLog:
         return LogWrite(self, power)
 
     def append(
-        self, kind: str, said: dict[str, Any], subject: Subject = NOBODY, facts: dict[str, Any] | None = None
+        self,
+        kind: str,
+        untrusted: dict[str, Any],
+        subject: Subject = NOBODY,
+        trusted: dict[str, Any] | None = None,
     ) -> int:
         """Add one event in a transaction of its own; see `LogWrite.append`."""
         with self.write() as write:
-            return write.append(kind, said, subject, facts)
-
-    def rows(self, connection: driver.Connection) -> Iterator[tuple[Any, ...]]:
-        """Every stored row of the stream as it is, with salt and payload text at the end."""
-        bounds = (self.first_id, self.first_id + SEQ_MASK)
-        yield from connection.execute(
-            f"SELECT {EVENT_COLUMNS} FROM events WHERE id > ? AND id <= ? ORDER BY id", bounds
-        )
-
-    def event(self, row: tuple[Any, ...]) -> Event:
-        return Event(
-            stream=self.stream,
-            seq=row[0] - self.first_id,
-            at=row[1],
-            kind=row[2],
-            subject=Subject(*row[3:8]),
-            payload_digest=row[8],
-            prev=row[9],
-            hash=row[10],
-            payload=_payload(row[12]),
-        )
-
-    def events(
-        self,
-        *,
-        after: int = 0,
-        limit: int = 0,
-        newest_first: bool = False,
-        run_id: str = "",
-        call_id: str = "",
-        agent: str = "",
-        tool_id: str = "",
-        kind: str = "",
-        since: int = 0,
-    ) -> Iterator[Event]:
-        """Events in order.
-
-        Args:
-            after: only those with a higher seq.
-            limit: at most so many; 0 for all.
-            since: only those at or after this time, in microseconds since the epoch.
-            run_id, call_id, agent, tool_id, kind: only those about it; "" for any.
-        """
-        wanted = {"run_id": run_id, "call_id": call_id, "agent": agent, "tool_id": tool_id, "kind": kind}
-        filters = {column: value for column, value in wanted.items() if value}
-        where = "".join(f" AND {column} = ?" for column in filters) + (" AND at >= ?" if since else "")
-        sql = (
-            f"SELECT {EVENT_COLUMNS} FROM events WHERE id > ? AND id < ?{where}"
-            f" ORDER BY id {'DESC' if newest_first else 'ASC'} LIMIT ?"
-        )
-        low, high = self.first_id + after, self.first_id + SEQ_MASK + 1
-        left = limit or SEQ_MASK
-        while left > 0:
-            parameters = (low, high, *filters.values(), *((since,) if since else ()), min(left, _PAGE))
-            rows = self.database.query(sql, parameters)
-            for row in rows:
-                yield self.event(row)
-            if len(rows) < _PAGE:
-                return
-            left -= len(rows)
-            low, high = (low, rows[-1][0]) if newest_first else (rows[-1][0], high)
-
-    def reached(self, reference: str, at: int, *, people: bool = False) -> bool:
-        """Whether a row after the first one about `reference` is of this time or later, whatever the clock says by now.
-
-        Args:
-            reference: what people decided about, such as the id of an approval.
-            at: in microseconds since the epoch.
-            people: look only at the rows of people's requests and decisions, of which there are few; else also at the
-                newest MOST_LOOKED_AT of all.
-        """
-        last = self.first_id + SEQ_MASK
-        bounds = (
-            f"SELECT (SELECT min(id) FROM events WHERE call_id = ? AND {OF_PEOPLE}),"
-            " (SELECT max(id) FROM events WHERE id <= ?)"
-        )
-        after, newest = self.database.query(bounds, (reference, last))[0]
-        if after is None:
-            return False
-        if people or newest - after > MOST_LOOKED_AT:  # else the newest rows are all that there are
-            sql = "SELECT 1 FROM events INDEXED BY events_of_people WHERE {} AND id > ? AND id <= ? AND at >= ? LIMIT 1"
-            if self.database.query(sql.format(OF_PEOPLE), (after, last, at)):
-                return True
-        if people:
-            return False
-        sql = "SELECT 1 FROM events WHERE id > ? AND id <= ? AND at >= ? LIMIT 1"
-        return bool(self.database.query(sql, (max(after, newest - MOST_LOOKED_AT), last, at)))
-
-    def about(self, reference: str) -> Iterator[Event]:
-        """The events of a run or call by its id, or the one event with that number."""
-        if reference.startswith("run_"):
-            return self.events(run_id=reference)
-        if reference.startswith("call_"):
-            return self.events(call_id=reference)
-        return self.events(after=int(reference) - 1, limit=1)
+            return write.append(kind, untrusted, subject, trusted)
 
     def close(self) -> None:
         """Anchor what is not anchored yet, and close the database."""

@@ -10,7 +10,8 @@ from hashlib import sha256
 from typing import Any
 
 from sb.errors import StoreCorrupt
-from sb.log.event_log import EVENT_COLUMNS, Event, EventLog, link_of
+from sb.log.event import EVENT_COLUMNS, Event, link_of
+from sb.log.event_log import EventLog
 
 ABOUT = f"""SELECT {EVENT_COLUMNS} FROM events
     WHERE call_id = ? AND substr(kind, 1, 7) <> 'kernel.' ORDER BY id"""
@@ -36,5 +37,5 @@ def sound(log: EventLog, row: tuple[Any, ...]) -> Event:
         raise StoreCorrupt(f"row {event.seq} of the log was pruned, so what it decided no longer counts")
     written = sha256((salt + body).encode()).hexdigest() == event.payload_digest
     if not (written and event.hash == link_of(event)):
-        raise StoreCorrupt(f"row {event.seq} of the log was changed after it was written", "sb audit verify")
+        raise StoreCorrupt(f"row {event.seq} of the log was changed after it was written", "sb log verify")
     return event

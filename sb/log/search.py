@@ -1,4 +1,4 @@
-"""Which events fit what a person typed, newest first?
+"""Search events by what a person typed, newest first.
 
 There is no index for this, on purpose: each one would cost every call of every agent a page write. The log is looked
 through from its end in growing steps instead, so that the newest hits come at once and the count later.
@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from sb.log.event_log import EVENT_COLUMNS, Event, EventLog
+from sb.log.event import EVENT_COLUMNS, Event
+from sb.log.event_log import EventLog
 
 FIRST_STEP = 2_000  # rows of the log
 LONGEST_STEP = 20_000

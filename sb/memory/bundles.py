@@ -1,6 +1,6 @@
 """Bundles: memory in one file that says what it holds and whose key sealed it.
 
-The format is in docs/memory-operations.md. Lines of JSON: a heading, places, sessions, records, relations, and last the
+The format is in docs/guides/memory-upkeep.md. Lines of JSON: a heading, places, sessions, records, relations, and last the
 seal, a statement with the digest of every byte before it, signed like an operator's decision.
 """
 
@@ -22,14 +22,15 @@ from sb.errors import CheckFailed, NotFoundError, UsageError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Operator, key_id_of, signature_fits, signed_statement
 from sb.log import kinds
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.memory.handoffs import BETWEEN_OTHERS
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.sources import iso
+from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
-from sb.store.records.store import Row
 
 FORMAT = "secondbrain-memory"
 VERSION = 1

@@ -13,7 +13,8 @@ from sb.memory.ranking.terms import words
 from sb.memory.space import Space
 from sb.redaction import one_line
 from sb.store.embedding.choosing import NoEmbedder
-from sb.store.records.store import ACTIVE, ERASED, Row, place_token
+from sb.store.records.columns import ACTIVE, ERASED, Row
+from sb.store.records.store import place_token
 
 MOST_CHECKED = 20_000
 _SAMPLE = 2_000
@@ -45,7 +46,9 @@ def _records(space: Space, total: int) -> Iterator[Finding]:
     unreadable = [reason for row in rows if (reason := _unreadable(space, row))]
     if unreadable:
         more = f" and {len(unreadable) - 1} more" if len(unreadable) > 1 else ""
-        hint = "a newer version of sb may have written it; otherwise restore a backup: docs/store.md"
+        hint = (
+            "a newer version of sb may have written it; otherwise restore a backup: docs/reference/store.md"
+        )
         yield Finding("memory records", Status.FAIL, f"cannot be read: {unreadable[0]}{more}", hint)
     else:
         yield Finding("memory records", Status.OK, f"{looked_at} can be read")
@@ -107,5 +110,5 @@ def _vectors(space: Space, active: int) -> Finding:
     missing = space.vectors.unavailable(embedder.model) if active else ""
     if missing:
         detail = f"large places are searched by words alone: {missing}"
-        return Finding("memory vectors", Status.WARN, detail, 'docs/store.md, "Driver"')
+        return Finding("memory vectors", Status.WARN, detail, 'docs/reference/store.md, "Driver"')
     return Finding("memory vectors", Status.OK, f"{active:,} of {embedder.model}")

@@ -13,14 +13,15 @@ import orjson
 
 from sb.errors import NotFoundError
 from sb.log import kinds
-from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.memory.masking import masked_text
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.index.statistics import TextStatistics
+from sb.store.records.columns import ERASED, Row
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.store.records.store import ERASED, Row
 
 MEMORY_ERASED = "memory.erased"
 kinds.register(MEMORY_ERASED, "A person erased a memory for good")

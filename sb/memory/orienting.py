@@ -1,6 +1,6 @@
 """What does an agent have to know when a session starts? One package, put together from a few bounded reads.
 
-Source: the memory whitepaper, "orient retrieval", "salience routing" and "theory of mind"; docs/memory.md.
+Source: the memory whitepaper, "orient retrieval", "salience routing" and "theory of mind"; docs/guides/memory.md.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sb.memory.searching import Searcher
 from sb.memory.space import Space
 from sb.memory.views import Memory, View, tokens_of
 from sb.memory.writing import Writer
+from sb.store.records.columns import Row
 from sb.store.records.reads import ORIENT
-from sb.store.records.store import Row
 
 LEAST_TOKENS = 100
 MEMORIES = ("fact", "lesson")

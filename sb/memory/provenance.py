@@ -11,9 +11,9 @@ import orjson
 from sb.memory.neighbourhood import Neighbour, neighbourhood
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
+from sb.store.records.columns import ERASED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
-from sb.store.records.store import ERASED, Row
 
 MOST_ORIGINS = 200
 DEEPEST = 20  # steps back; whoever wants to know more asks about one of the last
@@ -30,7 +30,7 @@ class Origin(View):
         reference: an id, or what stands in its place.
         memory: None unless it is known and in view.
         standing: the state of a record (active, forgotten, superseded, quarantined, erased), or `call` for a call that
-            `sb audit show` tells of, `hidden` for what others keep for themselves, `unknown` for what is not here.
+            `sb log show` tells of, `hidden` for what others keep for themselves, `unknown` for what is not here.
         relation: what the memory above has to do with it: `derived_from` or `supersedes`; "" for the first.
         again: whether it stands elsewhere in the tree, with its own origins.
         left_out: how many origins more it has, beyond `MOST_ORIGINS` in all and `DEEPEST` steps.

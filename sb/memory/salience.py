@@ -1,6 +1,6 @@
 """How much does a memory matter, whatever was asked, and how much of what matters fits into a reader's context?
 
-Source: the memory whitepaper, "salience routing"; docs/memory.md. Every term is a number from 0 to 1, and salience is their
+Source: the memory whitepaper, "salience routing"; docs/guides/memory.md. Every term is a number from 0 to 1, and salience is their
 weighted mean. What is asked for by an agent counts as use; what it is shown when a session starts does not, since what
 is shown once would otherwise be shown for ever.
 """

@@ -1,6 +1,6 @@
 """Summarize a session at its end: goal, state, open loops and next step.
 
-Source: the memory whitepaper, "wrap-up retrieval". How each is derived: docs/memory.md, "How a session ends". Only what the
+Source: the memory whitepaper, "wrap-up retrieval". How each is derived: docs/guides/memory.md, "How a session ends". Only what the
 session itself wrote, where everybody may read it, is looked at: no other session's, no other scope's, nothing private.
 """
 

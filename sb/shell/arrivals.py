@@ -1,4 +1,4 @@
-"""Which arguments of a program name a place that something is put at, and what is put there."""
+"""Destinations of programs: the arguments that name one, and what is put there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sb.shell.options import Arrival, parsed
 from sb.shell.unpacking import INTO, copied_in, extracted, into, patched, unpacked, untarred, unzipped
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 
 def arrivals(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:

@@ -1,4 +1,4 @@
-"""What programs that copy, move and link put where."""
+"""Destinations of programs that copy, move and link."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sb.shell.options import ANYTHING, Arrival, Content, entry, is_remote, joine
 from sb.shell.words import compiled
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 
 def copied(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:

@@ -1,4 +1,4 @@
-"""What git and programs that download put where."""
+"""Destinations of git and of programs that download."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sb.shell.options import ANYTHING, CHECKOUT, Arrival, Content, entry, joined
 from sb.shell.words import UNKNOWN
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 
 _CHANGING = frozenset(

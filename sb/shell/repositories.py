@@ -1,6 +1,6 @@
-"""Whose settings does git follow in a folder?
+"""The repository whose settings git follows in a folder.
 
-They name programs that git runs, so the settings of another repository than the session's are code that a command line does
+Settings name programs that git runs, so those of another repository than the session's are code that the command line does
 not show.
 """
 
@@ -10,30 +10,18 @@ import os
 import re
 from collections.abc import Sequence
 
+from sb.repository import git_root
+
 _LONGEST = 4096  # bytes of a `.git` that says where the repository is
 
 
 def settings_of(folder: str) -> str:
     """The folder that holds the settings of the repository that a folder is in, "" for none."""
-    while True:
-        own = os.path.join(folder, ".git")
-        if os.path.isdir(own):
-            return os.path.realpath(own)
-        if os.path.isfile(own):
-            return _elsewhere(own)
-        if _is_bare(folder):
-            return os.path.realpath(folder)
-        above = os.path.dirname(folder)
-        if above == folder:
-            return ""
-        folder = above
-
-
-def _is_bare(folder: str) -> bool:
-    """Whether git takes a folder for a repository without working files: three names in it are enough."""
-    return os.path.isfile(os.path.join(folder, "HEAD")) and all(
-        os.path.isdir(os.path.join(folder, name)) for name in ("objects", "refs")
-    )
+    root = git_root(folder, bare=True)
+    own = os.path.join(root, ".git")
+    if os.path.isfile(own):
+        return _elsewhere(own)
+    return os.path.realpath(own if os.path.isdir(own) else root) if root else ""
 
 
 def foreign(folders: Sequence[str], session: str) -> str:

@@ -1,4 +1,4 @@
-"""What programs that unpack and patch put where."""
+"""Destinations of programs that unpack and patch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sb.shell.options import ANYTHING, Arrival, Content, is_remote, joined, pars
 from sb.shell.words import compiled, is_literal
 
 if TYPE_CHECKING:
-    from sb.shell.judging import Judge
+    from sb.shell.judge import Judge
 
 
 _TAR_VALUED = "fCbXTgNVLKHFI"

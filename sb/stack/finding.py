@@ -1,7 +1,7 @@
 """Which memories answer a question? Those that a Brain would find, as the kinds of a stack.
 
 Source: the stack protocol, "Search" and "Search pipeline". What a hit must be is a condition in SQL: a limit counts what is
-returned. What shares no word with the question and is not near in meaning is no hit (docs/retrieval.md).
+returned. What shares no word with the question and is not near in meaning is no hit (docs/reference/retrieval.md).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sb.stack.container import Container
 from sb.stack.reading import Query
 from sb.stack.registry import Components
 from sb.stack.views import kinds_shown_as, shown
+from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.rows import content, from_row
-from sb.store.records.store import Row
 from sb.text import storable
 from sb.types import SearchResult
 

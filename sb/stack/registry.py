@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.protocols import InferenceService, StackComponentProtocol
 from sb.types import SearchResult
 
 logger = logging.getLogger("sb.stack")
+Hook = TypeVar("Hook", bound=Callable[..., Any])
+
+
+def no_op(hook: Hook) -> Hook:
+    """Mark a hook that does nothing, so that no stack calls it for every record."""
+    vars(hook)["no_op"] = True
+    return hook
 
 
 class Components:
@@ -65,14 +72,11 @@ class Components:
         return self._with("on_search")
 
     def _with(self, hook: str) -> dict[str, StackComponentProtocol]:
-        """All but those that only inherit to do nothing in a hook."""
-        from sb.stack.components.component import Component  # its package imports what imports this module
-
-        inherited = getattr(Component, hook)
+        """All components except those whose hook is marked `no_op`."""
         return {
-            name: one
-            for name, one in self._all.items()
-            if hook in getattr(one, "__dict__", ()) or getattr(type(one), hook, None) is not inherited
+            name: component
+            for name, component in self._all.items()
+            if not getattr(getattr(component, hook, None), "no_op", False)
         }
 
     def described(self) -> list[str | dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""How is the database copied while others write to it?"""
+"""Back up the database while others write to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is the one database opened, read and written, by many threads and processes at once?
+"""The one database, opened, read and written by many threads and processes at once.
 
 A file in WAL mode has two connections: NORMAL for everything (a commit survives `kill -9`), FULL for what must
 survive power loss too. Writes are BEGIN IMMEDIATE under a process-wide lock, and wait for other processes with

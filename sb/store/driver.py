@@ -1,4 +1,4 @@
-"""Which SQLite does this process use, and what do its errors mean?
+"""The SQLite driver of this process, and its errors.
 
 Vectors need a SQLite that can load extensions, which many CPython builds forbid. In order of preference: the
 `pysqlite3` wheel (a current SQLite), then the standard library's module. The latter may be unable to load
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,24 +45,48 @@ VERSION: str = sqlite.sqlite_version
 EXTENSIONS: bool = hasattr(Connection, "enable_load_extension")
 OLDEST = (3, 37, 0)  # STRICT tables
 
-_BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT, _FULL, _CANTOPEN, _NOTADB = 5, 6, 8, 10, 11, 13, 14, 26
+
+class Code(IntEnum):
+    """SQLite's primary result codes that something is made of (https://sqlite.org/rescode.html)."""
+
+    PERM = 3
+    BUSY = 5
+    LOCKED = 6
+    READONLY = 8
+    INTERRUPT = 9
+    IOERR = 10
+    CORRUPT = 11
+    FULL = 13
+    CANTOPEN = 14
+    TOOBIG = 18
+    CONSTRAINT = 19
+    MISMATCH = 20
+    AUTH = 23
+    RANGE = 25
+    NOTADB = 26
+
+
 _ADVICE: dict[int, tuple[type[StoreError], str, str]] = {
-    _BUSY: (
+    Code.BUSY: (
         StoreLocked,
         "is locked by another process",
         "try again when the other process has finished its write",
     ),
-    _LOCKED: (StoreLocked, "is locked by another connection of this process", "try again"),
-    _READONLY: (StoreReadOnly, "cannot be written", "check the file's and its folder's permissions"),
-    _IOERR: (StoreError, "could not be read or written (I/O error)", "check the disk"),
-    _CORRUPT: (StoreCorrupt, "is damaged", "restore a backup, or see docs/store.md on recovering rows"),
-    _FULL: (StoreFull, "could not grow: the disk is full", "free some space; nothing was half-written"),
-    _CANTOPEN: (
+    Code.LOCKED: (StoreLocked, "is locked by another connection of this process", "try again"),
+    Code.READONLY: (StoreReadOnly, "cannot be written", "check the file's and its folder's permissions"),
+    Code.IOERR: (StoreError, "could not be read or written (I/O error)", "check the disk"),
+    Code.CORRUPT: (
+        StoreCorrupt,
+        "is damaged",
+        "restore a backup, or see docs/reference/store.md on recovering rows",
+    ),
+    Code.FULL: (StoreFull, "could not grow: the disk is full", "free some space; nothing was half-written"),
+    Code.CANTOPEN: (
         StoreError,
         "cannot be opened",
         "check that the folder exists and that you may enter it and write in it",
     ),
-    _NOTADB: (StoreCorrupt, "is not a SQLite database", "point --db or SB_DB at another file"),
+    Code.NOTADB: (StoreCorrupt, "is not a SQLite database", "point --db or SB_DB at another file"),
 }
 
 
@@ -104,12 +129,12 @@ def _reading(path: Path) -> str:
 def error_code(error: BaseException) -> int:
     """SQLite's primary result code of any of `Failures`, 0 when it gives none."""
     if isinstance(error, UnicodeDecodeError):
-        return _CORRUPT
+        return Code.CORRUPT
     return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
 
 
 def is_busy(error: BaseException) -> bool:
-    return error_code(error) in (_BUSY, _LOCKED)
+    return error_code(error) in (Code.BUSY, Code.LOCKED)
 
 
 def explain(error: BaseException, path: str | Path) -> StoreError:

@@ -1,4 +1,4 @@
-"""Is the database on a network file system, where SQLite's locks cannot be relied on?"""
+"""Detect a network file system, where SQLite's locks are not reliable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which schema does a database have, and how does it get to the one that this version needs?
+"""Migrate a database's schema to this version.
 
 Migrations are numbered SQL files. What each of them makes is found by replaying them in memory, so a database
 can be compared object by object with what it should be:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sb.canonical import encode
 from sb.errors import StoreError
-from sb.sources import SYSTEM_IDS
+from sb.files import write_atomic
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _SUFFIX = ".json"
@@ -43,17 +43,10 @@ class OpenRequests:
         path = self._path(request_id)
         if path is None:
             raise StoreError(f"{request_id!r} cannot name a request")
-        unfinished = path.with_name(f".{path.name}@{SYSTEM_IDS.token(8)}")
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
-            out = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-            try:
-                with open(out, "wb") as file:
-                    file.write(encode({"request": request_id, "args": args}))
-                unfinished.replace(path)
-            finally:
-                unfinished.unlink(missing_ok=True)
+            write_atomic(path, encode({"request": request_id, "args": args}), durable=False)
         except OSError as error:
             raise StoreError(f"cannot keep what a person is to be shown: {path}: {error.strerror}") from None
 

@@ -1,4 +1,4 @@
-"""Which secret do the keys of one home come from? One file, made once, that no database and no log holds."""
+"""The home's secret, from which its keys are derived: one file, made once, in no database and no log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from sb.errors import ConfigError
-from sb.sources import SYSTEM_IDS
+from sb.files import write_atomic
 
 
 def home_secret(path: Path) -> bytes:
@@ -24,18 +24,12 @@ def home_secret(path: Path) -> bytes:
         pass
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.{SYSTEM_IDS.token(4)}")
     try:
-        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        os.write(fd, os.urandom(32))
-        os.close(fd)
         with contextlib.suppress(FileExistsError):
-            os.link(fresh, path)
+            write_atomic(path, os.urandom(32), replace=False)
         return path.read_bytes()
     except OSError as error:
         raise ConfigError(f"cannot make {path}: {error.strerror}") from None
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def derived_key(secret: bytes, label: str) -> bytes:

@@ -16,6 +16,7 @@ from stat import S_ISREG
 from typing import Any
 
 from sb.errors import StoreCorrupt, StoreError
+from sb.files import sync_folder
 
 FILE_NAME = "statements.jsonl"
 
@@ -105,7 +106,8 @@ class StatementFile:
             found = os.stat(self._name)
             if not S_ISREG(found.st_mode):  # to open a pipe would wait for good
                 raise StoreError(
-                    f"cannot read {self.path}: it is no file", "put a copy of it back; docs/incidents.md"
+                    f"cannot read {self.path}: it is no file",
+                    "put a copy of it back; docs/guides/incidents.md",
                 )
             return found
         except FileNotFoundError:
@@ -137,7 +139,7 @@ class StatementFile:
             try:
                 parsed = _parsed_line(line)
             except (ValueError, TypeError, RecursionError):
-                hint = "put a copy of it back; docs/incidents.md"
+                hint = "put a copy of it back; docs/guides/incidents.md"
                 raise StoreCorrupt(f"line {number} of {self.path} makes no sense", hint) from None
             found.append(parsed)
         return tuple(found)
@@ -157,7 +159,7 @@ class StatementFile:
             finally:
                 os.close(fd)
             if is_new:
-                _sync_folder(self.path.parent)
+                sync_folder(self.path.parent)
         except OSError as error:
             raise StoreError(f"cannot write {self.path}: {error.strerror}") from None
 
@@ -175,11 +177,3 @@ def _drop_torn_line(fd: int) -> None:
     size = os.fstat(fd).st_size
     if size and os.pread(fd, 1, size - 1) != b"\n":
         os.ftruncate(fd, os.pread(fd, size, 0).rfind(b"\n") + 1)
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

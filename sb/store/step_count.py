@@ -82,7 +82,7 @@ class StepCount:
             os.close(fd)
 
     def _failed(self, what: str, error: OSError) -> StoreError:
-        return StoreError(f"cannot {what} {self._path}: {error.strerror}", "docs/workflows.md")
+        return StoreError(f"cannot {what} {self._path}: {error.strerror}", "docs/guides/workflows.md")
 
     @staticmethod
     def _opened(path: Path) -> int:

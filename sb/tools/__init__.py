@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sb.config.model import Files, Http, Shell
+    from sb.config.groups import Files, Http, Shell
     from sb.kernel.registry.registry import ToolRegistry
-    from sb.store.kept import KeptStore
+    from sb.store.snapshots import SnapshotStore
 
 
 def register_builtin(
@@ -21,13 +21,13 @@ def register_builtin(
     files: Files,
     http: Http,
     shell: Shell,
-    kept: KeptStore,
+    snapshots: SnapshotStore,
     protected: Sequence[Path],
 ) -> None:
     """Add the tools for files, http.get and shell.run.
 
     Args:
-        kept: takes the former content of files that are changed.
+        snapshots: takes the former content of files that are changed.
         protected: files and folders that no tool is given even below a root: SB_HOME, and the database.
     """
     from sb.kernel.registry.registry import SHIPPED
@@ -38,6 +38,6 @@ def register_builtin(
 
     roots = Roots(files.roots, protected, files.start)
     with registry.source(SHIPPED):
-        register_files(registry, files, roots, kept)
+        register_files(registry, files, roots, snapshots)
         register_http(registry, http)
         register_shell(registry, shell, roots)

@@ -1,4 +1,4 @@
-"""How is a file written or deleted so that the change is whole, can be undone, and can be tried again?
+"""files.write and files.delete: whole, undoable, and safe to retry.
 
 A call changes a file only if it is still what the call kept. So a second attempt with the same idempotency key
 finds either the file as it was kept, or the work already done, or the work of somebody else, which it leaves alone.
@@ -15,7 +15,7 @@ from sb.errors import NotFoundError
 from sb.kernel.contracts import ToolError
 from sb.kernel.error_kinds import ErrorKind, tool_failure
 from sb.sources import SYSTEM_IDS
-from sb.store.kept import KeptCopy, KeptStore, TooLargeToKeep
+from sb.store.snapshots import Snapshot, SnapshotStore, SnapshotTooLarge
 from sb.text import human_bytes
 from sb.tools.content import from_content
 from sb.tools.failures import denied, not_found, os_failures_about, shown
@@ -27,9 +27,9 @@ from sb.tools.roots import Roots
 class FileChanges:
     """The functions of files.write and files.delete."""
 
-    def __init__(self, roots: Roots, kept: KeptStore) -> None:
+    def __init__(self, roots: Roots, snapshots: SnapshotStore) -> None:
         self._roots = roots
-        self._kept = kept
+        self._snapshots = snapshots
 
     def write(
         self,
@@ -91,20 +91,20 @@ class FileChanges:
                 os.fsync(folder.fd)
         return _facts(folder, name, prior, size=0, sha256=None, mode=None, created=False)
 
-    def _keep(self, fd: int | None, key: str, folder: Folder, name: str) -> KeptCopy | None:
+    def _keep(self, fd: int | None, key: str, folder: Folder, name: str) -> Snapshot | None:
         try:
-            return self._kept.keep(fd, key=key)
-        except TooLargeToKeep as error:
+            return self._snapshots.take(fd, key=key)
+        except SnapshotTooLarge as error:
             raise denied(
                 f"{shown(folder.path / name)} is larger than the {human_bytes(error.limit)} that are kept for undo "
                 "(setting files.keep_max_bytes), so it is left as it is; with keep = false the change cannot be undone, "
                 "and a person has to agree"
             ) from None
 
-    def _deleted_before(self, key: str) -> KeptCopy | None:
+    def _deleted_before(self, key: str) -> Snapshot | None:
         """What an earlier attempt of this call kept before it deleted the file."""
         try:
-            return self._kept.facts(key)
+            return self._snapshots.get(key)
         except NotFoundError:
             return None
 
@@ -197,7 +197,7 @@ def _linked(folder: Folder, temporary: str, name: str) -> bool:
 def _facts(
     folder: Folder,
     name: str,
-    prior: KeptCopy | None,
+    prior: Snapshot | None,
     *,
     size: int,
     sha256: str | None,

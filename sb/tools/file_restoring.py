@@ -1,4 +1,4 @@
-"""How is a file put back to what it was before a call changed it, and would that work now?
+"""files.restore: put a file back to its snapshot, and preview that.
 
 Only where the file still is what the call left: whatever somebody did to it since is not overwritten.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError
-from sb.store.kept import KeptCopy, KeptStore
+from sb.store.snapshots import Snapshot, SnapshotStore
 from sb.text import human_bytes
 from sb.tools.failures import invalid, not_found, os_failures_about, shown
 from sb.tools.file_changes import replace_file, require_in_place, seen, sha256_of
@@ -30,9 +30,9 @@ class _State:
 class FileRestoring:
     """The functions of files.restore and files.restorable."""
 
-    def __init__(self, roots: Roots, kept: KeptStore) -> None:
+    def __init__(self, roots: Roots, snapshots: SnapshotStore) -> None:
         self._roots = roots
-        self._kept = kept
+        self._snapshots = snapshots
 
     def restore(
         self,
@@ -66,7 +66,7 @@ class FileRestoring:
                     os.unlink(name, dir_fd=folder.fd)
                     os.fsync(folder.fd)
                 else:
-                    content = self._kept.read(kept)
+                    content = self._snapshots.read(kept)
                     replace_file(folder, name, content, fd, found, mode_after=former.mode)
         return {"path": path, "existed": former is not None, "sha256": back.sha256, "mode": back.mode}
 
@@ -100,17 +100,17 @@ class FileRestoring:
         ):
             return {"path": path, "sha256": _state(fd).sha256}
 
-    def _former(self, key: str) -> KeptCopy | None:
+    def _former(self, key: str) -> Snapshot | None:
         """What was kept; raises ToolError when nothing was."""
         try:
-            return self._kept.facts(key)
+            return self._snapshots.get(key)
         except NotFoundError:
             raise not_found(f"what the file was before is not kept any more ({shown(key)})") from None
         except SBError as error:
             raise invalid(error.message) from None
 
 
-def _before(former: KeptCopy | None) -> _State:
+def _before(former: Snapshot | None) -> _State:
     return _State(None, None) if former is None else _State(former.sha256, former.mode)
 
 

@@ -1,8 +1,8 @@
-"""Which file tools ship with SecondBrain, and what do they promise?"""
+"""Contracts of the shipped file tools."""
 
 from __future__ import annotations
 
-from sb.config.model import Files
+from sb.config.groups import Files
 from sb.kernel.contracts import (
     RecoveryApprovalMode,
     ReversalClass,
@@ -12,7 +12,7 @@ from sb.kernel.contracts import (
     ToolReturnSchema,
 )
 from sb.kernel.registry.registry import ToolRegistry
-from sb.store.kept import KeptStore
+from sb.store.snapshots import SnapshotStore
 from sb.tools.file_changes import FileChanges
 from sb.tools.file_reading import FileReader
 from sb.tools.file_restoring import FileRestoring
@@ -37,11 +37,11 @@ _RESTORED = ReversalSpec(
 _PATH = "Absolute path below an allowed folder, or a path relative to the first allowed folder. No '..', no links."
 
 
-def register_files(registry: ToolRegistry, settings: Files, roots: Roots, kept: KeptStore) -> None:
+def register_files(registry: ToolRegistry, settings: Files, roots: Roots, snapshots: SnapshotStore) -> None:
     """Add files.read, files.list, files.search, files.write and files.delete, and what undoes the last two."""
     _register_reading(registry, settings, roots)
-    _register_changes(registry, FileChanges(roots, kept))
-    _register_restoring(registry, FileRestoring(roots, kept))
+    _register_changes(registry, FileChanges(roots, snapshots))
+    _register_restoring(registry, FileRestoring(roots, snapshots))
 
 
 def _register_reading(registry: ToolRegistry, settings: Files, roots: Roots) -> None:

@@ -1,11 +1,11 @@
-"""What does http.get fetch, and when does it refuse?"""
+"""http.get: fetch a page from an allowed host."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
 
-from sb.config.model import Http
+from sb.config.groups import Http
 from sb.kernel.contracts import (
     ReversalClass,
     ReversalSpec,
@@ -35,13 +35,6 @@ _LONGEST_WAIT_S = 86_400.0  # that a server may ask for
 _MAX_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = ("content-type", "content-encoding", "content-language", "etag", "last-modified")
-_STATUS_CODES = {
-    401: ToolErrorCode.PERMISSION_DENIED,
-    403: ToolErrorCode.PERMISSION_DENIED,
-    404: ToolErrorCode.NOT_FOUND,
-    408: ToolErrorCode.TIMEOUT,
-    410: ToolErrorCode.NOT_FOUND,
-}
 
 
 def register_http(registry: ToolRegistry, settings: Http) -> None:
@@ -189,8 +182,10 @@ def _require_success(target: Target, response: http.client.HTTPResponse) -> None
         raise tool_failure(
             ErrorKind.RATE_LIMITED, said, wait_s if wait_s is None else min(wait_s, _LONGEST_WAIT_S)
         )
-    code = ToolErrorCode.NETWORK_ERROR if status >= 500 else ToolErrorCode.VALIDATION_ERROR
-    raise ToolError(_STATUS_CODES.get(status, code), said)
+    from sb.kernel.failures.http_statuses import status_code
+
+    refused = status_code(status, ToolErrorCode.VALIDATION_ERROR)
+    raise ToolError(ToolErrorCode.NETWORK_ERROR if status >= 500 else refused, said)
 
 
 def _result(target: Target, response: http.client.HTTPResponse, limit: int) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""What does shell.run run, with which environment, and what does it give back?"""
+"""shell.run: run a program without a shell, with a small environment."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-from sb.config.model import Shell
+from sb.config.groups import Shell
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolError, ToolErrorCode, ToolReturnSchema
 from sb.kernel.registry.registry import ToolRegistry
 from sb.tools.failures import invalid, not_found, os_failure, shown

@@ -11,10 +11,11 @@ from sb.screens.state.listing import Column, Row
 
 from sb.duration import human_duration
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Disclosure
-from sb.kernel.approvals.watching import Change, standing
-from sb.kernel.calls.approval import MICROSECONDS, OPEN, Approval, ApprovalState, Grant
+from sb.kernel.approvals.watching import Change, urgency
+from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.run_context import RECOVERY_AGENT
+from sb.sources import MICROSECONDS
 from sb.text import revealed_line
 
 APPROVAL_COLUMNS = (
@@ -47,7 +48,7 @@ def state_word(approval: Approval, now: int) -> str:
     """Its state, or of one that waits whether it is overdue or about to expire; `now` in microseconds."""
     if approval.state is not ApprovalState.WAITING:
         return str(approval.state)
-    change = standing(approval, now)
+    change = urgency(approval, now)
     return str(change) if change in (Change.OVERDUE, Change.EXPIRING) else str(approval.state)
 
 

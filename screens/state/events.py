@@ -11,7 +11,8 @@ from sb.screens.state.listing import Column, Row
 from sb.errors import NotFoundError
 from sb.kernel.calls.narrative import describe
 from sb.kernel.review.runs import Run, run_of
-from sb.log.event_log import Event, EventLog
+from sb.log.event import Event
+from sb.log.event_log import EventLog
 from sb.log.kinds import meaning
 from sb.log.search import events_at
 from sb.sources import iso

@@ -19,14 +19,16 @@ from sb.errors import SBError
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.calls.approval import MICROSECONDS, ApprovalState
+from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.calls.intents import Intents
 from sb.kernel.incidents.kill import Kill
 from sb.kernel.incidents.kill_switch import KillSwitch
-from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
+from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
 from sb.kernel.review.findings import Finding, Status, enforcement, kill_finding, log_standing, operators
-from sb.kernel.review.host_sessions import Calls, Joined, calls_of, joined
-from sb.log.event_log import EventLog, Subject
+from sb.kernel.review.host_sessions import CallCount, ConnectedAgent, calls_of, connected_agents
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
+from sb.sources import MICROSECONDS
 from sb.store.records.store import RecordStore
 from sb.text import shorten
 
@@ -39,7 +41,7 @@ _NEED_A_LOOK = {
     BaselineStatus.CHANGED: "its contract is not the approved one",
     BaselineStatus.UNREADABLE: "whether it was approved cannot be told",
 }
-_NOT_REVERSED = (Standing.FAILED, Standing.NO_WAY_BACK, Standing.EXPIRED)
+_NOT_REVERSED = (EscalationState.FAILED, EscalationState.NO_WAY_BACK, EscalationState.EXPIRED)
 NOTHING = "Nothing needs you. What agents ask of a person appears here."
 NOBODY = "sb install claude-code lets a coding agent join"
 
@@ -79,8 +81,8 @@ class Home:
 
     kills: tuple[HomeLine, ...] = ()
     needs: tuple[HomeLine, ...] = ()
-    joined: Sequence[Joined] = ()
-    calls: Mapping[str, Calls] = field(default_factory=dict)
+    joined: Sequence[ConnectedAgent] = ()
+    calls: Mapping[str, CallCount] = field(default_factory=dict)
     enforced: tuple[HomeLine, ...] = ()
     memory: tuple[HomeLine, ...] = ()
     last: tuple[HomeLine, ...] = ()
@@ -105,7 +107,7 @@ class Home:
 def quickly(records: Records) -> dict[str, Any]:
     """What is read at once."""
     log = records.log()
-    found = joined(log)
+    found = connected_agents(log)
     return {
         "needs": (*_needs(log), *_broken(log), *_doubtful(log)),
         "joined": found,
@@ -139,12 +141,12 @@ def _finding(finding: Finding, target: Target | None = None) -> HomeLine:
     return HomeLine(Row((str(finding.status), finding.name, finding.detail + hint), tone), target)
 
 
-def _joined(found: Sequence[Joined], calls: Mapping[str, Calls], now: int) -> Iterator[HomeLine]:
+def _joined(found: Sequence[ConnectedAgent], calls: Mapping[str, CallCount], now: int) -> Iterator[HomeLine]:
     """Each program in each project, the one heard of last first."""
     if not found:
         yield HomeLine(Row(("-", "nobody", NOBODY), "muted"))
     for one in found[:MOST_OF_A_KIND]:
-        age = human_age((now - one.heard_at) / MICROSECONDS)
+        age = human_age((now - one.last_seen_at) / MICROSECONDS)
         waits = f", {one.waiting:,} for you to decide" if one.waiting else ""
         name = f"{shorten(one.project_name, LONGEST_NAME)}: " if one.project else ""
         text = f"{name}{age}, {calls[one.run_id]}{waits}" + (f" · {one.project}" if one.project else "")
@@ -160,7 +162,7 @@ def _last(log: EventLog) -> Iterator[HomeLine]:
     for event in log.events(newest_first=True, limit=LAST_EVENTS):
         row = event_row(event)
         cells = (row.cells[0], row.cells[1], row.cells[3])
-        yield HomeLine(Row(cells, row.tone), Target("audit", event.seq))
+        yield HomeLine(Row(cells, row.tone), Target("log", event.seq))
 
 
 def _memory(log: EventLog) -> Iterator[HomeLine]:
@@ -183,7 +185,7 @@ def _memory(log: EventLog) -> Iterator[HomeLine]:
 def _needs(log: EventLog) -> Iterator[HomeLine]:
     """The requests and the reversals that wait; a reversal's request is decided, and performed, on Recovery."""
     escalations = Escalations(log).page(limit=0)
-    reversals = {one.approval_id for one in escalations if one.standing is Standing.WAITING}
+    reversals = {one.approval_id for one in escalations if one.state is EscalationState.WAITING}
     yield from _reversals(escalations, int(log.clock.now() * 1e6))  # first: their window closes
     yield from _requests(ApprovalQueue(log), reversals)
 
@@ -207,17 +209,17 @@ def _requests(queue: ApprovalQueue, reversals: set[str]) -> Iterator[HomeLine]:
 
 def _reversals(escalations: Sequence[Escalation], now: int) -> Iterator[HomeLine]:
     """One line on those that wait, and one on what else lost its reason."""
-    waiting = [one for one in escalations if one.standing in UNDECIDED]
+    waiting = [one for one in escalations if one.state in UNDECIDED]
     if waiting:
         first = min(waiting, key=lambda one: one.expires_at or 0)
         count = "1 reversal waits" if len(waiting) == 1 else f"{len(waiting):,} reversals wait"
         left = human_duration(((first.expires_at or 0) - now) / MICROSECONDS)
         target = Target("recovery", first.id)
         text = f"{count} for a person: {first.why}"
-        yield HomeLine(Row((str(first.standing), f"{left} left", text), "warn"), target)
-    failed = [one for one in escalations if one.standing in _NOT_REVERSED]
+        yield HomeLine(Row((str(first.state), f"{left} left", text), "warn"), target)
+    failed = [one for one in escalations if one.state in _NOT_REVERSED]
     if failed:
-        first, counts = failed[0], Counter(str(one.standing) for one in failed)
+        first, counts = failed[0], Counter(str(one.state) for one in failed)
         text = ", ".join(f"{count:,} {standing}" for standing, count in counts.items())
         text = f"{text}: {first.why}"
         yield HomeLine(Row(("failed", "reversals", text), "error"), Target("recovery", first.id))
@@ -226,7 +228,7 @@ def _reversals(escalations: Sequence[Escalation], now: int) -> Iterator[HomeLine
 def _broken(log: EventLog) -> Iterator[HomeLine]:
     standing = log_standing(log)
     if standing.status is not Status.OK:
-        yield _finding(standing, Target("audit"))
+        yield _finding(standing, Target("log"))
 
 
 def _doubtful(log: EventLog) -> Iterator[HomeLine]:

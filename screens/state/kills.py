@@ -9,7 +9,8 @@ from sb.screens.state.approvals import Question
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.incidents.kill import Kill, KillScope
 from sb.kernel.incidents.kill_switch import Thrown
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.log.search import events_at
 from sb.text import revealed_line
 

@@ -77,7 +77,7 @@ def _runs(records: Records) -> PlainScreen:
     return PlainScreen(("run", *(column.title for column in RUN_COLUMNS)), rows, len(firsts))
 
 
-def _audit(records: Records) -> PlainScreen:
+def _log(records: Records) -> PlainScreen:
     log = records.log()
     rows = [event_row(event) for event in log.events(newest_first=True, limit=MOST_ROWS)]
     return _table(EVENT_COLUMNS, rows, log.head().seq)
@@ -106,7 +106,7 @@ PLAIN: dict[str, Callable[[Records], PlainScreen]] = {
     "contracts": _contracts,
     "recovery": _recovery,
     "runs": _runs,
-    "audit": _audit,
+    "log": _log,
     "memory": _memory,
     "checkpoints": _checkpoints,
 }

@@ -9,12 +9,12 @@ from sb.screens.state.events import moment
 from sb.screens.state.listing import Column, Row
 
 from sb.duration import human_duration
-from sb.kernel.calls.approval import MICROSECONDS
 from sb.kernel.calls.intents import Intent, Intents
 from sb.kernel.calls.mutations import MutationStore
-from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
+from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.log.event_log import EventLog
+from sb.sources import MICROSECONDS
 from sb.text import revealed_line
 
 RECOVERY_COLUMNS = (
@@ -29,8 +29,14 @@ OPEN_VIEW, ALL_VIEW, CHANGES_VIEW = "open", "all", "changes"
 VIEWS = (OPEN_VIEW, ALL_VIEW, CHANGES_VIEW)
 MOST_ITEMS = 200
 IN_DOUBT, UNDER_WAY = "in doubt", "under way"
-UNDECIDED = (Standing.WAITING, Standing.APPROVED)
-_ORDER = (*UNDECIDED, Standing.IN_DOUBT, Standing.FAILED, Standing.NO_WAY_BACK, Standing.EXPIRED)
+UNDECIDED = (EscalationState.WAITING, EscalationState.APPROVED)
+_ORDER = (
+    *UNDECIDED,
+    EscalationState.IN_DOUBT,
+    EscalationState.FAILED,
+    EscalationState.NO_WAY_BACK,
+    EscalationState.EXPIRED,
+)
 _TONES = {
     "waiting": "warn",
     "approved": "warn",
@@ -73,7 +79,7 @@ class Item:
     def decidable(self) -> Escalation | None:
         """The escalation, while a person may agree to its reversal or has and it was not performed."""
         about = self.about
-        return about if isinstance(about, Escalation) and about.standing in UNDECIDED else None
+        return about if isinstance(about, Escalation) and about.state in UNDECIDED else None
 
     @property
     def since(self) -> int | None:
@@ -134,7 +140,7 @@ def listed(log: EventLog, view: str) -> Listed:
     everything = view == ALL_VIEW
     found = Escalations(log).page(everything=everything, limit=MOST_ITEMS if everything else 0)
     items = [
-        Item(3 * one.number + 1, one, one.standing is Standing.IN_DOUBT and under_way(one.mutation_id))
+        Item(3 * one.number + 1, one, one.state is EscalationState.IN_DOUBT and under_way(one.mutation_id))
         for one in found
     ]
     items += [Item(3 * intent.id + 2, intent) for intent in doubtful]
@@ -145,7 +151,7 @@ def listed(log: EventLog, view: str) -> Listed:
 def _urgency(item: Item) -> tuple[int, int]:
     if item.decidable:
         return 0, item.ends_at or 0
-    standing = item.about.standing if isinstance(item.about, Escalation) else Standing.IN_DOUBT
+    standing = item.about.state if isinstance(item.about, Escalation) else EscalationState.IN_DOUBT
     return (_ORDER.index(standing) if standing in _ORDER else len(_ORDER)), -item.key
 
 
@@ -164,7 +170,7 @@ def state_word(item: Item, now: int) -> str:
     if item.under_way:
         return UNDER_WAY
     if isinstance(about, Escalation):
-        return str(about.standing)
+        return str(about.state)
     if isinstance(about, Intent):
         return IN_DOUBT
     if about.state is not MutationState.COMMITTED:

@@ -14,15 +14,14 @@ from sb.screens.state.recovery import Item, state_word
 from sb.errors import SBError
 from sb.kernel.approvals.disclosure import Argument, Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
-from sb.kernel.calls.approval import MICROSECONDS
 from sb.kernel.calls.intents import Intent
 from sb.kernel.calls.mutations import MutationStore
-from sb.kernel.recovery.escalations import Escalation, Standing
+from sb.kernel.recovery.escalations import Escalation, EscalationState
 from sb.kernel.reversal_contracts import MutationRef
 from sb.log.event_log import EventLog
 from sb.log.kinds import TOOL_DISPATCH
 from sb.redaction import redact, redact_json
-from sb.sources import iso
+from sb.sources import MICROSECONDS, iso
 from sb.text import revealed, shorten, shorten_middle
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def _decision_fields(one: Escalation, under_way: bool) -> list[Field]:
     fields = [Field("why", revealed(one.why)), Field("who has to agree", _agreement(one))]
     if one.reason:
         fields.append(Field("decided by", f"{one.decided_by}: {revealed(one.reason)}"))
-    next_step = "nothing: it is being performed" if under_way else _NEXT.get(one.standing)
+    next_step = "nothing: it is being performed" if under_way else _NEXT.get(one.state)
     return fields + ([Field("what to do", next_step)] if next_step else [])
 
 
@@ -137,11 +136,11 @@ def _escalation_fields(one: Escalation) -> list[Field]:
 
 
 _NEXT = {
-    Standing.APPROVED: "it was agreed to and not performed: a performs it",
-    Standing.FAILED: "u tries again, x leaves it as it is",
-    Standing.IN_DOUBT: "say whether the call in doubt that undoes it happened: it has a line of its own",
-    Standing.NO_WAY_BACK: "u, if d says that it works now; otherwise undo it by hand, and x",
-    Standing.EXPIRED: "u, if there is still time; x leaves it as it is",
+    EscalationState.APPROVED: "it was agreed to and not performed: a performs it",
+    EscalationState.FAILED: "u tries again, x leaves it as it is",
+    EscalationState.IN_DOUBT: "say whether the call in doubt that undoes it happened: it has a line of its own",
+    EscalationState.NO_WAY_BACK: "u, if d says that it works now; otherwise undo it by hand, and x",
+    EscalationState.EXPIRED: "u, if there is still time; x leaves it as it is",
 }
 
 
@@ -150,7 +149,7 @@ def _agreement(one: Escalation) -> str:
         return "nobody: nothing can be reversed"
     if one.people == 1:
         return "one person"
-    agreed = f"; {one.decided_by} has" if one.decided_by and one.standing is Standing.WAITING else ""
+    agreed = f"; {one.decided_by} has" if one.decided_by and one.state is EscalationState.WAITING else ""
     return f"{one.people} people (dual control){agreed}"
 
 

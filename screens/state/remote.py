@@ -36,8 +36,8 @@ def desk() -> RemoteDecider:
 class RemoteApprovals(Approvals):
     """The queue, which another process decides."""
 
-    def approve(self, approval_id: str, by: Decider, reason: str, *, shown: str = "") -> Approval:
-        desk().decide("approve", approval=approval_id, reason=reason, shown=shown)
+    def approve(self, approval_id: str, by: Decider, reason: str, *, displayed: str = "") -> Approval:
+        desk().decide("approve", approval=approval_id, reason=reason, shown=displayed)
         return self.get(approval_id)
 
     def deny(self, approval_id: str, by: Decider, reason: str) -> Approval:

@@ -86,7 +86,7 @@ def test_restoring_says_what_changes_and_how_to_go_back(sb: CommandLine, two: tu
     assert stacks(sb) == ["work", "default"]
     again = sb("checkpoint", "restore", "last", "--reason", "again", "--yes")
     assert (again.code, again.out, "nothing changes" in again.err) == (0, "", True)
-    told = sb("audit", "tail", "--kind", "checkpoint.restored").out
+    told = sb("log", "tail", "--kind", "checkpoint.restored").out
     assert told.count("checkpoint.restored") == 2
 
 

@@ -39,42 +39,40 @@ def change(home: Path, sql: str) -> None:
 
 
 def test_a_changed_row_changes_the_account_and_breaks_the_log(sb: CommandLine, played: Path) -> None:
-    before = sb("audit", "tail").out
+    before = sb("log", "tail").out
     change(played, "UPDATE events SET payload = replace(payload, '4900', '9900') WHERE seq = 7")
-    after = sb("audit", "tail").out
+    after = sb("log", "tail").out
     assert "payments.issue_refund(order=1002, amount=4900)" in before
     assert "payments.issue_refund(order=1002, amount=9900)" in after
-    verdict = sb("audit", "verify")
+    verdict = sb("log", "verify")
     assert (verdict.code, verdict.out) == (1, "BROKEN: the payload of row 7 was edited\n")
 
 
 def test_verify_says_how_much_it_checked(sb: CommandLine, played: Path) -> None:
-    assert sb("audit", "verify").out.startswith(f"ok: {ROWS} rows, anchored up to row {ROWS}; head ")
-    found = sb("audit", "verify", "--json").json
+    assert sb("log", "verify").out.startswith(f"ok: {ROWS} rows, anchored up to row {ROWS}; head ")
+    found = sb("log", "verify", "--json").json
     assert (found["ok"], found["rows"], found["anchored_seq"], found["problems"]) == (True, ROWS, ROWS, [])
 
 
 def test_tail_filters_limits_and_says_what_it_left_out(sb: CommandLine, played: Path) -> None:
-    limited = sb("audit", "tail", "-n", "3")
+    limited = sb("log", "tail", "-n", "3")
     assert len(limited.out.splitlines()) == 3
     assert f"showing the last 3 of {ROWS} rows; --limit 0 shows all" in limited.err
-    assert sb("audit", "tail", "--tool", "http.get").out.count("\n") == 1
-    assert sb("audit", "tail", "--kind", "kernel.budget.exceeded").out.count("\n") == 2
-    nothing = sb("audit", "tail", "--agent", "nobody")
+    assert sb("log", "tail", "--tool", "http.get").out.count("\n") == 1
+    assert sb("log", "tail", "--kind", "kernel.budget.exceeded").out.count("\n") == 2
+    nothing = sb("log", "tail", "--agent", "nobody")
     assert (nothing.code, nothing.out, nothing.err) == (0, "", "no events fit\n")
-    assert sb("audit", "tail", "--since", "1h", "--limit", "0").out.count("\n") == ROWS
-    rows = [json.loads(line) for line in sb("audit", "tail", "--limit", "0", "--json").out.splitlines()]
+    assert sb("log", "tail", "--since", "1h", "--limit", "0").out.count("\n") == ROWS
+    rows = [json.loads(line) for line in sb("log", "tail", "--limit", "0", "--json").out.splitlines()]
     assert [row["seq"] for row in rows] == list(range(1, ROWS + 1))
     assert rows[0]["at"].endswith("Z")
 
 
 def test_show_takes_a_run_a_call_or_a_row(sb: CommandLine, played: Path) -> None:
-    row = json.loads(sb("audit", "tail", "-n", "1", "--tool", "files.read", "--json").out)
-    assert len(sb("audit", "show", row["run_id"], "--json").json["items"]) == RUN_ROWS
-    assert [item["seq"] for item in sb("audit", "show", row["call_id"], "--json").json["items"]] == [
-        row["seq"]
-    ]
-    shown = sb("audit", "show", "7").out
+    row = json.loads(sb("log", "tail", "-n", "1", "--tool", "files.read", "--json").out)
+    assert len(sb("log", "show", row["run_id"], "--json").json["items"]) == RUN_ROWS
+    assert [item["seq"] for item in sb("log", "show", row["call_id"], "--json").json["items"]] == [row["seq"]]
+    shown = sb("log", "show", "7").out
     assert "phase: intent" in shown
     assert "idempotency_key: idem_" in shown
 
@@ -83,35 +81,35 @@ def test_show_takes_a_run_a_call_or_a_row(sb: CommandLine, played: Path) -> None
     ("reference", "code"), [("run_00", 1), ("call_x", 1), ("999", 1), ("0", 2), ("-1", 2), ("x", 2), ("٣", 2)]
 )
 def test_show_refuses_what_is_not_there(sb: CommandLine, played: Path, reference: str, code: int) -> None:
-    done = sb("audit", "show", "--", reference)
+    done = sb("log", "show", "--", reference)
     assert (done.code, done.out) == (code, "")
     assert len(done.err.splitlines()) == 2
 
 
 def test_export_writes_a_whole_file_or_none(sb: CommandLine, played: Path, tmp_path: Path) -> None:
     target = tmp_path / "log.jsonl"
-    assert f"{ROWS} rows" in sb("audit", "export", "-o", str(target)).err
+    assert f"{ROWS} rows" in sb("log", "export", "-o", str(target)).err
     assert len([json.loads(line) for line in target.read_text("utf-8").splitlines()]) == ROWS
-    assert len(sb("audit", "export").out.splitlines()) == ROWS
-    refused = sb("audit", "export", "-o", str(tmp_path / "none" / "log.jsonl"))
+    assert len(sb("log", "export").out.splitlines()) == ROWS
+    refused = sb("log", "export", "-o", str(tmp_path / "none" / "log.jsonl"))
     assert (refused.code, "cannot write" in refused.err) == (1, True)
 
 
 def test_prune_asks_counts_and_leaves_a_log_that_verifies(sb: CommandLine, played: Path) -> None:
-    assert sb("audit", "prune").code == 2
-    assert sb("audit", "prune", "--older-than", "soon").code == 2
-    assert sb("audit", "prune", "--older-than", "1d", "--json", "--yes").json["removed"] == 0
-    assert sb("audit", "prune", "--older-than", "0s", "--dry-run", "--json").json["removed"] == TOLD_ROWS
-    assert "order=1002" in sb("audit", "tail").out
+    assert sb("log", "prune").code == 2
+    assert sb("log", "prune", "--older-than", "soon").code == 2
+    assert sb("log", "prune", "--older-than", "1d", "--json", "--yes").json["removed"] == 0
+    assert sb("log", "prune", "--older-than", "0s", "--dry-run", "--json").json["removed"] == TOLD_ROWS
+    assert "order=1002" in sb("log", "tail").out
 
 
 def test_prune_without_a_terminal_needs_yes(sb: CommandLine, played: Path) -> None:
-    refused = sb("audit", "prune", "--older-than", "0s")
+    refused = sb("log", "prune", "--older-than", "0s")
     assert (refused.code, "--yes" in refused.err) == (2, True)
-    assert sb("audit", "prune", "--older-than", "0s", "--yes", "--json").json["removed"] == TOLD_ROWS
-    assert "pruned" in sb("audit", "tail").out
-    assert "pruned" in sb("audit", "show", "5").out
-    assert sb("audit", "verify").code == 0
+    assert sb("log", "prune", "--older-than", "0s", "--yes", "--json").json["removed"] == TOLD_ROWS
+    assert "pruned" in sb("log", "tail").out
+    assert "pruned" in sb("log", "show", "5").out
+    assert sb("log", "verify").code == 0
 
 
 def test_init_makes_what_is_missing_and_nothing_twice(sb: CommandLine, home: Path) -> None:
@@ -220,7 +218,7 @@ def test_backup_copies_and_never_overwrites(sb: CommandLine, played: Path, tmp_p
     others = ["anchors.jsonl", "config.yaml", "digest.key", "kept", "statements.jsonl"]
     assert sorted(done["files"]) == sorted(["brain.db", *others])
     assert (target / "brain.db").stat().st_mode & 0o777 == 0o600
-    assert sb("--db", str(target / "brain.db"), "audit", "verify").code == 0
+    assert sb("--db", str(target / "brain.db"), "log", "verify").code == 0
     again = sb("backup", str(target))
     assert (again.code, "never overwrites" in again.err) == (3, True)
 
@@ -234,14 +232,14 @@ def test_migrate_reports_and_does_nothing_when_current(sb: CommandLine, home: Pa
 
 
 def test_an_unreachable_database_is_exit_code_3(sb: CommandLine, home: Path) -> None:
-    done = sb("audit", "tail")
+    done = sb("log", "tail")
     assert (done.code, done.out) == (3, "")
     assert done.err == f"sb: error: no database at {home}/brain.db\nhint: make one with `sb init`\n"
-    assert sb("audit", "tail", "--json").json["error"]["kind"] == "store"
+    assert sb("log", "tail", "--json").json["error"]["kind"] == "store"
 
 
 @pytest.mark.parametrize(
-    "arguments", [["nonsense"], ["audit", "nonsense"], ["--nonsense"], ["audit", "tail", "-n", "x"]]
+    "arguments", [["nonsense"], ["log", "nonsense"], ["--nonsense"], ["log", "tail", "-n", "x"]]
 )
 def test_a_usage_error_is_one_line_and_a_hint_and_exit_code_2(sb: CommandLine, arguments: list[str]) -> None:
     done = sb(*arguments)
@@ -271,7 +269,7 @@ def program(*arguments: str, **options: object) -> subprocess.CompletedProcess[s
     return subprocess.run([*SB, *arguments], text=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
 
 
-@pytest.mark.parametrize("arguments", [[], ["audit"], ["kernel"], ["config"]])
+@pytest.mark.parametrize("arguments", [[], ["log"], ["audit"], ["kernel"], ["config"]])
 def test_a_group_alone_prints_its_help(sb: CommandLine, arguments: list[str]) -> None:
     done = sb(*arguments)
     assert (done.code, done.err) == (0, "")
@@ -280,24 +278,24 @@ def test_a_group_alone_prints_its_help(sb: CommandLine, arguments: list[str]) ->
 
 
 SHELL = [
-    ("{sb} audit tail --limit 0 | true", 0, ""),
+    ("{sb} log tail --limit 0 | true", 0, ""),
     ("{sb} doctor | true", 0, ""),
     ("{sb} --help | true", 0, ""),
-    ("{sb} audit verify >&-", 0, ""),
-    ("{sb} audit tail 2>&-", 0, ""),
-    ("{sb} audit verify > /dev/full", 1, "sb: error: cannot write the output: No space left on device\n"),
+    ("{sb} log verify >&-", 0, ""),
+    ("{sb} log tail 2>&-", 0, ""),
+    ("{sb} log verify > /dev/full", 1, "sb: error: cannot write the output: No space left on device\n"),
     (
-        "{sb} audit verify --json > /dev/full",
+        "{sb} log verify --json > /dev/full",
         1,
         "sb: error: cannot write the output: No space left on device\n",
     ),
     ("{sb} kernel run files.list --args - <&-", 2, None),
-    ("{sb} audit show 9223372036854775808", 2, None),
-    ("{sb} audit tail --since 999999999w", 2, None),
-    ("{sb} audit tail --kind kernel.tool.dispach", 1, None),
-    ("{sb} audit export -o ''", 1, None),
-    ("{sb} audit export -o .", 1, None),
-    ("{sb} audit export -o $SB_HOME/brain.db", 2, None),
+    ("{sb} log show 9223372036854775808", 2, None),
+    ("{sb} log tail --since 999999999w", 2, None),
+    ("{sb} log tail --kind kernel.tool.dispach", 1, None),
+    ("{sb} log export -o ''", 1, None),
+    ("{sb} log export -o .", 1, None),
+    ("{sb} log export -o $SB_HOME/brain.db", 2, None),
     ("{sb} backup /dev/null", 3, None),
     ("{sb} backup --all $SB_HOME/kept/b", 2, None),
     ("{sb} kernel run files.list --step x", 2, None),
@@ -319,20 +317,20 @@ def test_whatever_the_shell_does_to_our_streams_and_words_the_end_is_orderly(
 
 
 def test_an_export_into_a_pipe_or_device_does_not_replace_it(played: Path, tmp_path: Path) -> None:
-    command = f"{sys.executable} -m sb audit export -o /dev/stdout | wc -l"
+    command = f"{sys.executable} -m sb log export -o /dev/stdout | wc -l"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(ROWS)
 
 
 def test_a_closed_pipe_ends_quietly(played: Path) -> None:
-    command = f"{sys.executable} -m sb audit tail --limit 0 --json | head -n 1"
+    command = f"{sys.executable} -m sb log tail --limit 0 --json | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert (len(done.stdout.splitlines()), done.stderr) == (1, "")
 
 
 def test_output_is_utf8_whatever_the_locale(played: Path) -> None:
     env = {**os.environ, "LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    done = program("audit", "tail", "--limit", "0", env=env, capture_output=True)
+    done = program("log", "tail", "--limit", "0", env=env, capture_output=True)
     assert done.returncode == 0
     assert "…" in done.stdout
 
@@ -341,7 +339,7 @@ def test_on_a_terminal_tables_fit_its_width_and_prompts_are_asked(played: Path) 
     parent, child = pty.openpty()
     env = {**os.environ, "COLUMNS": "60", "TERM": "xterm"}
     process = subprocess.Popen(
-        [*SB, "audit", "prune", "--older-than", "0s"], stdin=child, stdout=child, stderr=child, env=env
+        [*SB, "log", "prune", "--older-than", "0s"], stdin=child, stdout=child, stderr=child, env=env
     )
     os.close(child)
     shown = b""
@@ -350,3 +348,28 @@ def test_on_a_terminal_tables_fit_its_width_and_prompts_are_asked(played: Path) 
     process.kill()
     process.wait()
     os.close(parent)
+
+
+def test_audit_stays_as_a_hidden_name_of_log(sb: CommandLine, played: Path) -> None:
+    assert sb("audit", "verify").code == 0
+    assert sb("audit", "verify", "--json").json == sb("log", "verify", "--json").json
+    assert sb("audit", "tail").out == sb("log", "tail").out
+    assert sb("audit", "tail", "-n", "x").code == 2
+    listed = sb("--help").out
+    assert "\n  log " in listed
+    assert "\n  audit " not in listed
+
+
+@pytest.mark.parametrize(
+    ("shell", "mark"), [("bash", "complete -o"), ("zsh", "#compdef sb"), ("fish", "--command sb")]
+)
+def test_show_completion_prints_the_script_of_the_shell_that_is_named(
+    shell: str, mark: str, sb: CommandLine
+) -> None:
+    shown = sb("--show-completion", shell)
+    assert (shown.code, mark in shown.out) == (0, True)
+
+
+def test_completion_names_the_shells_it_knows(sb: CommandLine) -> None:
+    wrong = sb("--show-completion", "zhs")
+    assert (wrong.code, 'did you mean "zsh"?' in wrong.err, "powershell" in wrong.err) == (2, True, True)

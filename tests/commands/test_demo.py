@@ -11,7 +11,7 @@ from sb.demo.story import Demo, approve_tools, demo_config, go_on, play, prepare
 from sb.demo.tools import TOOLS, ledger_of, register
 from sb.errors import ContractError
 from sb.kernel.authority.signing import Label
-from sb.kernel.recovery.escalations import Standing
+from sb.kernel.recovery.escalations import EscalationState
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import RunContext
@@ -70,7 +70,7 @@ def test_every_line_of_the_demo_is_one_of_sb_audit(
     out = sb("demo", str(tmp_path / "demo")).out
     told = [line for line in out.splitlines() if line[:6].strip().isdigit()]
     monkeypatch.setenv("SB_HOME", str(tmp_path / "demo" / "home"))
-    assert sb("audit", "tail", "--limit", "0").out.splitlines()[-len(told) :] == told
+    assert sb("log", "tail", "--limit", "0").out.splitlines()[-len(told) :] == told
     assert len(told) == ROWS - 4
 
 
@@ -104,7 +104,7 @@ def test_the_commands_that_the_demo_names_reverse_the_refund(
     assert "nothing has to be recovered" in sb("recovery", "list").err
     assert sb(*dry_run).code == 1, "it was undone"
     assert "was reversed before" in sb(*approve[:3], "--reason", "again").err
-    assert sb("audit", "verify").code == 0
+    assert sb("log", "verify").code == 0
 
 
 def test_nobody_is_asked_twice_about_the_same_reason(sb: CommandLine, story: Demo) -> None:
@@ -136,7 +136,7 @@ def test_what_was_approved_in_the_console_is_reversed_once_it_is_left(sb: Comman
     assert not (story.folder / "exports").exists()
     with open_runtime(demo_config(story.home)) as runtime:
         (one,) = runtime.recovery.escalations.page(everything=True)
-        assert (one.standing, one.decided_by) == (Standing.REVERSED, "ada")
+        assert (one.state, one.decided_by) == (EscalationState.REVERSED, "ada")
         assert verify(runtime.log).ok
     replayed = sb("kernel", "policy", "replay", "--json").json
     assert replayed["items"] == [], "that recovery asked was not the policy's doing"

@@ -198,7 +198,7 @@ def test_killed_in_a_refund_the_probe_settles_it_and_the_way_back_is_there(
     if done:
         assert sb("recovery", "approve", call, "--reason", "it shipped").code == 0
     assert ledger.refunded() == 0
-    assert sb("audit", "verify").code == 0
+    assert sb("log", "verify").code == 0
 
 
 def test_every_process_of_the_demos_home_has_the_shops_tools(

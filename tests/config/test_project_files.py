@@ -35,7 +35,7 @@ class Project:
         return load_config(env=self.env, cwd=self.folder, flags={})
 
     def trust(self, shown: str = "") -> str:
-        return trust(self.home, self.file, env=self.env, shown=shown)
+        return trust(self.home, self.file, env=self.env, displayed=shown)
 
 
 @pytest.fixture

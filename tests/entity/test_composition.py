@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -44,9 +44,32 @@ def test_a_core_and_any_stack_meet_their_protocols(core: Entity) -> None:
 
 def test_operations_have_the_signatures_of_the_core_protocol(core: Entity) -> None:
     for line in SIGNATURES.split():
-        found = inspect.signature(getattr(core, line.partition("(")[0]))
-        plain = [each.replace(annotation=inspect.Parameter.empty) for each in found.parameters.values()]
+        method = getattr(core, line.partition("(")[0])
+        plain = [
+            keyword.replace(annotation=inspect.Parameter.empty)
+            for each in inspect.signature(method).parameters.values()
+            for keyword in ([each] if each.kind is not each.VAR_KEYWORD else keywords(method, each.name))
+        ]
         assert line == line.partition("(")[0] + str(inspect.Signature(plain)).replace(" ", "")
+
+
+def keywords(method: Any, name: str) -> list[inspect.Parameter]:
+    """The keywords that `**name` stands for, which are all optional."""
+    (names,) = get_args(get_type_hints(method)[name])
+    assert not names.__required_keys__
+    return [
+        inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=None)
+        for each in get_type_hints(names)
+    ]
+
+
+def test_unknown_keyword_of_a_write_is_refused(core: Entity) -> None:
+    core.attach_stack(ListStack("any"))
+    unknown: dict[str, Any] = {"sauce": "somebody"}
+    with pytest.raises(TypeError, match="sauce"):
+        core.note("text", **unknown)
+    with pytest.raises(TypeError, match="sauce"):
+        core.drive("growth", **unknown)
 
 
 @pytest.mark.parametrize("core_id", ["", "  \n", "\ud800", None, 5])

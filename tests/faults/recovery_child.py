@@ -90,7 +90,7 @@ def recover(runtime: Runtime) -> None:
     """Say that the assumption turned false, and agree to whatever waits."""
     runtime.invalidate(AssumptionInvalidated(ASSUMPTION, reason="not any more"))
     for escalation in runtime.recovery.escalations.page():
-        if escalation.standing in ("waiting", "approved"):
+        if escalation.state in ("waiting", "approved"):
             runtime.recovery.approve(escalation.id, Label("ada"), "undo it")
 
 

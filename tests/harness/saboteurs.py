@@ -21,7 +21,7 @@ from sb.kernel.execution.telemetry import _OtelSpan
 from sb.kernel.policy.rules import DENY, Hit, Verdict, WrittenPolicy
 from sb.kernel.review import log_verification
 from sb.kernel.run_context import RunBudget, RunContext
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 from sb.log.kinds import TOOL_DISPATCH
 
 Saboteur = Callable[[pytest.MonkeyPatch], None]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import sb.runtime
-from sb.config.model import Irreversibility
+from sb.config.groups import Irreversibility
 from sb.context_packs.injector import _Draft
 from sb.context_packs.plan import InjectionPlan
 from sb.kernel.approvals import gate
@@ -159,13 +159,13 @@ def only_calls_are_limited(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-31")
 def deadlines_are_looked_at_afterwards(patch: pytest.MonkeyPatch) -> None:
-    real = ToolCall.found
+    real = ToolCall.attach
 
     def found(call: ToolCall, tool: Any) -> None:
         real(call, tool)
         call.has_deadline = False
 
-    patch.setattr(ToolCall, "found", found)
+    patch.setattr(ToolCall, "attach", found)
 
 
 @breaks("HA-31")

@@ -167,7 +167,7 @@ def test_the_hook_runs_the_audit_and_fails_as_it_does(audited: tuple[int, Any]) 
 
 
 def test_what_the_documentation_shows_fits_the_action_and_the_hook() -> None:
-    page = (ROOT / "docs/harness-audit-ci.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/start/ci.md").read_text(encoding="utf-8")
     workflow, gitlab, hooks = (
         yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     )

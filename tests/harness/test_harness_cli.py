@@ -331,7 +331,7 @@ def test_a_damaged_live_database_is_a_finding_and_no_crash(sb: CommandLine, home
     assert {file: file.read_bytes() for file in home.iterdir()} == before
     assert "fail" in outcome.out.partition("live")[2]
     hints = {
-        "edited": "chain: sb audit verify names every row",
+        "edited": "chain: sb log verify names every row",
         "garbage": "chain: point --db or SB_DB at another file",
         "empty": "database: make one with `sb init`",
         "missing": "database: make one with `sb init`",

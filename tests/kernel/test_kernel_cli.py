@@ -115,9 +115,9 @@ def test_run_executes_a_tool_and_records_it(sb: CommandLine, folder: Path) -> No
     assert done.code == 0
     assert done.json["success"] is True
     assert done.json["data"]["content"] == "hello\n"
-    kinds = [event["kind"] for event in sb("audit", "show", done.json["run_id"], "--json").json["items"]]
+    kinds = [event["kind"] for event in sb("log", "show", done.json["run_id"], "--json").json["items"]]
     assert kinds == ["kernel.run.started", "kernel.tool.dispatch", "kernel.run.finished"]
-    assert sb("audit", "verify").code == 0
+    assert sb("log", "verify").code == 0
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,7 @@ def test_a_result_has_the_documented_fields() -> None:
         "span_id",
         "provenance",
         "mutation_id",
+        "effect",
     }
 
 

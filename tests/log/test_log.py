@@ -17,7 +17,8 @@ from sb.kernel import RunContext, SafetyClass, ToolExecutor, ToolRegistry
 from sb.kernel.calls.narrative import describe, log_line
 from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.log_verification import Verification, verify
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.sources import CountingIds, SteeredClock
 from sb.store import driver
 from sb.store.anchor import Anchor

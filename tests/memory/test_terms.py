@@ -51,7 +51,7 @@ def index() -> Iterator[Index]:
 def vocabulary() -> list[str]:
     """The words of the project's own documentation and code."""
     found: set[str] = set()
-    for path in [*ROOT.glob("docs/*.md"), *ROOT.glob("sb/**/*.py")]:
+    for path in [*ROOT.glob("docs/**/*.md"), *ROOT.glob("sb/**/*.py")]:
         found.update(re.findall(r"\w+", path.read_text(encoding="utf-8").lower()))
     return sorted(found)
 

@@ -39,7 +39,7 @@ said = json.loads(sys.stdin.readline())
 records = Records(current_config())
 by = Signer(records).decider(lambda prompt: "")
 approvals = records.approvals()
-approvals.approve(said["approve"], by, "it is right", shown=said["shown"])
+approvals.approve(said["approve"], by, "it is right", displayed=said["shown"])
 approvals.deny(said["deny"], by, "it is wrong")
 approvals.revoke(said["approve"], by, "or is it")
 records.baselines("write", "kernel").approve({"bank.look": said["contract"]}, by, "read it")
@@ -204,6 +204,6 @@ def test_a_tab_decides_everything_that_the_console_signs_without_having_the_key(
         "approve", "deny", "revoke", "approve_contracts", "kill.lifted", "deny", "dismiss", "settle",
     ]  # fmt: skip
     assert agents.runtime.approvals.get(said["deny"]).state == "denied"
-    assert agents.runtime.recovery.escalations.get(said["dismiss"]).standing == "dismissed"
+    assert agents.runtime.recovery.escalations.get(said["dismiss"]).state == "dismissed"
     assert agents.runtime.executor.in_doubt() == []
     assert agents.runtime.kill.in_force().keys() == {"agent:mallory"}

@@ -33,7 +33,7 @@ def test_every_screen_looks_as_it_did(agents: Agents, console: Console, size: tu
         await console.press(pilot, "enter", "j", "enter")
         console.snapshot(name("call", size))
         await console.press(pilot, "6")
-        console.snapshot(name("audit", size))
+        console.snapshot(name("log", size))
 
     console(script, size)
 
@@ -105,7 +105,7 @@ def test_a_filter_shows_what_fits_and_how_much_that_is_and_escape_clears_it(
         assert "courier" not in console.text()
         await console.press(pilot, "x", "y")
         await console.shows(pilot, "No event fits")
-        console.snapshot("audit-no-hit-80x24")
+        console.snapshot("log-no-hit-80x24")
         await console.press(pilot, "escape")
         await console.shows(pilot, "21 events")
         await console.press(pilot, "escape")
@@ -169,7 +169,7 @@ def test_the_palette_does_what_is_typed_and_opens_records(agents: Agents, consol
     )
 
     async def script(pilot: Pilot[None]) -> None:
-        for typed, expected in (("go to aud", "[6 Audit]"), (call_id, "arguments, redacted")):
+        for typed, expected in (("go to log", "[6 Log]"), (call_id, "arguments, redacted")):
             await pilot.press("colon")
             console.app.screen.query_one(Input).value = typed
             await console.shows(pilot, typed.split()[-1])
@@ -185,7 +185,7 @@ def test_a_record_named_in_the_palette_that_is_no_record_searches_the_log(
     agents.work(2)
 
     async def script(pilot: Pilot[None]) -> None:
-        console.app.find_on("audit", "bank.look")
+        console.app.find_on("log", "bank.look")
         await console.shows(pilot, "2 of 8 · filter: bank.look")
 
     console(script)

@@ -50,21 +50,21 @@ def test_plain_lines_hold_what_the_screens_show(sb: CommandLine, agents: Agents)
         "contracts": "changed   bank.look",
         "recovery": "bank.hang",
         "runs": "keep the books",
-        "audit": "ok bank.look",
+        "log": "ok bank.look",
         "memory": "the office is in Bonn",
         "checkpoints": "before the release",
     }
     for screen, text in expected.items():
         shown = sb("console", "--plain", screen)
         assert (shown.code, text in shown.out) == (0, True), screen
-    wrong = sb("console", "--plain", "audti")
-    assert (wrong.code, 'did you mean "audit"' in wrong.err) == (2, True)
+    wrong = sb("console", "--plain", "lgo")
+    assert (wrong.code, 'did you mean "log"' in wrong.err) == (2, True)
     assert sb("--db", "nowhere.db", "console", "--plain").code == 3
 
 
 def test_many_rows_are_cut_and_said_so(sb: CommandLine, agents: Agents) -> None:
     agents.work(150)
-    shown = sb("console", "--plain", "audit")
+    shown = sb("console", "--plain", "log")
     assert shown.out.count("\n") == 201
     assert "showing 200 of 2" in shown.err
 
@@ -74,7 +74,7 @@ def test_starting_loads_only_what_the_first_screen_needs() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "textual.app" in loaded
-    assert sorted(name for name in (*LATER, "sb.screens.audit", "sb.screens.dialogs") if name in loaded) == []
+    assert sorted(name for name in (*LATER, "sb.screens.log", "sb.screens.dialogs") if name in loaded) == []
 
 
 class Terminal:

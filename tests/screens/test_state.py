@@ -14,7 +14,8 @@ from sb.screens.state.listing import Listing, Row
 from sb.screens.state.search import LogSearch
 
 from sb.kernel.review.runs import RunState, first_events, run_events, runs_at
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import MEMORY_PUT, RUN_STARTED
 from sb.log.search import LogFilter, events_at, search
 from sb.text import mark_invisible

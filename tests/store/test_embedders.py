@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from sb.config import load_config
-from sb.config.model import Memory
+from sb.config.groups import Memory
 from sb.errors import EmbedderError
 from sb.store.embedding import choosing
 from sb.store.embedding.choosing import NoEmbedder, choose

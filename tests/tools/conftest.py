@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sb.config.model import Files, Http, Shell
+from sb.config.groups import Files, Http, Shell
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.registry.registry import ToolRegistry
-from sb.store.kept import KeptStore
+from sb.store.snapshots import SnapshotStore
 from sb.tools import register_builtin
 
 Call = Callable[..., Any]
@@ -45,15 +45,15 @@ def sb_home(root: Path) -> Path:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> KeptStore:
-    return KeptStore(tmp_path / "kept", max_bytes=1000)
+def snapshots(tmp_path: Path) -> SnapshotStore:
+    return SnapshotStore(tmp_path / "kept", max_bytes=1000)
 
 
 @pytest.fixture
-def registry(root: Path, sb_home: Path, kept: KeptStore) -> ToolRegistry:
+def registry(root: Path, sb_home: Path, snapshots: SnapshotStore) -> ToolRegistry:
     registry = ToolRegistry()
     files = Files(roots=(root,), keep_max_bytes=1000, max_read_bytes=5000)
-    register_builtin(registry, files, Http(), Shell(max_output_bytes=10_000), kept, [sb_home])
+    register_builtin(registry, files, Http(), Shell(max_output_bytes=10_000), snapshots, [sb_home])
     return registry
 
 

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.config.model import Files, Http, Shell
+from sb.config.groups import Files, Http, Shell
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.registry.registry import ToolRegistry
-from sb.store.kept import KeptStore
+from sb.store.snapshots import SnapshotStore
 from sb.tools import register_builtin
 from sb.tools.roots import Roots
 
@@ -243,8 +243,8 @@ def maze(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Call]:
     (root / "a" / "link").symlink_to(outside / "file")
     (root / "up").symlink_to("..")
     registry = ToolRegistry()
-    kept = KeptStore(top / "kept", 1000)
-    register_builtin(registry, Files((root,)), Http(), Shell(), kept, [])
+    snapshots = SnapshotStore(top / "kept", 1000)
+    register_builtin(registry, Files((root,)), Http(), Shell(), snapshots, [])
 
     def call_tool(tool_id: str, **arguments: Any) -> Any:
         function = registry.get_callable(tool_id)

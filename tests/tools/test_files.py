@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from sb.config.model import Files
+from sb.config.groups import Files
 from sb.kernel.contracts import SafetyClass, ToolError, ToolErrorCode
 from sb.kernel.registry.registry import ToolRegistry
-from sb.store.kept import KeptStore
+from sb.store.snapshots import SnapshotStore
 from sb.tools.file_reading import FileReader
 from sb.tools.file_search import FileSearch, SearchBounds
 from sb.tools.files import register_files
@@ -67,11 +67,11 @@ def test_contracts_say_what_each_tool_does(registry: ToolRegistry) -> None:
     ]
 
 
-def test_contracts_do_not_change_with_the_settings(root: Path, kept: KeptStore) -> None:
+def test_contracts_do_not_change_with_the_settings(root: Path, snapshots: SnapshotStore) -> None:
     fingerprints = []
     for size in (10, 20):
         registry = ToolRegistry()
-        register_files(registry, Files((root,), size, size), Roots([root]), kept)
+        register_files(registry, Files((root,), size, size), Roots([root]), snapshots)
         fingerprints.append([spec.contract_fingerprint() for spec in registry.list_all()])
     assert fingerprints[0] == fingerprints[1]
 
@@ -94,13 +94,13 @@ def test_a_path_is_relative_to_the_first_root_or_absolute_below_it(root: Path, c
 
 
 def test_a_root_that_is_a_link_is_resolved_when_configured_and_never_again(
-    tmp_path: Path, root: Path, outside: Path, kept: KeptStore
+    tmp_path: Path, root: Path, outside: Path, snapshots: SnapshotStore
 ) -> None:
     (root / "file.txt").write_text("inside", encoding="utf-8")
     link = tmp_path / "link"
     link.symlink_to(root)
     registry = ToolRegistry()
-    register_files(registry, Files((link,)), Roots([link]), kept)
+    register_files(registry, Files((link,)), Roots([link]), snapshots)
     read = registry.get_callable("files.read")
     assert read
     link.unlink()
@@ -110,7 +110,7 @@ def test_a_root_that_is_a_link_is_resolved_when_configured_and_never_again(
 
 
 def test_a_folder_above_the_root_that_became_a_link_is_refused(
-    tmp_path: Path, outside: Path, kept: KeptStore
+    tmp_path: Path, outside: Path, snapshots: SnapshotStore
 ) -> None:
     root = tmp_path / "above" / "root"
     root.mkdir(parents=True)
@@ -119,7 +119,7 @@ def test_a_folder_above_the_root_that_became_a_link_is_refused(
     (tmp_path / "above").rename(tmp_path / "moved")
     (tmp_path / "above").symlink_to(outside)
     registry = ToolRegistry()
-    register_files(registry, Files((root,)), roots, kept)
+    register_files(registry, Files((root,)), roots, snapshots)
     write = registry.get_callable("files.write")
     assert write
     with pytest.raises(ToolError, match="symbolic link"):
@@ -181,22 +181,24 @@ def test_a_hostile_path_is_refused_and_changes_nothing(
 
 @pytest.mark.parametrize(("tool_id", "arguments"), PATH_TOOLS)
 def test_without_roots_every_call_names_the_setting(
-    kept: KeptStore, tool_id: str, arguments: dict[str, str]
+    snapshots: SnapshotStore, tool_id: str, arguments: dict[str, str]
 ) -> None:
     registry = ToolRegistry()
-    register_files(registry, Files(), Roots([]), kept)
+    register_files(registry, Files(), Roots([]), snapshots)
     function = registry.get_callable(tool_id)
     assert function
     with pytest.raises(ToolError, match=r"files\.roots"):
         function(path="x", **arguments)
 
 
-def test_a_protected_file_is_refused_under_any_name(root: Path, kept: KeptStore, tmp_path: Path) -> None:
+def test_a_protected_file_is_refused_under_any_name(
+    root: Path, snapshots: SnapshotStore, tmp_path: Path
+) -> None:
     database = tmp_path / "brain.db"
     database.write_text("PROTECTED", encoding="utf-8")
     os.link(database, root / "innocent.txt")
     registry = ToolRegistry()
-    register_files(registry, Files((root,)), Roots([root], [database]), kept)
+    register_files(registry, Files((root,)), Roots([root], [database]), snapshots)
     for tool_id, arguments in PATH_TOOLS:
         function = registry.get_callable(tool_id)
         assert function
@@ -337,7 +339,7 @@ def test_a_new_file_has_the_permissions_that_the_umask_leaves(root: Path, call: 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o755, 0o444])
 def test_overwriting_keeps_the_mode_and_the_former_content(
-    root: Path, kept: KeptStore, call: Call, mode: int
+    root: Path, snapshots: SnapshotStore, call: Call, mode: int
 ) -> None:
     (root / "f").write_bytes(BINARY)
     (root / "f").chmod(mode)
@@ -353,7 +355,7 @@ def test_overwriting_keeps_the_mode_and_the_former_content(
     }
     assert (root / "f").read_bytes() == b"new"
     assert stat.S_IMODE((root / "f").stat().st_mode) == mode
-    assert kept.read("k1") == BINARY
+    assert snapshots.read("k1") == BINARY
 
 
 def test_overwriting_replaces_the_file_instead_of_writing_into_it(
@@ -388,7 +390,9 @@ def test_missing_folders_are_made_only_when_asked(root: Path, call: Call, refuse
     assert names(root / "a" / "b") == ["f", "g"]
 
 
-def test_deleting_keeps_the_content_and_says_what_was_there(root: Path, kept: KeptStore, call: Call) -> None:
+def test_deleting_keeps_the_content_and_says_what_was_there(
+    root: Path, snapshots: SnapshotStore, call: Call
+) -> None:
     (root / "f").write_bytes(b"old")
     (root / "f").chmod(0o640)
     assert call("files.delete", path="f", idempotency_key="k1") == {
@@ -401,7 +405,7 @@ def test_deleting_keeps_the_content_and_says_what_was_there(root: Path, kept: Ke
         "prior": {"sha256": sha256(b"old"), "bytes": 3, "mode": 0o640},
     }
     assert names(root) == [".sb"]
-    assert kept.read("k1") == b"old"
+    assert snapshots.read("k1") == b"old"
 
 
 def test_a_missing_file_cannot_be_read_or_deleted(root: Path, refused: Refusal) -> None:
@@ -412,7 +416,7 @@ def test_a_missing_file_cannot_be_read_or_deleted(root: Path, refused: Refusal) 
 
 @pytest.mark.parametrize(("tool_id", "arguments"), PATH_TOOLS[3:])
 def test_what_is_too_large_to_keep_is_not_changed(
-    root: Path, kept: KeptStore, refused: Refusal, tool_id: str, arguments: dict[str, str]
+    root: Path, snapshots: SnapshotStore, refused: Refusal, tool_id: str, arguments: dict[str, str]
 ) -> None:
     (root / "f").write_bytes(b"x" * 1001)
     message = refused(ToolErrorCode.PERMISSION_DENIED, tool_id, path="f", **arguments)
@@ -420,23 +424,25 @@ def test_what_is_too_large_to_keep_is_not_changed(
     assert "1000 B" in message
     assert (root / "f").read_bytes() == b"x" * 1001
     assert names(root) == [".sb", "f"]
-    assert not kept.folder.exists()
+    assert not snapshots.folder.exists()
 
 
-def test_calls_without_a_key_keep_their_content_apart(root: Path, kept: KeptStore, call: Call) -> None:
+def test_calls_without_a_key_keep_their_content_apart(
+    root: Path, snapshots: SnapshotStore, call: Call
+) -> None:
     for content in ("1", "2", "3"):
         call("files.write", path="f", content=content)
     results = [call("files.write", path="f", content=content) for content in ("4", "5")]
-    assert [kept.read(result["kept"]) for result in results] == [b"3", b"4"]
+    assert [snapshots.read(result["kept"]) for result in results] == [b"3", b"4"]
 
 
 def test_a_repeated_write_gives_the_same_facts_and_keeps_the_original(
-    root: Path, kept: KeptStore, call: Call
+    root: Path, snapshots: SnapshotStore, call: Call
 ) -> None:
     (root / "f").write_bytes(b"original")
     arguments = {"path": "f", "content": "new", "idempotency_key": "k1"}
     assert call("files.write", **arguments) == call("files.write", **arguments)
-    assert kept.read("k1") == b"original"
+    assert snapshots.read("k1") == b"original"
 
 
 def test_a_repeated_write_that_made_the_file_still_says_so(call: Call) -> None:
@@ -453,11 +459,11 @@ def test_a_repeated_delete_gives_the_same_facts(root: Path, call: Call) -> None:
 
 
 def test_an_attempt_that_only_got_to_keep_the_content_is_completed_by_the_next(
-    root: Path, kept: KeptStore, call: Call
+    root: Path, snapshots: SnapshotStore, call: Call
 ) -> None:
     (root / "f").write_bytes(b"old")
     fd = os.open(root / "f", os.O_RDONLY)
-    kept.keep(fd, key="k1")
+    snapshots.take(fd, key="k1")
     os.close(fd)
     assert call("files.write", path="f", content="new", idempotency_key="k1")["prior"]["bytes"] == 3
     assert (root / "f").read_bytes() == b"new"

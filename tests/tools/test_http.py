@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 from sb.config import HostPattern
-from sb.config.model import Http
+from sb.config.groups import Http
 from sb.kernel import ErrorKind, ToolError, ToolErrorCode, verdict_for
 from sb.kernel.registry.registry import ToolRegistry
 from sb.tools.http import HttpGet, register_http

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sb.config.model import Files
+from sb.config.groups import Files
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.kernel.registry.registry import ToolRegistry
 from sb.store.database import database_files
-from sb.store.kept import KeptStore
+from sb.store.snapshots import SnapshotStore
 from sb.tools.files import register_files
 from sb.tools.roots import Roots
 
@@ -26,8 +26,8 @@ def registry(tmp_path: Path) -> ToolRegistry:
     protected = [home, *database_files(tmp_path / "root" / "brain.db")]
     files = Files(roots=(tmp_path / "root",))
     registry = ToolRegistry()
-    kept = KeptStore(home / "kept", files.keep_max_bytes)
-    register_files(registry, files, Roots(files.roots, protected), kept)
+    snapshots = SnapshotStore(home / "kept", files.keep_max_bytes)
+    register_files(registry, files, Roots(files.roots, protected), snapshots)
     return registry
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sb.config.model import Shell
+from sb.config.groups import Shell
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.registry.registry import ToolRegistry
 from sb.tools.processes import run_program

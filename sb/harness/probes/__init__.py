@@ -1,4 +1,4 @@
-"""Which probe answers for which control?"""
+"""Probes by control id."""
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType

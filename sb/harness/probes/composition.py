@@ -1,4 +1,4 @@
-"""Does the control of "measurable" hold that is about models, and what another asks of checkpoints?"""
+"""Probes of "measurable" controls about models and checkpoints."""
 
 from __future__ import annotations
 

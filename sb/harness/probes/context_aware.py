@@ -1,4 +1,4 @@
-"""Do the controls of "context-aware" hold?"""
+"""Probes of the "context-aware" controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the control of "reversible" hold that is about who decides?"""
+"""Probe of the "reversible" control about who decides."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sb.kernel.contracts import ReversalClass, ReversalSpec, SafetyClass, ToolEr
 from sb.kernel.harness_audit import Check
 from sb.log.kinds import APPROVAL_APPROVED
 from sb.runtime import Runtime
+from sb.sources import micros
 
 DAY_S = 86_400
 PAY, WIRE = "bank.pay", "bank.wire"
@@ -116,6 +117,6 @@ def _stored(bank: _Bank, approval_id: str) -> Check:
     signed = said.get("signed", {}).get("statement", {})
     kept = bank.runtime.approvals.get(approval_id)
     who, why = (said.get("by"), signed.get("by"), kept.decided_by), (said.get("reason"), kept.reason)
-    when = bool(signed.get("at")) and kept.decided_at == event.at == int(bank.h.clock.now() * 1e6)
+    when = bool(signed.get("at")) and kept.decided_at == event.at == micros(bank.h.clock.now())
     seen = f"Approvals.approve: by {kept.decided_by}, because {kept.reason}, {'with' if when else 'without'} its time"
     return Check("stored", set(who) == {"ada"} and set(why) == {WHY} and when, seen)

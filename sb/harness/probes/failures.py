@@ -1,4 +1,4 @@
-"""What do probes of failures and reversals share?"""
+"""Helpers of the probes about failures and reversals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sb.errors import SBError
 from sb.kernel.contracts import ToolResult
-from sb.kernel.recovery.compensation import CompensationOutcome
+from sb.kernel.recovery.compensation_outcome import CompensationOutcome
 from sb.kernel.run_context import RunContext
 from sb.runtime import Runtime
 

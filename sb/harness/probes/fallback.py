@@ -1,4 +1,4 @@
-"""Do the controls of "measurable" hold that are about failures?"""
+"""Probes of "measurable" controls about failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sb.kernel.error_kinds import ErrorKind, tool_failure
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.failures.verdicts import PLAYBOOK, CompensationAction, verdict_for
 from sb.kernel.harness_audit import Check
-from sb.kernel.recovery.compensation import CompensationKind, CompensationOutcome
+from sb.kernel.recovery.compensation_outcome import CompensationKind, CompensationOutcome
 from sb.kernel.reversal_contracts import MutationState, ReversalClass, ReversalSpec
 from sb.runtime import Runtime
 

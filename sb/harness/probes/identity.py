@@ -1,4 +1,4 @@
-"""Does the control of "tool-controlled" hold that is about who reaches what?"""
+"""Probe of the "tool-controlled" control about which agent reaches which tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the controls of "continuously improving" hold?"""
+"""Probes of the "continuously improving" controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the controls of "measurable" hold?"""
+"""Probes of the "measurable" controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the controls of memory hold?"""
+"""Probes of the memory controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the control of "tool-controlled" hold that is about the network?"""
+"""Probe of the "tool-controlled" control about the network."""
 
 from __future__ import annotations
 

@@ -17,8 +17,9 @@ from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
 from sb.kernel.harness_audit import Check
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
-from sb.log.event_log import Event
+from sb.log.event import Event
 from sb.runtime import Runtime, open_authority, open_log
+from sb.sources import MICROSECONDS
 from sb.store import driver
 
 DENIED = ToolErrorCode.PERMISSION_DENIED
@@ -205,7 +206,7 @@ def state_machine(h: Harness) -> Iterator[Check]:
         yield Check("twice", held, f"{saw(again, drop)}; Approvals.approve: {_verdict(decided)}")
 
         late = _ask(runtime, ctx, "late")
-        h.clock.sleep(late.expires_at / 1e6 - h.clock.now() + 1)
+        h.clock.sleep(late.expires_at / MICROSECONDS - h.clock.now() + 1)
         state, decided = approvals.get(late.id).at(approvals.now()).state, _decides(runtime, late.id)
         held = state is ApprovalState.EXPIRED and not decided
         yield Check("expired", held, f"Approval.at: {state}; Approvals.approve: {_verdict(decided)}")

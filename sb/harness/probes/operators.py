@@ -1,4 +1,4 @@
-"""How does a probe get a person who may decide?"""
+"""Enroll an operator for a probe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the controls of "policy-governed" hold?"""
+"""Probes of the "policy-governed" controls."""
 
 from __future__ import annotations
 

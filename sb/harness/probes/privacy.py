@@ -1,4 +1,4 @@
-"""Does the control of "policy-governed" hold that is about what is personal?"""
+"""Probe of the "policy-governed" control about personal data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By which ways does a memory come to an agent?"""
+"""List the ways by which a memory reaches an agent, for probes of visibility."""
 
 from __future__ import annotations
 

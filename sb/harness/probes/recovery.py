@@ -1,4 +1,4 @@
-"""Does the control of "reversible" hold that is about taking back what was done?"""
+"""Probe of the "reversible" control about undoing calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sb.harness.harness import Harness, saw
 from sb.kernel.contracts import MutationRef, MutationState, RecoveryApprovalMode, SafetyClass, ToolResult
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.harness_audit import Check
-from sb.kernel.recovery.compensation import CompensationKind
+from sb.kernel.recovery.compensation_outcome import CompensationKind
 from sb.kernel.reversal_contracts import ReversalClass, ReversalSpec
 from sb.kernel.run_context import IrreversibilityBudget, RiskDimension, RunContext
 from sb.log.kinds import RECOVERY_DECIDED
@@ -90,7 +90,7 @@ def rollback_and_compensation(h: Harness) -> Iterator[Check]:
 def _people(shop: _Shop, refs: list[MutationRef]) -> Check:
     """What people have to agree to waits for as many of them as were declared; what they have not agreed to, for one."""
     asked = [shop.runtime.recovery.escalations.get(ref.mutation_id) for ref in refs]
-    waiting = [(str(one.standing), one.people) for one in asked]
+    waiting = [(str(one.state), one.people) for one in asked]
     untouched = all(shop.now(ref).state is MutationState.COMMITTED for ref in refs)
     uncalled = not set(shop.undone()) & {"human", "dual_control", EDITED}
     seen = f"Recovery.escalate: {', '.join(f'{standing} for {people}' for standing, people in waiting)}"

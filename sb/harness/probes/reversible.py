@@ -1,4 +1,4 @@
-"""Do the controls of "reversible" hold that are about happening once? The others: `recovery`, `deciding`."""
+"""Probes of "reversible" controls about running once; see also `recovery` and `deciding`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sb.harness.probes.stacks import upserted
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult
 from sb.kernel.error_kinds import ErrorKind, tool_failure
 from sb.kernel.harness_audit import Check
-from sb.kernel.recovery.compensation import CompensationKind, CompensationOutcome
+from sb.kernel.recovery.compensation_outcome import CompensationKind, CompensationOutcome
 from sb.kernel.run_context import RunContext
 from sb.kernel.workflows.workflow import Workflow
 from sb.runtime import Runtime

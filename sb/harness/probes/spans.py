@@ -1,4 +1,4 @@
-"""Which spans does a probe's own run give, where OpenTelemetry is installed?"""
+"""Collect the spans of a probe's run, where OpenTelemetry is installed."""
 
 from __future__ import annotations
 

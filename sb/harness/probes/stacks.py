@@ -1,4 +1,4 @@
-"""What do several controls ask of a stack? That it keeps to its budget, its tiers, its sources and its versions."""
+"""Check a stack's budget, tiers, sources and versions, for several controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the controls of "tool-controlled" hold?"""
+"""Probes of the "tool-controlled" controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does Claude Code tell its hooks, and which answers does it understand?
+"""Claude Code's hook events and the answers that it understands.
 
 Source: its hooks reference. An answer that names no event, or another one, is dropped as a whole and the call runs;
 so is one that is not a single JSON object.
@@ -6,82 +6,57 @@ so is one that is not a single JSON object.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, NativeCall, Verdict
-from sb.hosts.hooks.fields import number, started, table, text
+from sb.hosts.hooks.adapter import Adapter, as_json, specific
+from sb.hosts.hooks.event import Answer, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.fields import number, table, text
 
-HOST = "claude-code"
-ASKS_ON = frozenset(("PreToolUse",))
-
-_MOMENTS = {
-    "PreToolUse": Moment.BEFORE,
-    "PostToolUse": Moment.AFTER,
-    "PostToolUseFailure": Moment.FAILED,
-    "PostToolBatch": Moment.BATCH,
-    "UserPromptSubmit": Moment.PROMPT,
-    "SessionStart": Moment.SESSION_STARTED,
-    "SessionEnd": Moment.SESSION_ENDED,
-    "Stop": Moment.STOP,
-    "SubagentStop": Moment.STOP,
-}
-_DECISIONS = {Decision.DENY: "deny", Decision.ASK: "ask"}
+_OF_OTHER_HOSTS = frozenset(("timestamp", "cursor_version", "sessionId"))
 
 
-def sent(payload: dict[str, Any]) -> bool:
-    """Whether Claude Code sent it, by its fields."""
-    fields = payload.keys()
-    others = {"timestamp", "cursor_version", "sessionId"}
-    if (
-        "message_id" not in fields
-    ):  # of a message that is shown it tells the turn too, as Codex does of everything
-        others.add("turn_id")
-    return {"session_id", "transcript_path", "hook_event_name"} <= fields and not fields & others
-
-
-def read(payload: dict[str, Any]) -> HookEvent:
-    """The event of a payload; unknown events and fields mean nothing to us."""
-    name = text(payload, "hook_event_name")
-    moment = _MOMENTS.get(name, Moment.OTHER)
-    if moment is Moment.BATCH:
-        listed = payload.get("tool_calls")
-        calls = (
-            tuple(_call(one) for one in listed if isinstance(one, dict)) if isinstance(listed, list) else ()
-        )
-    else:
-        calls = (_call(payload),) if moment is Moment.BEFORE or "tool_name" in payload else ()
-    return HookEvent(
-        HOST,
-        name,
-        moment,
-        text(payload, "session_id"),
-        text(payload, "cwd"),
-        calls,
-        text(payload, "agent_id"),
-        text(payload, "source", "reason"),
-    )
-
-
-def _call(payload: dict[str, Any]) -> NativeCall:
-    return NativeCall(
-        text(payload, "tool_name"),
-        table(payload, "tool_input"),
-        text(payload, "tool_use_id"),
-        payload.get("tool_response"),
-        text(payload, "error"),
-        payload.get("is_interrupt") is True,
-        number(payload, "duration_ms"),
-    )
-
-
-def answer(event: HookEvent, verdict: Verdict) -> Answer:
-    """Silence for no opinion, so that the person's own rules and prompts stay as they are."""
-    if event.moment is not Moment.BEFORE or verdict.decision is Decision.NONE:
-        return started(event, verdict)
-    decided = {
-        "hookEventName": event.name,
-        "permissionDecision": _DECISIONS[verdict.decision],
-        "permissionDecisionReason": verdict.reason,
+class ClaudeCode(Adapter):
+    host = "claude-code"
+    moments = {
+        "PreToolUse": Moment.BEFORE,
+        "PostToolUse": Moment.AFTER,
+        "PostToolUseFailure": Moment.FAILED,
+        "PostToolBatch": Moment.BATCH,
+        "UserPromptSubmit": Moment.PROMPT,
+        "SessionStart": Moment.SESSION_STARTED,
+        "SessionEnd": Moment.SESSION_ENDED,
+        "Stop": Moment.STOP,
+        "SubagentStop": Moment.STOP,
     }
-    return Answer(json.dumps({"hookSpecificOutput": decided}))
+    asks_on = frozenset(("PreToolUse",))
+    agent_fields = ("agent_id",)
+
+    def is_sender(self, payload: dict[str, Any]) -> bool:
+        fields = payload.keys()
+        # A message that is displayed has a turn here too; Codex names one in everything else.
+        others = _OF_OTHER_HOSTS if "message_id" in fields else _OF_OTHER_HOSTS | {"turn_id"}
+        return {"session_id", "transcript_path", "hook_event_name"} <= fields and not fields & others
+
+    def calls(self, payload: dict[str, Any], name: str, moment: Moment) -> tuple[NativeCall, ...]:
+        listed = payload.get("tool_calls") if moment is Moment.BATCH else None
+        if isinstance(listed, list):
+            return tuple(self.call(item, name) for item in listed if isinstance(item, dict))
+        return super().calls(payload, name, moment)
+
+    def call(self, payload: dict[str, Any], name: str) -> NativeCall:
+        return NativeCall(
+            text(payload, "tool_name"),
+            table(payload, "tool_input"),
+            text(payload, "tool_use_id"),
+            payload.get("tool_response"),
+            text(payload, "error"),
+            payload.get("is_interrupt") is True,
+            number(payload, "duration_ms"),
+        )
+
+    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+        fields = {"permissionDecision": str(verdict.decision), "permissionDecisionReason": verdict.reason}
+        return as_json(specific(event.name, **fields))
+
+
+ADAPTER = ClaudeCode()

@@ -1,4 +1,4 @@
-"""How is Claude Code joined?
+"""Claude Code's settings.
 
 A command that is missing lets its calls run, so the wrapper is named as it is. With `args` it is started without a shell;
 older versions, and other programs that read this file, ignore `args`, and the wrapper then takes itself to be meant for
@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sb.hosts.install.documents import find
-from sb.hosts.install.entries import Entry
-from sb.hosts.install.host import STRICT, WAITS_S, Host, Places, Sight, Wanted, peek
+from sb.hosts.install.host import STRICT, TIMEOUT_S, Host, Places, Sight, Wanted, peek
 
 _EVENTS = (
     "PreToolUse",
@@ -31,34 +30,31 @@ _EVENTS = (
 )
 
 
-def _entries(wanted: Wanted) -> list[Entry]:
-    return [Entry(("hooks", event), {"hooks": [_handler(event, wanted)]}) for event in _EVENTS]
-
-
 def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
     gate = event == "PreToolUse"
     args = wanted.args("claude-code", gate)
-    closed = {"onFailure": "block"} if len(args) > 1 else {}
-    return {"type": "command", "command": str(wanted.wrapper), "args": args, "timeout": WAITS_S, **closed}
-
-
-def _file(places: Places) -> Path:
-    return places.named("CLAUDE_CONFIG_DIR", ".claude") / "settings.json"
+    closed = {"onFailure": "block"} if gate and wanted.fail_closed else {}
+    return {"type": "command", "command": str(wanted.wrapper), "args": args, "timeout": TIMEOUT_S, **closed}
 
 
 def _sights(file: Path, places: Places) -> Iterator[Sight]:
-    for settings in dict.fromkeys((file, _file(places), places.project / ".claude" / "settings.json")):
+    users = places.named("CLAUDE_CONFIG_DIR", ".claude") / "settings.json"
+    for settings in dict.fromkeys((file, users, places.project / ".claude" / "settings.json")):
         if find(peek(STRICT, settings), ("disableAllHooks",)) is True:
             yield True, f"hooks are switched off by disableAllHooks in {settings}", "remove that key"
 
 
-CLAUDE_CODE = Host(
+HOST = Host(
     name="claude-code",
-    user_file=_file,
-    project_file=lambda places: places.project / ".claude" / "settings.local.json",
+    folder=".claude",
+    folder_variable="CLAUDE_CONFIG_DIR",
+    file="settings.json",
+    project_file=".claude/settings.local.json",
     root="hooks",
-    entries=_entries,
-    closes=True,
+    events=_EVENTS,
+    handler=_handler,
+    grouped=True,
+    can_fail_closed=True,
     steps=("start a new session of claude: one that is open may keep its old hooks; /hooks shows them",),
     sights=_sights,
 )

@@ -1,20 +1,19 @@
-"""How is Codex joined?
+"""Codex's settings.
 
-A command that is missing lets its calls run. Codex runs a hook only after a person has trusted it under `/hooks`, and knows it
+A command that is missing lets its calls run. Codex runs a hook only after its user has trusted it under `/hooks`, and knows it
 by file, event and position: our groups stand last in their lists, their text does not change with versions, and the
-trust is never written by us. Hooks that a person keeps in `config.toml` are joined there, since Codex warns of two files.
+trust is never written by us. Where the user's hooks are in `config.toml`, ours go there too, since Codex warns of two files.
 """
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from sb.hosts.install.documents import Malformed, find
-from sb.hosts.install.entries import Entry
 from sb.hosts.install.files import look, refusal
-from sb.hosts.install.host import WAITS_S, Host, Places, Sight, Wanted, peek
+from sb.hosts.install.host import TIMEOUT_S, Host, Places, Sight, Wanted, peek
 from sb.hosts.install.toml_text import TomlText
 
 _EVENTS = (
@@ -31,23 +30,17 @@ _EVENTS = (
 )
 
 
-def _entries(wanted: Wanted) -> list[Entry]:
-    command = f"{shlex.quote(str(wanted.wrapper))} codex"
-    handler = {"type": "command", "command": command, "timeout": WAITS_S}
-    return [Entry(("hooks", event), {"hooks": [handler]}) for event in _EVENTS]
+def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
+    return {"type": "command", "command": wanted.command("codex"), "timeout": TIMEOUT_S}
 
 
-def _file(places: Places) -> Path:
-    return _hooks_file(places.named("CODEX_HOME", ".codex"))
-
-
-def _hooks_file(folder: Path) -> Path:
+def _with_the_users_hooks(file: Path) -> Path:
     """`hooks.json`, unless there is none and `config.toml` already has hooks.
 
     Raises:
         ConfigError: `config.toml` cannot be read.
     """
-    config, file = folder / "config.toml", folder / "hooks.json"
+    config = file.with_name("config.toml")
     try:
         hooks = find(TomlText().load(look(config).text()), ("hooks",))
     except Malformed as error:
@@ -87,12 +80,17 @@ def _plain(event: str) -> str:
     return event.replace("_", "").lower()
 
 
-CODEX = Host(
+HOST = Host(
     name="codex",
-    user_file=_file,
-    project_file=lambda places: _hooks_file(places.project / ".codex"),
+    folder=".codex",
+    folder_variable="CODEX_HOME",
+    file="hooks.json",
+    project_file=".codex/hooks.json",
+    choose_file=_with_the_users_hooks,
     root="hooks",
-    entries=_entries,
+    events=_EVENTS,
+    handler=_handler,
+    grouped=True,
     steps=("run codex, type /hooks, and trust the new entries: until then Codex skips them without a word",),
     sights=_sights,
 )

@@ -1,45 +1,37 @@
-"""How is Copilot CLI joined?
+"""Copilot CLI's settings.
 
 It reads every file of a folder, so ours is a file of its own. A command that is missing makes it deny every tool call, so the entry
-itself looks whether the wrapper is there. Payloads of events under camelCase names say by their fields which event they are.
+itself checks for the wrapper. Payloads of events under camelCase names say by their fields which event they are.
 """
 
 from __future__ import annotations
 
-import shlex
-from pathlib import Path
+from typing import Any
 
-from sb.hosts.install.entries import Entry
-from sb.hosts.install.host import WAITS_S, Host, Places, Wanted
-
-_EVENTS = (
-    "preToolUse",
-    "postToolUse",
-    "postToolUseFailure",
-    "userPromptSubmitted",
-    "sessionStart",
-    "sessionEnd",
-    "agentStop",
-)
+from sb.hosts.install.host import TIMEOUT_S, Host, Wanted
 
 
-def _entries(wanted: Wanted) -> list[Entry]:
-    wrapper = shlex.quote(str(wanted.wrapper))
-    command = f"[ ! -x {wrapper} ] || exec {wrapper} copilot"
-    handler = {"type": "command", "bash": command, "timeoutSec": WAITS_S}
-    return [Entry(("hooks", event), handler) for event in _EVENTS]
+def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
+    return {"type": "command", "bash": wanted.command_if_there("copilot"), "timeoutSec": TIMEOUT_S}
 
 
-def _file(places: Places) -> Path:
-    return places.named("COPILOT_HOME", ".copilot") / "hooks" / "sb.json"
-
-
-COPILOT = Host(
+HOST = Host(
     name="copilot",
-    user_file=_file,
-    project_file=lambda places: places.project / ".github" / "hooks" / "sb.json",
+    folder=".copilot",
+    folder_variable="COPILOT_HOME",
+    file="hooks/sb.json",
+    project_file=".github/hooks/sb.json",
     root="hooks",
-    entries=_entries,
+    events=(
+        "preToolUse",
+        "postToolUse",
+        "postToolUseFailure",
+        "userPromptSubmitted",
+        "sessionStart",
+        "sessionEnd",
+        "agentStop",
+    ),
+    handler=_handler,
     extras=(("version", 1),),
     steps=("start copilot again: it reads its hooks when it starts",),
 )

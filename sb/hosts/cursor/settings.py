@@ -1,4 +1,4 @@
-"""How is Cursor joined?
+"""Cursor's settings.
 
 A command that is missing lets calls run; one that prints nothing is said to block them, so the wrapper prints an object.
 Before an edit, and before a tool that is no shell, MCP call or reading, there is only preToolUse, so it is registered for
@@ -7,12 +7,9 @@ all. One unknown event name made Cursor drop the whole file: only documented one
 
 from __future__ import annotations
 
-import shlex
-from pathlib import Path
 from typing import Any
 
-from sb.hosts.install.entries import Entry
-from sb.hosts.install.host import WAITS_S, Host, Places, Wanted
+from sb.hosts.install.host import TIMEOUT_S, Host, Wanted
 
 _GATES = ("preToolUse", "beforeShellExecution", "beforeMCPExecution", "beforeReadFile")
 _EVENTS = (
@@ -31,30 +28,21 @@ _EVENTS = (
 )
 
 
-def _entries(wanted: Wanted) -> list[Entry]:
-    return [Entry(("hooks", event), _handler(event, wanted)) for event in _EVENTS]
-
-
 def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
-    args = wanted.args("cursor", event in _GATES)
-    handler: dict[str, Any] = {"command": " ".join([shlex.quote(str(wanted.wrapper)), *args])}
-    handler["timeout"] = WAITS_S
-    if len(args) > 1:
-        handler["failClosed"] = True
-    return handler
+    gate = event in _GATES
+    closed = {"failClosed": True} if gate and wanted.fail_closed else {}
+    return {"command": wanted.command("cursor", gate), "timeout": TIMEOUT_S, **closed}
 
 
-def _file(places: Places) -> Path:
-    return places.home / ".cursor" / "hooks.json"
-
-
-CURSOR = Host(
+HOST = Host(
     name="cursor",
-    user_file=_file,
-    project_file=lambda places: places.project / ".cursor" / "hooks.json",
+    folder=".cursor",
+    file="hooks.json",
+    project_file=".cursor/hooks.json",
     root="hooks",
-    entries=_entries,
+    events=_EVENTS,
+    handler=_handler,
     extras=(("version", 1),),
-    closes=True,
+    can_fail_closed=True,
     steps=("Cursor reads the file when it is saved; Settings > Hooks shows what it runs",),
 )

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from sb.hosts.hooks.judging_context import (
     LONGEST_PATH,
     MOST_TEXTS,
-    Surroundings,
+    JudgingContext,
     folded_path,
     loose_spellings,
     ours,
@@ -112,37 +112,37 @@ class _Leaf(NamedTuple):
     text: str
 
 
-def look(tool: str, args: dict[str, Any], around: Surroundings) -> Look:
+def look(tool: str, args: dict[str, Any], context: JudgingContext) -> Look:
     """What the arguments of a tool that is not known would do, as far as they are paths and command lines."""
     try:
-        return _look(tool, args, around)
+        return _look(tool, args, context)
     except RecursionError:
-        return Look("its arguments are nested more deeply than is looked at")
+        return Look("its arguments are nested too deeply to check")
 
 
-def _look(tool: str, args: dict[str, Any], around: Surroundings) -> Look:
-    refused = reads_ours(args, around)
+def _look(tool: str, args: dict[str, Any], context: JudgingContext) -> Look:
+    refused = reads_ours(args, context)
     if refused:
         return Look(refused)
-    folders = _folders(args, around)
+    folders = _folders(args, context)
     verbs = words(bare(tool))
     for folder in folders[1:]:
-        refused = refused or reads_ours(args, around._replace(cwd=around.cwd / folder))
-    found = _commands(verbs, args, folders, around)
+        refused = refused or reads_ours(args, context._replace(cwd=context.cwd / folder))
+    found = _commands(verbs, args, folders, context)
     if refused or found.refused:
         return found._replace(refused=refused or found.refused)
     leaves = list(_leaves(args))
     if len(leaves) > MOST_TEXTS:
-        return found._replace(refused=f"it has more than {MOST_TEXTS} texts that may be paths")
+        return found._replace(refused=f"too many texts that may be paths (limit {MOST_TEXTS})")
     if len(leaves) > _MANY:  # a table of values: only what looks like a path
         leaves = [
             leaf for leaf in leaves if "/" in leaf.text or "\\" in leaf.text or words(leaf.name) & _OF_PATHS
         ]
     remote = bool(words(tool) & _ELSEWHERE) or bare(tool) in _REPOSITORY_TOOLS
     places = list(
-        dict.fromkeys(place for leaf in leaves for place in _places(leaf, folders, around, remote=remote))
+        dict.fromkeys(place for leaf in leaves for place in _places(leaf, folders, context, remote=remote))
     )
-    if refused := ours(places, around):
+    if refused := ours(places, context):
         return Look(refused)
     reading = bool(verbs & _READING) and not verbs & _CHANGING
     if reading or ("git" in words(tool) and verbs & _GIT_READS):
@@ -150,13 +150,13 @@ def _look(tool: str, args: dict[str, Any], around: Surroundings) -> Look:
     verbs |= {
         word for leaf in leaves if leaf.name in _VERBS and len(leaf.text) < 40 for word in words(leaf.text)
     }
-    guarded = around.guarded.changed(places)
+    guarded = context.guarded.changed(places)
     if guarded is not None and not guarded.asks:
         return found._replace(refused=refusal(guarded.path))
     for place in places:
-        if why := _of_a_whole(place, verbs, around):
+        if why := _of_a_whole(place, verbs, context):
             return found._replace(refused=why)
-    return found._replace(changes=tuple(place for place in places if _decides(place, verbs, around)))
+    return found._replace(changes=tuple(place for place in places if _decides(place, verbs, context)))
 
 
 def bare(tool: str) -> str:
@@ -201,7 +201,7 @@ def _is_data(name: str) -> bool:
     return bool(said & _DATA) and not said & _OF_PATHS
 
 
-def _places(leaf: _Leaf, folders: list[str], around: Surroundings, *, remote: bool) -> Iterator[str]:
+def _places(leaf: _Leaf, folders: list[str], context: JudgingContext, *, remote: bool) -> Iterator[str]:
     """The absolute paths that a text may name."""
     text = leaf.text
     named = bool(words(leaf.name) & _OF_PATHS)
@@ -210,11 +210,11 @@ def _places(leaf: _Leaf, folders: list[str], around: Surroundings, *, remote: bo
     if "\n" in text.strip():
         if named:  # a list, one a line
             for line in text.split("\n")[:256]:
-                yield from _places(_Leaf(leaf.name, line), folders, around, remote=remote)
+                yield from _places(_Leaf(leaf.name, line), folders, context, remote=remote)
         return
     if remote and not (text.startswith(("/", "~", "$", "file:")) or ".." in text):
         return
-    for path in loose_spellings(text, around):
+    for path in loose_spellings(text, context):
         blank = any(char.isspace() for char in path)
         if (
             blank
@@ -223,34 +223,34 @@ def _places(leaf: _Leaf, folders: list[str], around: Surroundings, *, remote: bo
         ):
             continue  # a sentence
         for folder in folders:
-            yield from readings(path, around._replace(cwd=around.cwd / folder))
-            yield os.path.normpath(os.path.join(around.cwd, folder, path))
+            yield from readings(path, context._replace(cwd=context.cwd / folder))
+            yield os.path.normpath(os.path.join(context.cwd, folder, path))
 
 
-def _decides(place: str, verbs: frozenset[str], around: Surroundings) -> bool:
+def _decides(place: str, verbs: frozenset[str], context: JudgingContext) -> bool:
     """Whether a path is, or for a tool that unpacks holds, what is not changed unasked."""
-    home = str(around.home)
-    if around.guarded.of(folded(place)):
+    home = str(context.home)
+    if context.guarded.of(folded(place)):
         return True
     if host_setting(folded(place)) or sensitive(place, home) or sensitive(os.path.normcase(place), home):
         return True
     return bool(verbs & _UNPACKING) and (_above(place, [home]) or _holds_what_decides(place))
 
 
-def _of_a_whole(place: str, verbs: frozenset[str], around: Surroundings) -> str:
+def _of_a_whole(place: str, verbs: frozenset[str], context: JudgingContext) -> str:
     """Why a tool that moves, deletes or copies a whole folder must not do so with this one, or ""."""
     if not verbs & _WHOLE:
         return ""
-    guarded = around.guarded.inside(folded(place))
+    guarded = context.guarded.inside(folded(place))
     if guarded is not None and not guarded.asks and verbs & _TAKING_AWAY:
         return refusal(guarded.path)
-    owns = [os.path.realpath(own) for own in around.protected]
+    owns = [os.path.realpath(own) for own in context.protected]
     if _above(place, owns) and not (
         verbs & _UNPACKING and not verbs & {"move", "mv", "copy", "cp", "rename"}
     ):
-        return f"{place} holds {next(own for own in owns if _above(place, [own]))}, which agents leave alone"
+        return f"{place} contains {next(own for own in owns if _above(place, [own]))}, which agents must not touch"
     if verbs & _TAKING_AWAY and _holds_settings(place):
-        return f"{place} holds what decides about agents, and they do not change it"
+        return f"{place} contains a host's settings, which agents must not change"
     return ""
 
 
@@ -268,7 +268,7 @@ def _above(place: str, others: list[str]) -> bool:
     return any((folded_path(other).rstrip("/") + "/").startswith(at) for other in others)
 
 
-def _folders(args: dict[str, Any], around: Surroundings) -> list[str]:
+def _folders(args: dict[str, Any], context: JudgingContext) -> list[str]:
     """The folders that relative paths of a call may be in: the session's, and those that an argument names."""
     found = [""]
     for leaf in _leaves(args):
@@ -281,7 +281,7 @@ def _folders(args: dict[str, Any], around: Surroundings) -> list[str]:
             and "\0" not in leaf.text
         ):
             found += [
-                reading for path in loose_spellings(leaf.text, around) for reading in readings(path, around)
+                reading for path in loose_spellings(leaf.text, context) for reading in readings(path, context)
             ]
         if len(found) > _MOST_FOLDERS:
             break
@@ -298,20 +298,21 @@ class _Line(NamedTuple):
     surely: bool
 
 
-def _commands(verbs: frozenset[str], args: dict[str, Any], folders: list[str], around: Surroundings) -> Look:
+def _commands(
+    verbs: frozenset[str], args: dict[str, Any], folders: list[str], context: JudgingContext
+) -> Look:
     worst = Look()
     for count, line in enumerate(_lines(args, bool(verbs & _RUNNING))):
         if count == _MOST_COMMANDS:
-            return Look(f"it has more than {_MOST_COMMANDS} command lines")
+            return Look(f"too many command lines (limit {_MOST_COMMANDS})")
         for folder in folders:
-            cwd = around.cwd / folder
+            cwd = context.cwd / folder
             verdict = classify(
-                line.text, cwd=cwd, home=around.home, protected=around.protected, guarded=around.guarded
+                line.text, cwd=cwd, home=context.home, protected=context.protected, guarded=context.guarded
             )
             if verdict.refused:
                 return Look(verdict.refused)
-            unread = verdict.reason.startswith("not understood")
-            needs = verdict.safety_class is SafetyClass.DESTRUCTIVE and (line.surely or not unread)
+            needs = verdict.safety_class is SafetyClass.DESTRUCTIVE and (line.surely or verdict.parsed)
             if needs and not worst.command:
                 worst = Look(command=line.text, verdict=verdict, cwd=str(cwd))
     return worst

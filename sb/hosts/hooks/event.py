@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from sb.kernel.contracts import SafetyClass
 
+# What an agent is told to do after a denial.
+INSTEAD = "Do not work around it. If the task needs it, ask the user."
+
 
 class Moment(StrEnum):
-    """What an event is about; OTHER needs nothing."""
+    """What an event is about; OTHER is ignored."""
 
     BEFORE = "before"  # a call is about to be made
     AFTER = "after"  # it was made
     FAILED = "failed"
     BATCH = "batch"  # all calls of one turn of the model have ended
-    PROMPT = "prompt"  # the person said something: the turn before is over
+    PROMPT = "prompt"  # the user wrote: the turn before is over
     SESSION_STARTED = "session_started"
     SESSION_ENDED = "session_ended"
     STOP = "stop"  # the turn is over
@@ -23,15 +26,15 @@ class Moment(StrEnum):
 
 
 class NativeCall(NamedTuple):
-    """A call as the host tells of it.
+    """A call as its host reports it.
 
     Args:
         use_id: the host's own id of the call; "" where it has none.
-        response: what the call gave; None where it is not told.
+        response: the result; None if it is not reported.
         error: why it failed, or "". interrupted: it was cut short.
-        ms: milliseconds that it took, 0 where it is not told.
+        ms: milliseconds that it took, 0 if it is not reported.
         cwd: the folder that it is made in, if that is not the session's.
-        folder_untold: of a command line, that it may run in another folder than `cwd`: its shell is the one of earlier
+        folder_unknown: of a command line, that it may run in another folder than `cwd`: its shell is the one of earlier
             commands, or its host keeps the folder to itself.
     """
 
@@ -43,7 +46,7 @@ class NativeCall(NamedTuple):
     interrupted: bool = False
     ms: float = 0.0
     cwd: str = ""
-    folder_untold: bool = False
+    folder_unknown: bool = False
 
 
 class HookEvent(NamedTuple):
@@ -69,9 +72,9 @@ class GovernedCall(NamedTuple):
     """A host's call under one of our contracts.
 
     Args:
-        safety_class: what is thought of it before anything is judged.
-        refused: why no agent may make it at all, or "".
-        paths: the files that it changes. why: what a person should know who decides, where the contract's name does not tell.
+        safety_class: of the call, before the policy is asked.
+        refused: why no agent may make it, or "".
+        paths: the files that it changes. why: what it would do, where the contract's name does not say.
     """
 
     tool_id: str
@@ -83,7 +86,7 @@ class GovernedCall(NamedTuple):
 
 
 class Decision(StrEnum):
-    """NONE is no opinion: the host goes on as it would without us, with the person's own rules and prompts."""
+    """What the host is to do; NONE is no opinion, and leaves the call to the user's own rules and prompts."""
 
     NONE = "none"
     ASK = "ask"
@@ -91,16 +94,21 @@ class Decision(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """What the host is told.
+    """The decision on an event, and what goes with it.
 
     Args:
-        reason: for the model and the person; without a decision it is what went wrong, for whoever reads stderr.
-        context: what a session should know when it starts, for hosts that take it.
+        reason: for the model and the user; without a decision it is what went wrong, for stderr.
+        context: memory for a session that starts, for hosts that take it.
     """
 
     decision: Decision = Decision.NONE
     reason: str = ""
     context: str = ""
+
+
+def cannot_judge(why: str) -> Verdict:
+    """The denial of a call that could not be judged."""
+    return Verdict(Decision.DENY, f"SecondBrain cannot judge this call, so it was not run: {why}. {INSTEAD}")
 
 
 class Answer(NamedTuple):
@@ -109,22 +117,3 @@ class Answer(NamedTuple):
     stdout: str = ""
     stderr: str = ""
     code: int = 0
-
-
-class Adapter(Protocol):
-    """One host: a module with these names.
-
-    Args:
-        ASKS_ON: the events on which the host asks its person when it is answered so, and enforces what that one says.
-    """
-
-    HOST: str
-    ASKS_ON: frozenset[str]
-
-    def sent(self, payload: dict[str, Any]) -> bool:
-        """Whether this host sent it, by its fields."""
-        ...
-
-    def read(self, payload: dict[str, Any]) -> HookEvent: ...
-
-    def answer(self, event: HookEvent, verdict: Verdict) -> Answer: ...

@@ -1,11 +1,9 @@
-"""What is in a field of a payload, whatever a host put there?"""
+"""Read a field of a payload, whatever a host put there."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
-
-from sb.hosts.hooks.event import Answer, HookEvent, Moment, Verdict
 
 LONGEST = 1e12  # of a duration; more than any, and no NaN is below it
 
@@ -40,10 +38,8 @@ def number(payload: dict[str, Any], name: str) -> float:
     return float(value) if isinstance(value, int | float) and 0 <= value < LONGEST else 0.0
 
 
-def started(event: HookEvent, verdict: Verdict) -> Answer:
-    """What a session should know when it starts, in the form that Claude Code began with and others took over; else
-    silence."""
-    if event.moment is not Moment.SESSION_STARTED or not verdict.context:
-        return Answer()
-    said = {"hookEventName": "SessionStart", "additionalContext": verdict.context}
-    return Answer(json.dumps({"hookSpecificOutput": said}))
+def error_text(error: Any) -> str:
+    """Why a call failed, from whatever a host gives as its error; "" for none."""
+    if not error:
+        return ""
+    return (text(error, "message") if isinstance(error, dict) else str(error)) or "failed"

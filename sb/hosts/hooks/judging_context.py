@@ -1,4 +1,4 @@
-"""The surroundings that a host's call is seen against, and the files that its arguments may name there."""
+"""What a host's call is judged against, and the files that its arguments may name there."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _HOME = re.compile(
 _NOTHING_GUARDED = Guarded()
 
 
-class Surroundings(NamedTuple):
-    """What a call is seen against.
+class JudgingContext(NamedTuple):
+    """What a call is judged against.
 
     Args:
         cwd: the session's folder. home: of the user.
@@ -42,7 +42,7 @@ class Surroundings(NamedTuple):
     placed: bool = True
 
 
-def readings(path: str, around: Surroundings) -> list[str]:
+def readings(path: str, context: JudgingContext) -> list[str]:
     """The files that a path may name in the end, links followed.
 
     Hosts differ: some take ".." away before they look at links, some put the home for "~".
@@ -50,13 +50,13 @@ def readings(path: str, around: Surroundings) -> list[str]:
     said: list[str] = []
     for spelling in spellings(path):
         if spelling == "~" or spelling.startswith("~/"):
-            said.append(str(around.home) + spelling[1:])
-        said.append(os.path.join(around.cwd, spelling))
+            said.append(str(context.home) + spelling[1:])
+        said.append(os.path.join(context.cwd, spelling))
     read = [os.path.realpath(form) for one in said for form in (os.path.normpath(one), one)]
     return list(dict.fromkeys(read))
 
 
-def loose_spellings(text: str, around: Surroundings) -> list[str]:
+def loose_spellings(text: str, context: JudgingContext) -> list[str]:
     """The paths that a tool may read in a text: of an address of a file, with the home for a variable, with either slash."""
     found = spellings(text)
     text = text.strip()
@@ -69,27 +69,27 @@ def loose_spellings(text: str, around: Surroundings) -> list[str]:
         found += [unquote(path), unquote(re.split("[?#]", path)[0])]
     for path in tuple(found):
         if home := _HOME.match(path):
-            found.append(str(around.home) + path[home.end() :])
+            found.append(str(context.home) + path[home.end() :])
         elif "$" in path:
             found.append(os.path.expandvars(path))
     found += [path.replace("\\", "/") for path in found if "\\" in path]
     return list(dict.fromkeys(found))
 
 
-def reads_ours(args: dict[str, Any], around: Surroundings) -> str:
+def reads_ours(args: dict[str, Any], context: JudgingContext) -> str:
     """Why a call that only looks is refused all the same: it looks into what is SecondBrain's own."""
     paths: list[str] = []
     for count, text in enumerate(texts(args)):
         if count == MOST_TEXTS:
-            return f"it has more than {MOST_TEXTS} texts that may be paths"
+            return f"too many texts that may be paths (limit {MOST_TEXTS})"
         if "\0" in text:
             continue  # no system opens such a path
-        for path in loose_spellings(text, around):
+        for path in loose_spellings(text, context):
             if len(path) > LONGEST_PATH:  # what a host makes of it may be short
-                path = os.path.normpath(os.path.join(around.cwd, path))
+                path = os.path.normpath(os.path.join(context.cwd, path))
             if len(path) <= LONGEST_PATH:
-                paths += readings(path, around)
-    return ours(paths, around)
+                paths += readings(path, context)
+    return ours(paths, context)
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -103,13 +103,13 @@ def texts(value: Any) -> Iterator[str]:
             waiting += one if isinstance(one, list) else [*one, *one.values()]
 
 
-def ours(paths: Iterable[str], around: Surroundings) -> str:
+def ours(paths: Iterable[str], context: JudgingContext) -> str:
     """Why a call that has to do with these files is refused; "" if none of them is SecondBrain's own."""
-    owns = [folded_path(os.path.realpath(own)) for own in around.protected]
+    owns = [folded_path(os.path.realpath(own)) for own in context.protected]
     ours = next(
         (path for path in paths if any((folded_path(path) + "/").startswith(own + "/") for own in owns)), ""
     )
-    return f"{ours} belongs to SecondBrain: agents neither read nor change it" if ours else ""
+    return f"{ours} belongs to SecondBrain; agents must not read or change it" if ours else ""
 
 
 def folded_path(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Which project and which run does a host's event belong to?"""
+"""Project and run of a host's event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sb.hosts.hooks.event import HookEvent
 from sb.kernel.run_context import RunContext
-from sb.runtime import project_folder
+from sb.repository import project_folder
 
 
 def project_of(cwd: str) -> str:

@@ -17,7 +17,7 @@ from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.hosts.hooks.judging_context import (
     LONGEST_PATH,
-    Surroundings,
+    JudgingContext,
     loose_spellings,
     ours,
     readings,
@@ -171,34 +171,36 @@ _WRITES = frozenset(
 _PATCHES = frozenset(("apply_patch", "patch"))
 
 
-def govern(call: NativeCall, around: Surroundings) -> GovernedCall:
+def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
     """The contract and the arguments under which a host's call is judged."""
     if call.cwd:
-        around = around._replace(cwd=around.cwd / call.cwd, placed=around.placed or os.path.isabs(call.cwd))
+        context = context._replace(
+            cwd=context.cwd / call.cwd, placed=context.placed or os.path.isabs(call.cwd)
+        )
     if call.tool in _SHELLS and call.args.get("command") and isinstance(call.args["command"], str):
-        return _shell(call, around)
+        return _shell(call, context)
     if call.tool in _WRITES:
-        return changing(call, named_paths(call.args), around)
+        return changing(call, named_paths(call.args), context)
     if call.tool in _PATCHES:
-        return changing(call, changed_paths("\n".join(texts(call.args))), around)
+        return changing(call, changed_paths("\n".join(texts(call.args))), context)
     args = {"tool": call.tool, "input": recorded(call.args)}
-    if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in around.read_only):
-        refused = reads_ours(call.args, around) or _searches_ours(call, around)
+    if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in context.read_only):
+        refused = reads_ours(call.args, context) or _searches_ours(call, context)
         return GovernedCall(READ, args, SafetyClass.READ_ONLY, refused)
     if call.tool in _FETCHES:
-        return GovernedCall(FETCH, args, SafetyClass.NETWORK, reads_ours(call.args, around))
+        return GovernedCall(FETCH, args, SafetyClass.NETWORK, reads_ours(call.args, context))
     if call.tool in _AGENTS:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
     if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
-        return _looked_at(call, GovernedCall(MCP, args, SafetyClass.NETWORK), around)
-    return _looked_at(call, _unknown(call, around), around)
+        return _looked_at(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
+    return _looked_at(call, _unknown(call, context), context)
 
 
-def _looked_at(call: NativeCall, governed: GovernedCall, around: Surroundings) -> GovernedCall:
+def _looked_at(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
     """A call of a tool that is not known, under a stricter contract where its arguments would do what a person decides."""
     from sb.hosts.hooks.arguments import look
 
-    found = look(call.tool, call.args, around)
+    found = look(call.tool, call.args, context)
     if found.refused or governed.safety_class is SafetyClass.DESTRUCTIVE:
         return governed._replace(refused=found.refused)
     if found.verdict is not None:
@@ -207,72 +209,82 @@ def _looked_at(call: NativeCall, governed: GovernedCall, around: Surroundings) -
     if not found.changes:
         return governed
     if any(map(os.path.isdir, found.changes)) or len(found.changes) > MOST_FILES:
-        why = f"it would change {found.changes[0]}"  # what it was cannot be kept
-        return _unknown(call, around)._replace(why=why)
+        why = f"would change {found.changes[0]}"  # of which no snapshot can be taken
+        return _unknown(call, context)._replace(why=why)
     args = {"paths": list(found.changes), **governed.args}
-    if around.too_large(found.changes):
+    if context.too_large(found.changes):
         args["keep"] = False
     return GovernedCall(WRITE_CONFIG, args, SafetyClass.DESTRUCTIVE, paths=found.changes)
 
 
-def _unknown(call: NativeCall, around: Surroundings, refused: str = "") -> GovernedCall:
+def _unknown(call: NativeCall, context: JudgingContext, refused: str = "") -> GovernedCall:
     """A call of which nobody knows what it does; where it is made is part of what a person agrees to."""
-    args = {"tool": call.tool, "input": recorded({**call.args, FOLDER: str(around.cwd)})}
+    args = {"tool": call.tool, "input": recorded({**call.args, FOLDER: str(context.cwd)})}
     return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, refused)
 
 
-def changing(call: NativeCall, paths: Sequence[str], around: Surroundings) -> GovernedCall:
+def changing(call: NativeCall, paths: Sequence[str], context: JudgingContext) -> GovernedCall:
     """A call that changes files."""
-    unplaced = not around.placed and not all(
+    unplaced = not context.placed and not all(
         any(form.startswith(("/", "~")) for form in spellings(path)) for path in paths
     )
     if not paths or unplaced or any(is_elsewhere(path) for path in paths):
-        return _looked_at(call, _unknown(call, around), around)
+        return _looked_at(call, _unknown(call, context), context)
     if len(paths) > MOST_PATHS or any(len(path) > LONGEST_PATH for path in paths):
-        return _unknown(call, around, "it names more files than are looked at, or one with too long a path")
-    real = list(dict.fromkeys(reading for path in paths for reading in readings(path, around)))
+        return _unknown(
+            call, context, f"too many files to check (limit {MOST_PATHS}), or a path that is too long"
+        )
+    real = list(dict.fromkeys(reading for path in paths for reading in readings(path, context)))
     # A link may lead away from where settings are.
-    unresolved = [os.path.normpath(around.cwd / form) for path in paths for form in spellings(path)]
+    unresolved = [os.path.normpath(context.cwd / form) for path in paths for form in spellings(path)]
     places = dict.fromkeys((*real, *unresolved))
-    place = around.guarded.changed(places)
+    place = context.guarded.changed(places)
     decides = place is not None or any(
-        host_setting(folded(path)) or sensitive(path, str(around.home)) for path in places
+        host_setting(folded(path)) or sensitive(path, str(context.home)) for path in places
     )
     args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": recorded(call.args)}
-    if around.too_large(real):
+    if context.too_large(real):
         args["keep"] = False
     tool_id, safety_class = (
         (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if decides else (WRITE, SafetyClass.LOCAL_WRITE)
     )
-    loose = (form for path in paths for form in loose_spellings(path, around) if form not in paths)
-    refused = ours(real, around) or ours((one for form in loose for one in readings(form, around)), around)
+    loose = (form for path in paths for form in loose_spellings(path, context) if form not in paths)
+    refused = ours(real, context) or ours((one for form in loose for one in readings(form, context)), context)
     refused = refused or (refusal(paths[0]) if place and not place.asks else "")
     return GovernedCall(tool_id, args, safety_class, refused, tuple(real))
 
 
-def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
+def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     command = str(call.args["command"])
-    untold = call.folder_untold or not around.placed
+    folder_unknown = call.folder_unknown or not context.placed
     verdict = classify(
         command,
-        cwd=around.cwd,
-        home=around.home,
-        protected=around.protected,
-        guarded=around.guarded,
-        wandered=untold,
+        cwd=context.cwd,
+        home=context.home,
+        protected=context.protected,
+        guarded=context.guarded,
+        wandered=folder_unknown,
     )
     if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
-        unread = "not understood: PowerShell is not parsed"
+        unread = "cannot be parsed: PowerShell"
         verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread)
-    verdict = _patching(call, verdict, around)
-    if untold and verdict.safety_class is not SafetyClass.READ_ONLY and not _GOES_FIRST.match(command):
-        setting = _may_be_a_setting(command, verdict.writes, around)
-        refused = f"{setting} may be a setting or a hook there: {_UNTOLD}" if setting else ""
-        verdict = replace(verdict, reason=f"{verdict.reason}; {_UNTOLD}", refused=verdict.refused or refused)
+    verdict = _patching(call, verdict, context)
+    if (
+        folder_unknown
+        and verdict.safety_class is not SafetyClass.READ_ONLY
+        and not _GOES_FIRST.match(command)
+    ):
+        setting = _may_be_a_setting(command, verdict.writes, context)
+        refused = (
+            f"{setting} may be a host's settings or a git hook there: {_FOLDER_UNKNOWN}" if setting else ""
+        )
+        verdict = replace(
+            verdict, reason=f"{verdict.reason}; {_FOLDER_UNKNOWN}", refused=verdict.refused or refused
+        )
     # What it does comes first: a list shows the beginning of the arguments alone.
     args: dict[str, Any] = {
         "command": command,
-        "cwd": str(around.cwd),
+        "cwd": str(context.cwd),
         "why": verdict.reason,
         "tool": call.tool,
     }
@@ -283,10 +295,10 @@ def _shell(call: NativeCall, around: Surroundings) -> GovernedCall:
     return GovernedCall(SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused)
 
 
-def _may_be_a_setting(command: str, writes: Sequence[str], around: Surroundings) -> str:
+def _may_be_a_setting(command: str, writes: Sequence[str], context: JudgingContext) -> str:
     """The bare name among what a line writes that is one of a host's settings in the folder that it may be run in."""
     names = (
-        os.path.basename(path) for path in writes if os.path.dirname(path) == str(around.cwd) not in command
+        os.path.basename(path) for path in writes if os.path.dirname(path) == str(context.cwd) not in command
     )
     return next((name for name in names if name.casefold() in _NAMES_OF_SETTINGS), "")
 
@@ -298,24 +310,24 @@ _NAMES_OF_SETTINGS = frozenset(
 )
 
 
-def _patching(call: NativeCall, verdict: ShellVerdict, around: Surroundings) -> ShellVerdict:
+def _patching(call: NativeCall, verdict: ShellVerdict, context: JudgingContext) -> ShellVerdict:
     """The verdict on a command line that may hold a patch: Codex performs `apply_patch` in one as its own tool."""
     command = str(call.args["command"])
     paths = changed_paths(command)
     if not paths:
         return verdict
-    folders = [around.cwd, around.home, *(found[2] for found in _GOES.finditer(command))][:_MOST_FOLDERS]
+    folders = [context.cwd, context.home, *(found[2] for found in _GOES.finditer(command))][:_MOST_FOLDERS]
     for folder in folders:
-        there = around.cwd / os.path.expanduser(folder)
-        patch = changing(call, paths, around._replace(cwd=there))
+        there = context.cwd / os.path.expanduser(folder)
+        patch = changing(call, paths, context._replace(cwd=there))
         verdict = replace(verdict, refused=verdict.refused or patch.refused)
         if patch.tool_id != WRITE:
-            why = "a patch in it changes what decides about more than itself"
+            why = "has a patch of a host's settings, a login, what git runs, or the system"
             verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=why)
     return verdict
 
 
-_UNTOLD = "the folder it runs in is not known (a line that begins with cd /FOLDER && says it)"
+_FOLDER_UNKNOWN = "its working folder is unknown (begin the command with cd /FOLDER &&)"
 _MOST_FOLDERS = 8
 _GOES = re.compile(r"""\bcd\s+(?:--\s+)?(["']?)([^\s"';&|][^"';&|\n]{0,200}?)\1\s*(?:&&|;|\n)""")
 _ABOUT_THE_COMMAND = frozenset(("command", "description", "explanation", "goal", "timeout", "timeout_ms"))
@@ -344,26 +356,26 @@ def unshowable(governed: GovernedCall) -> str:
     kept = governed.args.get("input")
     if not isinstance(kept, ByDigest):
         return ""
-    size = f"{kept['bytes']:,} bytes, more than {LONGEST_INPUT:,}" if "bytes" in kept else kept["unreadable"]
-    return f"it cannot be shown in full ({size}): make it in smaller parts"
+    size = f"{kept['bytes']:,} bytes, limit {LONGEST_INPUT:,}" if "bytes" in kept else kept["unreadable"]
+    return f"it cannot be shown in full ({size}); split it into smaller calls"
 
 
-def _searches_ours(call: NativeCall, around: Surroundings) -> str:
+def _searches_ours(call: NativeCall, context: JudgingContext) -> str:
     """Why a search is refused whose pattern of files leads into what is SecondBrain's own."""
     below = (call.args.get(name) for name in ("path", "dir_path", "target_directory"))
     readable = (
         text for text in below if isinstance(text, str) and "\0" not in text and len(text) <= LONGEST_PATH
     )
-    folders = [str(around.cwd), *(reading for text in readable for reading in readings(text, around))]
+    folders = [str(context.cwd), *(reading for text in readable for reading in readings(text, context))]
     names = ("pattern", "query", "glob_pattern") if call.tool in _FINDERS else _PATTERNS
     if call.tool in _SEARCHERS and not any(call.args.get(name) for name in names):
         searched = folders[1:] or folders
-        for own in map(os.path.realpath, around.protected):
+        for own in map(os.path.realpath, context.protected):
             if any(folded(own)[: len(folded(folder))] == folded(folder) for folder in searched):
-                return f"{own} is in the folder that is searched: name a narrower folder, or a glob"
+                return f"{own} is in the searched folder; search a narrower folder, or use a glob"
     for text in (text for name in names for text in texts(call.args.get(name)) if len(text) <= LONGEST_PATH):
         patterns = [os.path.normpath(os.path.join(folder, text)) for folder in folders]
-        for own in map(os.path.realpath, around.protected):
+        for own in map(os.path.realpath, context.protected):
             if any(matches_below(folded(pattern), folded(own)) for pattern in patterns):
-                return ours([own], around)
+                return ours([own], context)
     return ""

@@ -1,11 +1,12 @@
-"""What has to be known of a host to join it?"""
+"""A host as `sb install` sees it: a table of its files and our entries."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,18 @@ from sb.hosts.install.documents import Format, Malformed
 from sb.hosts.install.entries import Entry, Handler, Layout
 from sb.hosts.install.files import look
 from sb.hosts.install.json_text import JsonText
+from sb.repository import project_folder
 
 STRICT = JsonText(relaxed=False)
 RELAXED = JsonText(relaxed=True)
-WAITS_S = 30  # how long a host waits for an answer, before it lets the call run; sb's own deadline is shorter
+TIMEOUT_S = 30  # of a hook; a host then lets the call run, so sb's own deadline is shorter
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where things are for this person, in this folder.
+    """Where a user's files are.
 
     Args:
-        env: the environment.
         cwd: the folder whose project is meant.
     """
 
@@ -47,72 +48,119 @@ class Places:
     @property
     def project(self) -> Path:
         """The root of the git repository, else the folder itself."""
-        start = Path(os.path.realpath(self.cwd))
-        return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), start)
+        return Path(project_folder(Path(os.path.realpath(self.cwd))))
 
     def named(self, variable: str, default: str) -> Path:
-        """The folder that a variable names, if it is absolute; else one below the person's own."""
+        """The folder that a variable names, if it is absolute; else one below the home."""
         text = self.env.get(variable, "")
         return Path(text) if os.path.isabs(text) else self.home / default
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked for.
+    """What an install is to write.
 
     Args:
         wrapper: the script that hosts run.
-        fail_closed: the host is to refuse calls that could not be judged.
+        fail_closed: the host is to deny calls that could not be judged.
     """
 
     wrapper: Path
     fail_closed: bool = False
 
-    def args(self, name: str, gate: bool) -> list[str]:
-        return [name, "--fail-closed"] if gate and self.fail_closed else [name]
+    def args(self, host: str, gate: bool = False) -> list[str]:
+        """The arguments of the script; `gate`: the host can be made to deny the call of this event."""
+        return [host, "--fail-closed"] if gate and self.fail_closed else [host]
+
+    def command(self, host: str, gate: bool = False) -> str:
+        return " ".join([shlex.quote(str(self.wrapper)), *self.args(host, gate)])
+
+    def command_if_there(self, host: str) -> str:
+        """A command that ends in silence when the script is gone, for hosts that would deny every call."""
+        wrapper = shlex.quote(str(self.wrapper))
+        return f"[ ! -x {wrapper} ] || exec {wrapper} {host}"
 
 
 def peek(form: Format, file: Path) -> Any:
-    """What a file says, or nothing if it cannot be read: its host complains of that itself."""
+    """The document in a file, or an empty one if it cannot be read: its host reports that itself."""
     try:
         return form.load(look(file).text())
     except (ConfigError, Malformed):
         return {}
 
 
-# What can be seen of a host beside our entries: (is it bad, what, what to do).
+# What doctor can see of a host beside our entries: (is it bad, what, what to do).
 Sight = tuple[bool, str, str]
+SERVER = "secondbrain"  # the entry of the MCP server
 
 
 @dataclass(frozen=True)
 class Host:
-    """A program that runs agents.
+    """A program that runs agents; its settings and our entries in them, as a table.
 
     Args:
         name: as `sb install` and `sb hook` take it.
-        user_file: its configuration for all projects of a person.
-        project_file: the one for a single project, None if it has none.
+        folder: of its settings for all projects, below the home, unless the variable `folder_variable` names another;
+            with `has_window` below the folder where such programs keep settings.
+        file: in that folder. project_file: of a single project, below its root; "" if it has none.
+        choose_file: another file to use in its place, by what is there.
         root: the key under which our entries lie.
-        entries: what is registered.
+        events: the hook events to register, none if it calls no hooks. handler: the handler of one.
+        grouped: whether a handler stands in a group, {"hooks": [handler]}.
+        server: what the entry of the MCP server says beside its command; `sb serve` does not exist yet, so no install
+            writes one, but uninstall and doctor know those that were written before.
         form: of its file, unless that ends in `.toml`.
         extras: keys that the document must have.
-        closes: whether it can be made to refuse when a hook fails.
-        hooks: whether it calls hooks; one that does not only gets the entry of a server.
-        steps: what a person does next.
-        sights: what can be seen beside our entries.
+        can_fail_closed: whether it can be made to deny a call when a hook fails.
+        steps: what the user does next. instead: for a host without hooks, what to do in place of an install.
+        sights: what doctor can see beside our entries.
     """
 
     name: str
-    user_file: Callable[[Places], Path]
-    project_file: Callable[[Places], Path] | None
+    folder: str
+    file: str
+    project_file: str
     root: str
-    entries: Callable[[Wanted], list[Entry]]
+    folder_variable: str = ""
+    has_window: bool = False
+    choose_file: Callable[[Path], Path] = lambda file: file
+    events: tuple[str, ...] = ()
+    handler: Callable[[str, Wanted], dict[str, Any]] = lambda _event, _wanted: {}
+    grouped: bool = False
+    server: Mapping[str, str] = field(default_factory=dict)
     form: Format = STRICT
     extras: tuple[tuple[str, Any], ...] = ()
-    closes: bool = False
-    hooks: bool = True
+    can_fail_closed: bool = False
     steps: tuple[str, ...] = ()
+    instead: str = ""
     sights: Callable[[Path, Places], Iterable[Sight]] = lambda _file, _places: ()
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether there is something to install: a host without hooks could only get the entry of `sb serve`."""
+        return bool(self.events)
+
+    def file_of(self, places: Places, scope: str) -> Path | None:
+        """The file of the scope `user` or `project`; None if there is no such scope.
+
+        Raises:
+            ConfigError: the file that decides which one it is cannot be read.
+        """
+        if scope == "project":
+            return self.choose_file(places.project / self.project_file) if self.project_file else None
+        top = places.settings / self.folder if self.has_window else None
+        return self.choose_file((top or places.named(self.folder_variable, self.folder)) / self.file)
+
+    def entries(self, wanted: Wanted) -> list[Entry]:
+        """Our entries, in the order in which they are added."""
+        if not self.has_hooks:
+            server = {**self.server, "command": str(wanted.wrapper), "args": ["serve"]}
+            return [Entry((self.root, SERVER), server, named=True)]
+        handlers = ((event, self.handler(event, wanted)) for event in self.events)
+        return [
+            Entry((self.root, event), {"hooks": [handler]} if self.grouped else handler)
+            for event, handler in handlers
+        ]
 
     def layout(self, wanted: Wanted) -> Layout:
         """What the file is to hold; ours is also what any other choice would have written."""

@@ -1,7 +1,7 @@
-"""Plan and carry out joining or leaving a host, so that it can be taken back.
+"""Plan and carry out an install or an uninstall, so that the file can be restored.
 
-Order of an install: the wrapper, the backup, the record, the file. Killed in between, the file is as it was or as it
-was to be, and the record lets `sb uninstall` take back either.
+Order of an install: the wrapper, the backup, the record, the file. Killed in between, the file has its old or its new
+content, and the record lets `sb uninstall` restore it from either.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from sb.tools.hosted.guarding import wrapper_path
 
 @dataclass(frozen=True)
 class Change:
-    """What is to become of one file.
+    """The change of one file.
 
     Args:
-        seen: the file as it is.
-        after: its content as it is to be; None: no file.
-        record: of an install, what is written down; of an uninstall, what was.
-        before: of an install, the content without us, which an uninstall gives back.
+        seen: the file now.
+        after: its content after the change; None: no file.
+        record: of an install, the record to write; of an uninstall, the one that was written.
+        before: of an install, the content without our entries, which an uninstall restores.
     """
 
     host: Host
@@ -49,7 +49,7 @@ class Change:
 
     @property
     def diff(self) -> str:
-        """What changes, with recognised secrets of the lines around it masked."""
+        """The change as a diff, with recognised secrets masked."""
         from sb.redaction import redact_text
 
         old, new = (
@@ -73,24 +73,31 @@ class Installer:
         self._places = places
         self.records = Records(home)
 
-    def joining(self, host: Host, *, scope: str = "user", fail_closed: bool = False) -> Change:
-        """What an install would change; nothing is written.
+    def plan_install(self, host: Host, *, scope: str = "user", fail_closed: bool = False) -> Change:
+        """The change that an install would make; nothing is written.
 
         Args:
             scope: `user` or `project`.
-            fail_closed: let the host refuse calls that could not be judged.
+            fail_closed: have the host deny calls that could not be judged.
 
         Raises:
-            UsageError: the host has no such scope, or cannot fail closed.
+            UsageError: there is nothing to install for the host, it has no such scope, or it cannot fail closed.
             ConfigError: its file cannot be read, edited without a guess, or written.
         """
-        if fail_closed and not host.closes:
-            raise UsageError(f"{host.name} cannot be made to refuse calls when a hook fails")
+        if not host.has_hooks:
+            raise UsageError(
+                f"nothing to install for {host.name}: it needs sb serve, which does not exist yet",
+                host.instead,
+            )
+        if fail_closed and not host.can_fail_closed:
+            raise UsageError(
+                f"{host.name} cannot be made to deny calls when a hook fails", "omit --fail-closed"
+            )
         seen = look(self._file(host, scope))
         layout = host.layout(Wanted(wrapper_path(self._home), fail_closed))
         form, text = host.format_of(seen.path), seen.text()
         known = self.records.find(seen.path)
-        with _told(seen):
+        with _as_refusal(seen):
             after = seen.encoded(merged(text, form, layout))
             before = self._without_us(seen, known, form, layout)
         if after == seen.content and known is not None and known.fail_closed == fail_closed:
@@ -109,11 +116,11 @@ class Installer:
         )
         return Change(host, seen, after, record, before)
 
-    def join(self, change: Change) -> None:
-        """Do what `joining` said, or nothing.
+    def install(self, change: Change) -> None:
+        """Carry out a planned install, or nothing of it.
 
         Raises:
-            SBError: it cannot be done; the file is as it was.
+            SBError: it failed; the file is as it was.
         """
         assert change.record is not None
         with self.records.alone():
@@ -137,32 +144,32 @@ class Installer:
                     self.records.put(former)
                 raise
 
-    def leaving(self, host: Host) -> list[Change]:
-        """What an uninstall would change: every file with a record; without any, what stands in the person's own one.
+    def plan_uninstall(self, host: Host) -> list[Change]:
+        """The changes that an uninstall would make: of every file with a record, else of the user's own settings file.
 
         Raises:
             ConfigError: one of them cannot be read, edited without a guess, or written.
         """
         records = {Path(record.file): record for record in self.records.of(host.name)}
-        files = list(records) or [host.user_file(self._places)]
-        changes = [self._leaving(host, file, records.get(file)) for file in files]
+        files = list(records) or [self._file(host, "user")]
+        changes = [self._plan_removal(host, file, records.get(file)) for file in files]
         return [change for change in changes if change.needed or change.record]
 
-    def _leaving(self, host: Host, file: Path, record: Record | None) -> Change:
+    def _plan_removal(self, host: Host, file: Path, record: Record | None) -> Change:
         seen = look(file)
         layout = host.layout(Wanted(wrapper_path(self._home)))
-        with _told(seen):
+        with _as_refusal(seen):
             after = self._without_us(seen, record, host.format_of(file), layout)
         change = Change(host, seen, after, record)
         if change.needed:
             refuse_unwritable(seen)
         return change
 
-    def leave(self, changes: list[Change]) -> None:
-        """Do what `leaving` said, file by file.
+    def uninstall(self, changes: list[Change]) -> None:
+        """Carry out a planned uninstall, file by file.
 
         Raises:
-            SBError: one cannot be done; it and those after it are as they were.
+            SBError: one failed; it and those after it are as they were.
         """
         with self.records.alone():
             for change in changes:
@@ -174,15 +181,15 @@ class Installer:
                     _remove_empty(change.record.folders)
                     self.records.drop(change.record.file)
 
-    def retire(self) -> list[Path]:
-        """Remove what hooks run from when no host is left that calls them; returns what was removed."""
+    def remove_runtimes(self) -> list[Path]:
+        """Remove the folders that hooks run from, if no host calls them any more; returns the removed ones."""
         if not self._home.folder.is_dir():
             return []
         with self.records.alone():
             return [] if self.records.all() else Runtimes(self._home).prune(keep=None)
 
     def purge(self, host: Host) -> list[Path]:
-        """Remove a host's backups, and the wrapper when no host is left that calls it; returns what was removed."""
+        """Remove a host's backups, and the wrapper if no host calls it any more; returns the removed files."""
         if not self._home.folder.is_dir():
             return []
         with self.records.alone():
@@ -196,14 +203,13 @@ class Installer:
         return gone
 
     def _file(self, host: Host, scope: str) -> Path:
-        if scope == "user":
-            return host.user_file(self._places)
-        if host.project_file is None:
-            raise UsageError(f"{host.name} has no configuration of projects", "--scope user")
-        return host.project_file(self._places)
+        file = host.file_of(self._places, scope)
+        if file is None:
+            raise UsageError(f"{host.name} has no settings of single projects", "use --scope user")
+        return file
 
     def _without_us(self, seen: Seen, record: Record | None, form: Format, layout: Layout) -> bytes | None:
-        """The content before us if nobody changed it since, else what it is now without anything of ours."""
+        """The content before the install if nobody changed it since, else the content now without our entries."""
         former = self.records.former(record) if record else None
         if record and digest(seen.content) == record.after and (former is not None or not record.before):
             return former
@@ -220,13 +226,13 @@ class Installer:
 
 
 @contextlib.contextmanager
-def _told(seen: Seen) -> Iterator[None]:
+def _as_refusal(seen: Seen) -> Iterator[None]:
     """Say of which file something malformed was."""
     try:
         yield
     except Malformed as error:
         where = f"line {error.line}: " if error.line else ""
-        raise refusal(seen.path, where + error.what, "mend the file, then run this again") from None
+        raise refusal(seen.path, where + error.what, "correct the file, then run this again") from None
 
 
 def _missing(folder: Path) -> Iterator[Path]:

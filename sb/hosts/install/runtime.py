@@ -1,4 +1,4 @@
-"""What hooks run from: SB_HOME/runtime/ID, made by `sb install` and never changed afterwards.
+"""Runtimes: the folders SB_HOME/runtime/ID that hooks run from, made by `sb install` and never changed.
 
 Each such folder holds `start.py` with the exact entries of the path, `lib` if the packages had to be copied, the
 caches of compiled code, and the digests of all files that decide. The wrapper names one of them: replacing the wrapper
@@ -54,12 +54,12 @@ _WARM = """
 import sys
 sys.path += {entries!r}
 from importlib import import_module
-from sb.hosts.hooks.adapters import HOSTS
-for host in HOSTS:
-    import_module("sb.hosts." + host.replace("-", "_") + ".events")
+from sb.hosts.registry import WITH_HOOKS, events_module
+for host in WITH_HOOKS:
+    import_module(events_module(host))
 for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.remembering", "sb.memory.brain", "sb.memory.searching"):
     import_module(name)
-from sb.config.model import Memory
+from sb.config.groups import (Memory)
 from sb.store.embedding.choosing import choose
 from sb.store import driver
 import cryptography.hazmat.primitives.asymmetric.ed25519, rfc8785, yaml

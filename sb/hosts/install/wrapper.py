@@ -83,8 +83,8 @@ def write_wrapper(home: Home) -> Path:
     return path
 
 
-def amiss(home: Home) -> str:
-    """What keeps the script from reaching `sb`, or ""."""
+def wrapper_problem(home: Home) -> str:
+    """Why the script cannot start `sb`, or ""."""
     path = wrapper_path(home)
     try:
         text = path.read_text(encoding="utf-8")

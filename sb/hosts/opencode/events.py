@@ -1,6 +1,6 @@
-"""What does our plugin for opencode tell, and which answers does it understand?
+"""The payloads of our plugin for opencode, and the exit code that it understands.
 
-opencode has no hooks that are processes: a plugin, which `docs/coding-agents.md` has, starts `sb hook opencode` for each event
+opencode has no hooks that are processes: a plugin, which `docs/reference/hosts.md` has, starts `sb hook opencode` for each event
 and throws where it exits with 2, saying what is on stderr. So the payload is our own, its names are opencode's:
 
     {"host": "opencode", "event": "tool.execute.before", "sessionID", "callID", "cwd", "tool", "args"}
@@ -13,51 +13,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.adapter import Adapter, by_exit_code
+from sb.hosts.hooks.event import Answer, HookEvent, Moment, NativeCall, Verdict
 from sb.hosts.hooks.fields import table, text
 
-HOST = "opencode"
-ASKS_ON: frozenset[str] = frozenset()
-BLOCKED = 2
 
-_MOMENTS = {
-    "tool.execute.before": Moment.BEFORE,
-    "tool.execute.after": Moment.AFTER,
-    "chat.message": Moment.PROMPT,
-    "session.created": Moment.SESSION_STARTED,
-    "session.deleted": Moment.SESSION_ENDED,
-    "session.idle": Moment.STOP,
-}
+class OpenCode(Adapter):
+    host = "opencode"
+    moments = {
+        "tool.execute.before": Moment.BEFORE,
+        "tool.execute.after": Moment.AFTER,
+        "chat.message": Moment.PROMPT,
+        "session.created": Moment.SESSION_STARTED,
+        "session.deleted": Moment.SESSION_ENDED,
+        "session.idle": Moment.STOP,
+    }
+    event_fields = ("event",)
+    session_fields = ("sessionID",)
+    note_fields = ()
+    takes_context = False
 
+    def is_sender(self, payload: dict[str, Any]) -> bool:
+        return payload.get("host") == self.host and "event" in payload
 
-def sent(payload: dict[str, Any]) -> bool:
-    """Whether our plugin sent it, by its fields."""
-    return payload.get("host") == HOST and "event" in payload
+    def call(self, payload: dict[str, Any], name: str) -> NativeCall:
+        tool, args = text(payload, "tool"), table(payload, "args")
+        output = payload.get("output")
+        return NativeCall(
+            tool,
+            args,
+            text(payload, "callID"),
+            None if output is None else {"output": output},
+            cwd=text(args, "workdir") if tool == "bash" else "",
+        )
 
-
-def read(payload: dict[str, Any]) -> HookEvent:
-    """The event of a payload; unknown events and fields mean nothing to us."""
-    name = text(payload, "event")
-    moment = _MOMENTS.get(name, Moment.OTHER)
-    told = moment in (Moment.BEFORE, Moment.AFTER)
-    calls = (_call(payload),) if told else ()
-    return HookEvent(HOST, name, moment, text(payload, "sessionID"), text(payload, "cwd"), calls)
-
-
-def _call(payload: dict[str, Any]) -> NativeCall:
-    tool, args = text(payload, "tool"), table(payload, "args")
-    output = payload.get("output")
-    return NativeCall(
-        tool,
-        args,
-        text(payload, "callID"),
-        None if output is None else {"output": output},
-        cwd=text(args, "workdir") if tool == "bash" else "",
-    )
+    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+        return by_exit_code(verdict)
 
 
-def answer(event: HookEvent, verdict: Verdict) -> Answer:
-    """Silence for no opinion, else the exit code on which the plugin throws."""
-    if event.moment is not Moment.BEFORE or verdict.decision is Decision.NONE:
-        return Answer()
-    return Answer(stderr=f"{verdict.reason}\n", code=BLOCKED)
+ADAPTER = OpenCode()

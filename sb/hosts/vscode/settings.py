@@ -1,32 +1,20 @@
-"""How is VS Code joined? As a host of MCP servers: only the entry of the server can be prepared.
+"""VS Code's settings of MCP servers; earlier versions could prepare the entry of ours.
 
 Its agents that run hooks read those of Claude Code, so `sb install claude-code` reaches them.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from sb.hosts.install.host import RELAXED, Host
 
-from sb.hosts.install.entries import Entry
-from sb.hosts.install.host import RELAXED, Host, Places, Wanted
-
-
-def _entries(wanted: Wanted) -> list[Entry]:
-    server = {"type": "stdio", "command": str(wanted.wrapper), "args": ["serve"]}
-    return [Entry(("servers", "secondbrain"), server, named=True)]
-
-
-def _file(places: Places) -> Path:
-    return places.settings / "Code" / "User" / "mcp.json"
-
-
-VSCODE = Host(
+HOST = Host(
     name="vscode",
-    user_file=_file,
-    project_file=lambda places: places.project / ".vscode" / "mcp.json",
+    folder="Code/User",
+    has_window=True,
+    file="mcp.json",
+    project_file=".vscode/mcp.json",
     root="servers",
-    entries=_entries,
+    server={"type": "stdio"},
     form=RELAXED,
-    hooks=False,
-    steps=("run the command MCP: List Servers",),
+    instead="its agents run Claude Code's hooks: sb install claude-code",
 )

@@ -1,7 +1,7 @@
-"""Adapter for Windsurf's Cascade: reads its hook events and writes its answers.
+"""Hook events of Windsurf's Cascade, and the exit code that it understands.
 
 Source: its documentation. It looks at exit codes alone: 2 from a hook that is asked before a call blocks it, and what
-is on stderr says why. Calls have no id; the folder is told of commands only.
+is on stderr says why. Calls have no id; only commands say in which folder they run.
 """
 
 from __future__ import annotations
@@ -9,54 +9,56 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.adapter import Adapter, by_exit_code
+from sb.hosts.hooks.event import Answer, HookEvent, Moment, NativeCall, Verdict
 from sb.hosts.hooks.fields import decoded, table, text
 
-HOST = "windsurf"
-ASKS_ON: frozenset[str] = frozenset()
-BLOCKED = 2
-
-_MOMENTS = {"pre_user_prompt": Moment.PROMPT, "post_cascade_response": Moment.STOP}
-_CALLS = frozenset(("read_code", "write_code", "run_command", "mcp_tool_use"))
+_CALLS = ("read_code", "write_code", "run_command", "mcp_tool_use")
 
 
-def sent(payload: dict[str, Any]) -> bool:
-    """Whether Windsurf sent it, by its fields."""
-    return "agent_action_name" in payload
+class Windsurf(Adapter):
+    host = "windsurf"
+    moments = {
+        **{f"pre_{call}": Moment.BEFORE for call in _CALLS},
+        **{f"post_{call}": Moment.AFTER for call in _CALLS},
+        "pre_user_prompt": Moment.PROMPT,
+        "post_cascade_response": Moment.STOP,
+    }
+    event_fields = ("agent_action_name",)
+    session_fields = ("trajectory_id",)
+    note_fields = ()
+    takes_context = False
+
+    def is_sender(self, payload: dict[str, Any]) -> bool:
+        return "agent_action_name" in payload
+
+    def folder(self, payload: dict[str, Any]) -> str:
+        """The folder of a command, else that of the file which a call is about."""
+        about = table(payload, "tool_info")
+        return text(about, "cwd") or os.path.dirname(text(about, "file_path"))
+
+    def call(self, payload: dict[str, Any], name: str) -> NativeCall:
+        about = table(payload, "tool_info")
+        match name.partition("_")[2]:
+            case "read_code":
+                return NativeCall("Read", {"file_path": text(about, "file_path")})
+            case "write_code":
+                return NativeCall(
+                    "Write", {"file_path": text(about, "file_path"), "edits": about.get("edits")}
+                )
+            case "run_command":
+                unknown = not os.path.isabs(text(about, "cwd"))
+                command = {"command": text(about, "command_line")}
+                return NativeCall("Shell", command, folder_unknown=unknown)
+        server, tool = text(about, "mcp_server_name"), text(about, "mcp_tool_name")
+        return NativeCall(
+            f"mcp__{server}__{tool}" if tool else "",
+            table(about, "mcp_tool_arguments"),
+            response=decoded(about.get("mcp_result")),
+        )
+
+    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+        return by_exit_code(verdict)
 
 
-def read(payload: dict[str, Any]) -> HookEvent:
-    """The event of a payload; unknown events and fields mean nothing to us."""
-    name = text(payload, "agent_action_name")
-    about = table(payload, "tool_info")
-    when, _, what = name.partition("_")
-    if what in _CALLS and when in ("pre", "post"):
-        moment = Moment.BEFORE if when == "pre" else Moment.AFTER
-        calls: tuple[NativeCall, ...] = (_call(what, about),)
-    else:
-        moment, calls = _MOMENTS.get(name, Moment.OTHER), ()
-    folder = text(about, "cwd") or os.path.dirname(text(about, "file_path"))
-    return HookEvent(HOST, name, moment, text(payload, "trajectory_id"), folder, calls)
-
-
-def _call(what: str, about: dict[str, Any]) -> NativeCall:
-    match what:
-        case "read_code":
-            return NativeCall("Read", {"file_path": text(about, "file_path")})
-        case "write_code":
-            edits = about.get("edits")
-            return NativeCall("Write", {"file_path": text(about, "file_path"), "edits": edits})
-        case "run_command":
-            untold = not os.path.isabs(text(about, "cwd"))
-            return NativeCall("Shell", {"command": text(about, "command_line")}, folder_untold=untold)
-    server, tool = text(about, "mcp_server_name"), text(about, "mcp_tool_name")
-    args = table(about, "mcp_tool_arguments")
-    name = f"mcp__{server}__{tool}" if tool else ""
-    return NativeCall(name, args, response=decoded(about.get("mcp_result")))
-
-
-def answer(event: HookEvent, verdict: Verdict) -> Answer:
-    """Silence for no opinion, else the exit code that blocks."""
-    if event.moment is not Moment.BEFORE or verdict.decision is Decision.NONE:
-        return Answer()
-    return Answer(stderr=f"{verdict.reason}\n", code=BLOCKED)
+ADAPTER = Windsurf()

@@ -1,41 +1,34 @@
-"""How is Windsurf joined? It looks at exit codes alone: a command that is missing lets calls run."""
+"""Windsurf's settings. It looks at exit codes alone: a command that is missing lets calls run."""
 
 from __future__ import annotations
 
-import shlex
-from pathlib import Path
+from typing import Any
 
-from sb.hosts.install.entries import Entry
-from sb.hosts.install.host import Host, Places, Wanted
-
-_EVENTS = (
-    "pre_read_code",
-    "post_read_code",
-    "pre_write_code",
-    "post_write_code",
-    "pre_run_command",
-    "post_run_command",
-    "pre_mcp_tool_use",
-    "post_mcp_tool_use",
-    "pre_user_prompt",
-    "post_cascade_response",
-)
+from sb.hosts.install.host import Host, Wanted
 
 
-def _entries(wanted: Wanted) -> list[Entry]:
-    command = f"{shlex.quote(str(wanted.wrapper))} windsurf"
-    return [Entry(("hooks", event), {"command": command, "show_output": False}) for event in _EVENTS]
+def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
+    return {"command": wanted.command("windsurf"), "show_output": False}
 
 
-def _file(places: Places) -> Path:
-    return places.home / ".codeium" / "windsurf" / "hooks.json"
-
-
-WINDSURF = Host(
+HOST = Host(
     name="windsurf",
-    user_file=_file,
-    project_file=lambda places: places.project / ".windsurf" / "hooks.json",
+    folder=".codeium/windsurf",
+    file="hooks.json",
+    project_file=".windsurf/hooks.json",
     root="hooks",
-    entries=_entries,
+    events=(
+        "pre_read_code",
+        "post_read_code",
+        "pre_write_code",
+        "post_write_code",
+        "pre_run_command",
+        "post_run_command",
+        "pre_mcp_tool_use",
+        "post_mcp_tool_use",
+        "pre_user_prompt",
+        "post_cascade_response",
+    ),
+    handler=_handler,
     steps=("start Windsurf again",),
 )

@@ -1,1 +1,1 @@
-"""Which calls wait for a person, and may a decision be used for this call?"""
+"""Approval requests: open, show, decide, expire, use once."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.call import ToolCall
-from sb.log.event_log import EVENT_COLUMNS
+from sb.log.event import EVENT_COLUMNS
 from sb.log.kinds import BUDGET_EXCEEDED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
 
 LAST_CALLS = 5

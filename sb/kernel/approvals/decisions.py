@@ -12,13 +12,13 @@ from typing import Any
 
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
 from sb.kernel.approvals.disclosure import SHOWN
-from sb.kernel.approvals.proof import approvers, binding_digest, refuse_requester
+from sb.kernel.approvals.proof import approvers, binding_digest
 from sb.kernel.approvals.queue import SELECT_APPROVALS, ApprovalQueue, shown_id
+from sb.kernel.approvals.separation import refuse_requester
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, required, signed_statement
 from sb.kernel.calls.approval import (
     GRANT_COLUMNS,
-    MICROSECONDS,
     OPEN,
     Approval,
     ApprovalState,
@@ -27,7 +27,8 @@ from sb.kernel.calls.approval import (
     grant_of,
 )
 from sb.kernel.contracts import SafetyClass
-from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import (
     APPROVAL_APPROVED,
     APPROVAL_DENIED,
@@ -36,7 +37,7 @@ from sb.log.kinds import (
     GRANT_MADE,
     GRANT_REVOKED,
 )
-from sb.sources import iso
+from sb.sources import MICROSECONDS, iso
 
 LONGEST_GRANT_S = 30 * 86_400
 MOST_EXPIRED = 200  # recorded in one transaction
@@ -59,11 +60,11 @@ class Approvals(ApprovalQueue):
         super().__init__(log)
         self.authority = authority
 
-    def approve(self, approval_id: str, by: Decider, reason: str, *, shown: str = "") -> Approval:
+    def approve(self, approval_id: str, by: Decider, reason: str, *, displayed: str = "") -> Approval:
         """Approve one call; with dual control the second person's approval makes it count.
 
         Args:
-            shown: the digest, or its code, of the disclosure that the person has opened. One that is long cannot be
+            displayed: the digest, or its code, of the disclosure that the person has opened. One that is long cannot be
                 approved without; where it is given, it must be of what is on file now.
 
         Raises:
@@ -75,7 +76,7 @@ class Approvals(ApprovalQueue):
         """
         reason = required(reason)
         with self.log.write(power=True) as write:
-            return self._approve(write, approval_id, by, reason, shown)
+            return self._approve(write, approval_id, by, reason, displayed)
 
     def grant(
         self,
@@ -86,7 +87,7 @@ class Approvals(ApprovalQueue):
         lasting_s: int,
         this_run: bool = False,
         args: Mapping[str, str] | None = None,
-        shown: str = "",
+        displayed: str = "",
     ) -> Grant:
         """Approve one call, and others of the same agent, tool and contract in advance.
 
@@ -95,7 +96,7 @@ class Approvals(ApprovalQueue):
             this_run: only calls of the run that asked.
             args: argument name to the pattern of its value; a call with an argument that is not named does not fit.
                 Without any, all arguments fit, which needs `this_run`.
-            shown: as for `approve`.
+            displayed: as for `approve`.
 
         Raises:
             DeniedError: the tool is destructive or under dual control, it is a reversal, or this person may not decide.
@@ -109,7 +110,7 @@ class Approvals(ApprovalQueue):
                 "a grant for other runs must say which arguments it allows", "name each: --arg NAME=PATTERN"
             )
         with self.log.write(power=True) as write:
-            approval = self._approve(write, approval_id, by, reason, shown)
+            approval = self._approve(write, approval_id, by, reason, displayed)
             if approval.safety_class == SafetyClass.DESTRUCTIVE:
                 raise DeniedError(f"{approval.tool_id} is destructive: each call is decided by itself")
             if approval.needed > 1:
@@ -179,11 +180,13 @@ class Approvals(ApprovalQueue):
         """Remove what is kept of a request that this transaction ends, once it is committed."""
         write.committed.append(lambda: self.log.open_requests.remove(approval_id))
 
-    def _approve(self, write: LogWrite, approval_id: str, by: Decider, reason: str, shown: str) -> Approval:
+    def _approve(
+        self, write: LogWrite, approval_id: str, by: Decider, reason: str, displayed: str
+    ) -> Approval:
         approval = self._open(approval_id, ApprovalState.WAITING)
         disclosed = self.disclose(approval)
         before = approvers(self.log, self.authority, approval, disclosed.digest)
-        disclosed.confirm(shown)
+        disclosed.confirm(displayed)
         if by.name in before:
             raise DeniedError(f"{by.name} has approved {approval.id} already; a second person has to")
         if approval.needed > 1 and not self.authority.enrolled():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sb.duration import human_duration
-from sb.kernel.calls.approval import MICROSECONDS, OPEN, Approval
-from sb.sources import iso
+from sb.kernel.calls.approval import OPEN, Approval
+from sb.sources import MICROSECONDS, iso_micros
 from sb.text import revealed_line
 
 Section = tuple[str, list[str]]
@@ -102,4 +102,4 @@ def _expiry(approval: Approval, now: int) -> str:
 
 
 def _time(at: int) -> str:
-    return iso(at / MICROSECONDS)[:19] + "Z"
+    return iso_micros(at)[:19] + "Z"

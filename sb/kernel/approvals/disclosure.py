@@ -44,7 +44,7 @@ class Segment:
     text: str
     hidden: bool = False
 
-    def shown(self, *, reveal: bool) -> str:
+    def displayed(self, *, reveal: bool) -> str:
         """The text, or what stands for it."""
         return f"[hidden: {len(self.text):,} characters]" if self.hidden and not reveal else self.text
 
@@ -63,7 +63,7 @@ class Argument:
 
     def text(self, *, reveal: bool = False) -> str:
         """Its value."""
-        return "".join(segment.shown(reveal=reveal) for segment in self.segments)
+        return "".join(segment.displayed(reveal=reveal) for segment in self.segments)
 
 
 @dataclass(frozen=True)
@@ -160,27 +160,27 @@ class Disclosure:
             "digest": self.code if not limit else "",
         }
 
-    def confirm(self, shown: str) -> None:
-        """Pass if a person who was shown `shown` may approve it.
+    def confirm(self, displayed: str) -> None:
+        """Pass if a person who was shown `displayed` may approve it.
 
         Args:
-            shown: the digest, or its code, of what the person opened; "" for one who saw a request that fits.
+            displayed: the digest, or its code, of what the person opened; "" for one who saw a request that fits.
 
         Raises:
             MustBeOpened: it is long, and it was not opened, or it is something else by now.
-            DeniedError: it cannot be shown in full, or was changed.
+            DeniedError: it cannot be displayed in full, or was changed.
         """
         name = self.approval.id
         if self.problem:
             raise DeniedError(f"{name}: {self.problem}", self.hint)
         opens = f"sb approvals show --full {name}, then sb approvals approve {name} --shown DIGEST"
-        if shown and shown not in (self.digest, self.code):
-            raise MustBeOpened(f"{name} has another digest than {revealed_line(shown)[:16]!r}", opens)
-        if self.long and not shown:
+        if displayed and displayed not in (self.digest, self.code):
+            raise MustBeOpened(f"{name} has another digest than {revealed_line(displayed)[:16]!r}", opens)
+        if self.long and not displayed:
             raise MustBeOpened(f"{name} has {self._length}: open it first", opens)
 
 
-def shown_digest(log: EventLog, approval: Approval, args: Mapping[str, Any]) -> str:
+def display_digest(log: EventLog, approval: Approval, args: Mapping[str, Any]) -> str:
     """The keyed digest of everything that is displayed of a request, with these whole arguments.
 
     Raises:
@@ -222,7 +222,7 @@ def disclose(log: EventLog, approval: Approval) -> Disclosure:
     digest = ""
     if args is not None:
         try:
-            digest = shown_digest(log, approval, args)
+            digest = display_digest(log, approval, args)
         except NotCanonical:
             pass  # then it is not what was asked for either
     problem, hint = _problem(approval, args, digest)
@@ -265,7 +265,7 @@ def _problem(approval: Approval, args: dict[str, Any] | None, digest: str) -> tu
     if args is None:
         return "its arguments cannot be shown in full", f"{ends} it, or have the agent repeat the call"
     if digest != recorded:
-        return "it is not what was asked for: it was changed in the database", f"{ends} it; sb audit verify"
+        return "it is not what was asked for: it was changed in the database", f"{ends} it; sb log verify"
     return "", ""
 
 

@@ -14,13 +14,12 @@ from sb.canonical import encode
 from sb.errors import NotFoundError, SBError
 from sb.kernel.approvals.background import background
 from sb.kernel.approvals.decisions import Approvals
-from sb.kernel.approvals.disclosure import SENSITIVE, SHOWN, shown_digest, whole_arguments
+from sb.kernel.approvals.disclosure import SENSITIVE, SHOWN, display_digest, whole_arguments
 from sb.kernel.approvals.proof import approvers, confirm_grant
 from sb.kernel.approvals.queue import SELECT_APPROVALS
 from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
     GRANT_COLUMNS,
-    MICROSECONDS,
     OPEN,
     Approval,
     ApprovalState,
@@ -33,10 +32,11 @@ from sb.kernel.calls.call import Refused, ToolCall
 from sb.kernel.contracts import SafetyClass, ToolErrorCode
 from sb.kernel.policy.patterns import matches, permits
 from sb.kernel.registry.arguments import hidden_names
-from sb.log.event_log import LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import LogWrite
 from sb.log.kinds import APPROVAL_REQUESTED, APPROVAL_USED
 from sb.redaction import redact, redact_json
-from sb.sources import iso
+from sb.sources import MICROSECONDS, iso_micros
 
 POLL_S = 0.1
 
@@ -186,7 +186,7 @@ class ApprovalGate:
         data = {
             "approval_id": approval_id,
             "reasons": call.reasons,
-            "expires_at": iso(expires_at / MICROSECONDS),
+            "expires_at": iso_micros(expires_at),
         }
         message = f"{reasons} ({approval_id} waits for a decision)"
         return Refused(ToolErrorCode.PERMISSION_DENIED, message, "requires_approval", data, opens)
@@ -270,7 +270,7 @@ class ApprovalGate:
         # As it will be read: what a person is shown then, with the whole arguments, is what counts.
         written = json.loads(redact_json(approval.request))
         read = replace(approval, request=json.loads(encode(facts)) | written)
-        facts[SHOWN] = shown_digest(self._log, read, call.args)
+        facts[SHOWN] = display_digest(self._log, read, call.args)
         if written.get("args", {}) != call.args:
             self._log.open_requests.put(approval.id, call.args)
             write.undo.append(lambda: self._log.open_requests.remove(approval.id))
@@ -287,7 +287,7 @@ class ApprovalGate:
         found = self.approvals.get(call.approval_id)
         if found.state is not ApprovalState.APPROVED:
             raise _refused(f"{found.id} is {found.state}")
-        shown = shown_digest(self._log, _as_called(found, call), call.args)
+        shown = display_digest(self._log, _as_called(found, call), call.args)
         names = approvers(self._log, self.approvals.authority, found, shown)
         needed = max(found.needed, self._needed(call))
         if len(names) < needed:

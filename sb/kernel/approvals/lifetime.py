@@ -6,8 +6,8 @@ it was ahead open for as long. The order of the log decides in both cases.
 
 from __future__ import annotations
 
-from sb.kernel.calls.approval import MICROSECONDS
 from sb.log.event_log import EventLog
+from sb.sources import MICROSECONDS, micros
 
 CLOCK_SLACK = 600 * MICROSECONDS  # by which a clock is corrected in everyday life
 
@@ -19,6 +19,6 @@ def over(log: EventLog, reference: str, began_at: int, expires_at: int, *, peopl
         reference: the id of the request or grant.
         people: look only at rows of people's requests and decisions: for what lasts long and is asked about often.
     """
-    now = int(log.clock.now() * MICROSECONDS)
+    now = micros(log.clock.now())
     in_time = began_at - CLOCK_SLACK <= now < expires_at
     return not in_time or log.reached(reference, expires_at, people=people)

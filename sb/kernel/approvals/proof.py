@@ -6,16 +6,17 @@ to be what was written, to be about the same binding, and to carry the signature
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sb.canonical import canonical_bytes, digest
 from sb.errors import DeniedError
 from sb.kernel.approvals.disclosure import SHOWN
 from sb.kernel.approvals.lifetime import over
+from sb.kernel.approvals.separation import refuse_requester
 from sb.kernel.authority.authority import Authority
 from sb.kernel.calls.approval import Approval, Grant
-from sb.log.event_log import Event, EventLog
+from sb.log.event import Event
+from sb.log.event_log import EventLog
 from sb.log.kinds import (
     APPROVAL_APPROVED,
     APPROVAL_DENIED,
@@ -41,11 +42,11 @@ def binding_digest(binding: dict[str, Any]) -> str:
     return digest(canonical_bytes(binding))
 
 
-def approvers(log: EventLog, authority: Authority, approval: Approval, shown: str) -> tuple[str, ...]:
+def approvers(log: EventLog, authority: Authority, approval: Approval, displayed: str) -> tuple[str, ...]:
     """Who approved this call, each name once.
 
     Args:
-        shown: the digest of everything that is displayed of it, or would be of the call that is about to run.
+        displayed: the digest of everything that is displayed of it, or would be of the call that is about to run.
 
     Raises:
         DeniedError: it was changed, has ended, somebody decided who may not, or on the ground of something else.
@@ -59,34 +60,26 @@ def approvers(log: EventLog, authority: Authority, approval: Approval, shown: st
     for event in events:
         if event.kind == APPROVAL_APPROVED:
             name, statement = _signatory(authority, event, "approve", binding)
-            _compare(statement.get(SHOWN), shown)
+            _compare(statement.get(SHOWN), displayed)
             refuse_requester(name, approval.agent, request)
             names.append(name)
             reason = str(statement.get("reason"))
     if names:
-        _compare(request.get(SHOWN), shown)
+        _compare(request.get(SHOWN), displayed)
         if (approval.decided_by, approval.reason) != (", ".join(names), reason):
-            raise DeniedError("who approved it, or why, is not what the log says", "sb audit verify")
+            raise DeniedError("who approved it, or why, is not what the log says", "sb log verify")
     return tuple(dict.fromkeys(names))
 
 
-def _compare(signed: Any, shown: str) -> None:
+def _compare(signed: Any, displayed: str) -> None:
     """Raise DeniedError unless what a statement was made about is what is shown, or would run."""
     if not signed:
         raise DeniedError(
             "it was approved with an older version of SecondBrain, which did not sign what is displayed",
             "repeat the call to ask again",
         )
-    if signed != shown:
-        raise DeniedError("what was approved is not what would run", "sb audit verify")
-
-
-def refuse_requester(name: str, agent: str, request: Mapping[str, Any]) -> None:
-    """Raise DeniedError when who decides is who asked, for whom it was asked, or whose call it would undo."""
-    recovery = request.get("recovery")
-    whose = recovery.get("of_agent") if isinstance(recovery, dict) else None
-    if name in (agent, request.get("user_sid"), whose):
-        raise DeniedError(f"{name} asked for it and cannot decide it", "somebody else has to")
+    if signed != displayed:
+        raise DeniedError("what was approved is not what would run", "sb log verify")
 
 
 def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:
@@ -99,7 +92,7 @@ def confirm_grant(log: EventLog, authority: Authority, grant: Grant) -> None:
     name, statement = _signatory(authority, events[0], "grant", binding)
     refuse_requester(name, grant.agent, {})
     if (grant.made_by, grant.reason) != (name, statement.get("reason")):
-        raise DeniedError("who made it, or why, is not what the log says", "sb audit verify")
+        raise DeniedError("who made it, or why, is not what the log says", "sb log verify")
 
 
 def _first(events: list[Event], kind: str, binding: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +101,7 @@ def _first(events: list[Event], kind: str, binding: dict[str, Any]) -> dict[str,
         raise DeniedError("the log has no record of it", "it was put into the database by something else")
     payload = events[0].payload or {}
     if payload.get("binding") != binding:
-        raise DeniedError("it is not what is on the log: it was changed in the database", "sb audit verify")
+        raise DeniedError("it is not what is on the log: it was changed in the database", "sb log verify")
     for event in events:
         if event.kind in _ENDED:
             raise DeniedError(_ENDED[event.kind])

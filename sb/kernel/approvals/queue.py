@@ -11,7 +11,6 @@ from sb.kernel.approvals.lifetime import CLOCK_SLACK, over
 from sb.kernel.calls.approval import (
     APPROVAL_COLUMNS,
     GRANT_COLUMNS,
-    MICROSECONDS,
     OPEN,
     Approval,
     ApprovalState,
@@ -21,6 +20,7 @@ from sb.kernel.calls.approval import (
 )
 from sb.log.event_log import EventLog
 from sb.redaction import one_line
+from sb.sources import micros
 from sb.text import nearest
 
 _FROM = "FROM approvals AS a JOIN events AS e ON e.id = a.event_id"
@@ -37,7 +37,7 @@ class ApprovalQueue:
 
     def now(self) -> int:
         """Microseconds since the epoch."""
-        return int(self.log.clock.now() * MICROSECONDS)
+        return micros(self.log.clock.now())
 
     def as_of_now(self, approval: Approval) -> Approval:
         """The same as it counts now, whatever was done to the clock meanwhile."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sb.canonical import NotCanonical
-from sb.kernel.approvals.disclosure import SHOWN, shown_digest, whole_arguments
+from sb.kernel.approvals.disclosure import SHOWN, display_digest, whole_arguments
 from sb.kernel.approvals.queue import SELECT_APPROVALS
 from sb.kernel.calls.approval import approval_of
 from sb.log.event_log import EventLog
@@ -31,7 +31,7 @@ def check_displayed(
             recorded = approval.request.get(SHOWN)
             if approval.id in unclear or recorded is None or args is None:
                 continue
-            fits = shown_digest(log, approval, args) == recorded
+            fits = display_digest(log, approval, args) == recorded
         except (ValueError, TypeError, NotCanonical):
             fits = False
         if not fits:

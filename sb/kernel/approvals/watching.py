@@ -1,4 +1,4 @@
-"""What has become of the queue since it was last looked at?"""
+"""Watch the queue of approval requests for changes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Watcher:
             approval.id: approval for approval in self.queue.page(states=[ApprovalState.WAITING], limit=0)
         }
         for approval in reversed(waiting.values()):
-            change = standing(approval, now)
+            change = urgency(approval, now)
             if self._told.get(approval.id) is not change:
                 self._told[approval.id] = change
                 yield Notice(change, approval)
@@ -54,7 +54,7 @@ class Watcher:
             yield Notice(Change.DECIDED, self.queue.get(approval_id))
 
 
-def standing(approval: Approval, now: int) -> Change:
+def urgency(approval: Approval, now: int) -> Change:
     """How a waiting request stands at this time, in microseconds since the epoch."""
     if approval.expires_at - now < (approval.expires_at - approval.requested_at) * EXPIRING_SHARE:
         return Change.EXPIRING

@@ -1,1 +1,1 @@
-"""Who may decide, and is this decision theirs?"""
+"""Operators: keys, enrolment, signatures, and verification of who decided."""

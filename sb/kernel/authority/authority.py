@@ -13,7 +13,8 @@ from sb.errors import DeniedError, NotFoundError, SBError
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.root_file import EnrolledOperator, RootFile, Roster
 from sb.kernel.authority.signing import signature_fits
-from sb.log.event_log import Event, EventLog, link_of
+from sb.log.event import Event, link_of
+from sb.log.event_log import EventLog
 from sb.log.people_events import people_events
 
 OPERATORS = "operators"  # what the events about enrolment are found under
@@ -54,7 +55,7 @@ _MEANINGS = {
 _NEXT = {
     Assurance.NONE: "sb operator init",
     Assurance.SIGNED: "sb operator rotate gives the key a passphrase",
-    Assurance.PASSPHRASE: "run agents as another user, one who cannot write operators.file; docs/operators.md",
+    Assurance.PASSPHRASE: "run agents as another user, one who cannot write operators.file; docs/start/operator.md",
     Assurance.SEPARATE: "",
 }
 
@@ -81,14 +82,14 @@ class Authority:
             roster = Roster() if self.root_file is None else self.root_file.read()
             recorded = self.recorded()
         except SBError as error:
-            raise Unauthorised(error.message, 'docs/operators.md, "A lost key"') from error
+            raise Unauthorised(error.message, 'docs/start/operator.md, "A lost key"') from error
         if recorded:
             self._compare(roster, recorded)
         return roster
 
     def _compare(self, roster: Roster, recorded: dict[str, Any]) -> None:
         path = "the operators file" if self.root_file is None else str(self.root_file.path)
-        hint = 'put it back, or see docs/operators.md, "A lost key"'
+        hint = 'put it back, or see docs/start/operator.md, "A lost key"'
         if not roster.entries:
             raise Unauthorised(f"{path} is gone, although the log says that operators are enrolled", hint)
         count = int(recorded["entries"])

@@ -16,6 +16,7 @@ from typing import Any
 
 from sb.canonical import canonical_bytes
 from sb.errors import ConfigError, DeniedError, NotFoundError, UsageError
+from sb.files import write_atomic
 from sb.kernel.authority.signing import PUBLIC_PREFIX, Operator
 from sb.redaction import one_line
 from sb.text import nearest, plain
@@ -182,14 +183,8 @@ class KeyFolder:
             pending: beside the one that it is to replace.
         """
         path = self._pending(file.name) if pending else self.path(file.name)
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(fd, "w", encoding="utf-8") as out:
-                out.write(json.dumps(vars(file), indent=2) + "\n")
-                out.flush()
-                os.fsync(out.fileno())
-            fresh.replace(path)
+            write_atomic(path, f"{json.dumps(vars(file), indent=2)}\n".encode())
         except OSError as error:
             raise ConfigError(f"cannot write {path}: {error.strerror}") from None

@@ -18,6 +18,7 @@ from typing import Any
 
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.errors import ConfigError, SBError
+from sb.files import write_atomic
 from sb.kernel.authority.keys import NAME
 from sb.kernel.authority.signing import Decider, key_id_of, public_bytes, signature_fits
 
@@ -227,14 +228,8 @@ class RootFile:
 
     def write(self, roster: Roster) -> None:
         """Put this in place of what is there, whole or not at all."""
-        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         text = json.dumps({"entries": roster.entries}, indent=2) + "\n"
         try:
-            fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(fd, "w", encoding="utf-8") as out:
-                out.write(text)
-                out.flush()
-                os.fsync(out.fileno())
-            fresh.replace(self.path)
+            write_atomic(self.path, text.encode())
         except OSError as error:
             raise ConfigError(f"cannot write {self.path}: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""Who decides, and what does a decision look like once it is signed?
+"""Signed decisions: who decides, and the statement that is signed.
 
 Ed25519 (RFC 8032) over the canonical form (RFC 8785) of a statement.
 """

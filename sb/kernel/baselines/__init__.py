@@ -1,1 +1,1 @@
-"""Which contracts has an operator approved, and does a tool still have its own?"""
+"""Baselines: approved contracts, and the comparison with what a tool declares now."""

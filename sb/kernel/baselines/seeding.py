@@ -1,4 +1,4 @@
-"""Which contracts count as approved without anybody having looked at them?
+"""Approve the contracts of shipped tools when a home is made.
 
 Those of the tools that ship with this version, in a database where nothing was approved yet and nobody is enrolled
 who would have to sign: installing it was the decision. And, when the first operator is enrolled, those that counted

@@ -11,6 +11,7 @@ from sb.canonical import canonical_bytes, digest
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.kernel.registry.registry import RegisteredTool, ToolRegistry
 from sb.log.event_log import EventLog, LogWrite
+from sb.sources import micros
 from sb.store import driver
 
 SURFACES = (KERNEL_SURFACE, REVERSAL_SURFACE)
@@ -106,7 +107,7 @@ class SeenContracts:
         document = canonical_bytes(self._document(tool))
         if len(document) > LARGEST_DOCUMENT:
             return
-        now = int(self._log.clock.now() * 1e6)
+        now = micros(self._log.clock.now())
         execute(
             f"INSERT INTO contracts_seen ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO {again}",
             (
@@ -142,7 +143,7 @@ class SeenContracts:
             fingerprint = self.fingerprint(tool)
             met = found.get(tool_id)
             if met is None or met.fingerprint != fingerprint:
-                now = int(self._log.clock.now() * 1e6)
+                now = micros(self._log.clock.now())
                 document = self._document(tool)
                 found[tool_id] = SeenContract(
                     self._surface, tool_id, fingerprint, document, tool.source, now, now

@@ -18,11 +18,12 @@ from sb.kernel.baselines.compare import FieldChange, changes
 from sb.kernel.baselines.seen import SURFACES, SeenContract, SeenContracts
 from sb.kernel.contracts import KERNEL_SURFACE
 from sb.kernel.registry.registry import CONFIGURED, INSTALLED, SHIPPED, ToolRegistry
-from sb.log.event_log import Event, EventLog, Subject
+from sb.log.event import Event, Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import BASELINE_CHANGED
 from sb.log.people_events import ABOUT, sound
 from sb.redaction import one_line, redact_text
-from sb.sources import iso
+from sb.sources import iso, iso_micros
 from sb.text import nearest, plain
 
 RECENT_S = 1.0
@@ -81,7 +82,7 @@ class ContractEntry:
         return vars(self) | {
             "status": str(self.status),
             "baseline": None if self.baseline is None else vars(self.baseline),
-            "first_seen_at": None if self.first_seen_at is None else iso(self.first_seen_at / 1e6),
+            "first_seen_at": None if self.first_seen_at is None else iso_micros(self.first_seen_at),
             "changes": [vars(change) for change in self.changes],
         }
 
@@ -300,7 +301,7 @@ class ContractBaselineStore:
 
 def _met_since(contract: SeenContract, baseline: Baseline) -> bool:
     """Whether an executor met another contract after this one was approved."""
-    return contract.fingerprint != baseline.fingerprint and iso(contract.last_seen_at / 1e6) >= baseline.at
+    return contract.fingerprint != baseline.fingerprint and iso_micros(contract.last_seen_at) >= baseline.at
 
 
 def _loaded_everywhere(source: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is a call that waits for a person, and what is a grant?"""
+"""The data of approval requests and grants."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from sb.kernel.calls.intents import HOST, process_lives
-from sb.sources import iso
-
-MICROSECONDS = 1_000_000
+from sb.sources import iso_micros
 
 
 class ApprovalState(StrEnum):
@@ -100,10 +98,10 @@ class Approval:
         return vars(self) | {
             "state": str(self.state),
             "overdue": self.overdue(now),
-            "requested_at": iso(self.requested_at / MICROSECONDS),
-            "due_at": iso(self.due_at / MICROSECONDS),
-            "expires_at": iso(self.expires_at / MICROSECONDS),
-            "decided_at": None if self.decided_at is None else iso(self.decided_at / MICROSECONDS),
+            "requested_at": iso_micros(self.requested_at),
+            "due_at": iso_micros(self.due_at),
+            "expires_at": iso_micros(self.expires_at),
+            "decided_at": None if self.decided_at is None else iso_micros(self.decided_at),
         }
 
 
@@ -177,9 +175,9 @@ class Grant:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, with times in ISO 8601."""
         return vars(self) | {
-            "made_at": iso(self.made_at / MICROSECONDS),
-            "expires_at": iso(self.expires_at / MICROSECONDS),
-            "last_used_at": None if self.last_used_at is None else iso(self.last_used_at / MICROSECONDS),
+            "made_at": iso_micros(self.made_at),
+            "expires_at": iso_micros(self.expires_at),
+            "last_used_at": None if self.last_used_at is None else iso_micros(self.last_used_at),
         }
 
 

@@ -10,10 +10,11 @@ from sb.kernel.calls.approval import Approval
 from sb.kernel.calls.intents import IntentState, Step
 from sb.kernel.contracts import Assumption, ReversalSpec, ToolErrorCode, ToolSpec
 from sb.kernel.policy.permissions import PolicyDecision
-from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, loggable, presentable, shown
+from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, loggable, masked_args, presentable
 from sb.kernel.registry.registry import RegisteredTool, ToolFunction
 from sb.kernel.run_context import RiskDimension, RunContext
-from sb.log.event_log import LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import LogWrite
 from sb.redaction import one_line, scrub
 
 LONGEST_UNKNOWN_ID = 200  # characters
@@ -144,8 +145,8 @@ class ToolCall:
     unshowable: str = ""
     _subject: Subject | None = None
 
-    def found(self, tool: RegisteredTool) -> None:
-        """The look-up gave this tool."""
+    def attach(self, tool: RegisteredTool) -> None:
+        """Take the tool that the look-up gave."""
         self.tool, self.spec, self.known = tool, tool.spec, True
         self.side_effecting = tool.spec.side_effecting or self.reverses
         self.has_deadline = self.side_effecting or "timeout_ms" in tool.spec.declared
@@ -191,6 +192,6 @@ class ToolCall:
         """
         if not self.known:
             return sorted(map(presentable, self.args))[:MOST_NAMES]
-        args = shown(self.spec, self.args)
+        args = masked_args(self.spec, self.args)
         args = scrub(args, self.secrets) if self.secrets else args
         return args if to_judge and self.args_size <= LONGEST_LOGGED_VALUE else loggable(args, self.args_size)

@@ -1,4 +1,4 @@
-"""How much can this call do that stays, and is that still within what one run may do?
+"""Reserve and settle a call's irreversible consequence within the run's limits.
 
 Source: the survival layer, section 1: blast radius is hard, a ceiling of irreversibility asks a person.
 """

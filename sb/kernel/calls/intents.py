@@ -17,10 +17,12 @@ from sb.errors import StoreCorrupt
 from sb.kernel.calls.known_steps import KnownSteps, step_key
 from sb.kernel.calls.mutations import mutation_number
 from sb.kernel.contracts import ToolErrorCode
-from sb.log.event_log import EVENT_COLUMNS, Event, EventLog, LogWrite, Subject
+from sb.log.event import EVENT_COLUMNS, Event, Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import TOOL_DISPATCH
 from sb.log.people_events import sound
 from sb.redaction import Masking
+from sb.sources import micros
 from sb.store import driver
 
 HOST = os.uname().nodename  # what socket.gethostname says, without its module
@@ -103,7 +105,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class KeptStep:
+class StepResult:
     """What is kept of a named step that is done."""
 
     step: Step
@@ -254,13 +256,11 @@ class Intents:
         if logged is None:
             row = done or announced
             if row and not self._log.alone and not self._was_pruned(execute, row[-1]):
-                raise StoreCorrupt(f"step {step.name!r} is not what the log says of it", "sb audit verify")
+                raise StoreCorrupt(f"step {step.name!r} is not what the log says of it", "sb log verify")
         elif logged.done:
             pruned = done and done[2] is None and self._was_pruned(execute, done[4])
             if done and not pruned and logged.step_digest != step_digest(step.key, *done[1:4]):
-                raise StoreCorrupt(
-                    f"what is kept of step {step.name!r} is not what it gave", "sb audit verify"
-                )
+                raise StoreCorrupt(f"what is kept of step {step.name!r} is not what it gave", "sb log verify")
             done = done or (logged.call_id, logged.args_digest, None, "")
         else:
             done, announced = None, (logged.call_id, logged.args_digest)
@@ -283,9 +283,16 @@ class Intents:
         else:
             write.execute("DELETE FROM intents WHERE id = ?", (intent_id,))
 
-    def keep_step(self, write: LogWrite, kept: KeptStep, outcome_id: int, call_id: str) -> None:
+    def record_step(self, write: LogWrite, step_result: StepResult, outcome_id: int, call_id: str) -> None:
         """Record what a named step gave."""
-        row = (kept.step.key, kept.step.args_digest, outcome_id, call_id, kept.result, kept.error)
+        row = (
+            step_result.step.key,
+            step_result.step.args_digest,
+            outcome_id,
+            call_id,
+            step_result.result,
+            step_result.error,
+        )
         write.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def announced(self, intent: Intent) -> Event | None:
@@ -301,7 +308,7 @@ class Intents:
         doubted = intent.state is not IntentState.IN_DOUBT or self._doubted(intent)
         if event is None or not doubted or not as_announced(self._log, event, intent):
             raise StoreCorrupt(
-                f"{intent.call_id} was changed in the database after it was announced", "sb audit verify"
+                f"{intent.call_id} was changed in the database after it was announced", "sb log verify"
             )
         return event
 
@@ -311,7 +318,7 @@ class Intents:
         said = [event.payload or {"phase": "in_doubt"} for event in events]
         return any("in_doubt" in (one.get("phase"), one.get("state")) for one in said)
 
-    def said(self, intent: Intent) -> dict[str, Any]:
+    def announcement_payload(self, intent: Intent) -> dict[str, Any]:
         """What the event that announced a call says; {} once that was pruned."""
         rows = self._log.database.query(f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?", (intent.id,))
         return (self._log.event(rows[0]).payload or {}) if rows else {}
@@ -354,7 +361,7 @@ class Intents:
         return replace(intent, owner=owner, deadline=deadline, reversal=reversal)
 
     def _is_running(self, intent: Intent) -> bool:
-        now = int(self._log.clock.now() * 1e6)
+        now = micros(self._log.clock.now())
         return intent.state is IntentState.STARTED and not self._orphaned(intent, now)
 
     @staticmethod

@@ -14,7 +14,8 @@ from typing import Any
 
 from sb.canonical import digest
 from sb.errors import StoreCorrupt
-from sb.log.event_log import EVENT_COLUMNS, SEQ_MASK, EventLog
+from sb.log.event import EVENT_COLUMNS, SEQ_MASK
+from sb.log.event_log import EventLog
 from sb.log.kinds import PRUNED, TOOL_DISPATCH
 from sb.log.people_events import sound
 from sb.store import driver
@@ -86,7 +87,7 @@ class KnownSteps:
         if body is None:
             if row[0] > self._pruned_through(execute):
                 seq = row[0] - self._log.first_id
-                raise StoreCorrupt(f"row {seq} of the log was blanked", "sb audit verify")
+                raise StoreCorrupt(f"row {seq} of the log was blanked", "sb log verify")
             return
         if call_id not in run.keys and '"step' not in body:
             return

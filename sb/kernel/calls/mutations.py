@@ -29,9 +29,11 @@ from sb.kernel.reversal_contracts import (
     mapped_from,
     resolved,
 )
-from sb.log.event_log import EVENT_COLUMNS, EventLog, LogWrite, Subject
+from sb.log.event import EVENT_COLUMNS, Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.people_events import sound
 from sb.redaction import one_line, redact_text, scrub
+from sb.sources import micros
 from sb.store import driver
 
 MUTATION_ID = re.compile(r"mut_([0-9]{1,13})_([0-9a-f]{4})")
@@ -234,7 +236,7 @@ class MutationStore:
 
     def now(self) -> int:
         """Microseconds since the epoch."""
-        return int(self.log.clock.now() * 1e6)
+        return micros(self.log.clock.now())
 
     def bind(
         self,
@@ -355,7 +357,7 @@ class MutationStore:
         said = (sound(self.log, event).payload or {}).get("mutation_digest")
         if replace(self._ref(row), state=ref.state) != ref or said != self.kept_digest(execute, number):
             raise StoreCorrupt(
-                f"{ref.mutation_id} was changed in the database after it was bound", "sb audit verify"
+                f"{ref.mutation_id} was changed in the database after it was bound", "sb log verify"
             )
 
     def _mask(self, name: str, secrets: list[str]) -> str:
@@ -405,7 +407,7 @@ class MutationStore:
             )
         except (ValueError, TypeError, RecursionError, AttributeError) as error:
             if body is None:
-                raise StoreCorrupt(f"{mutation_id} cannot be read: {error}", "sb audit verify") from None
+                raise StoreCorrupt(f"{mutation_id} cannot be read: {error}", "sb log verify") from None
             damaged = json.dumps({"no_way_back": f"what was kept of it cannot be read: {error}"})
             return self._ref((number, call_id, state, damaged, run_id, agent, tool_id))
 

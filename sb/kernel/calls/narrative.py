@@ -1,4 +1,4 @@
-"""How does an event read to a person, in one line?"""
+"""Describe an event in one line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sb.kernel.contracts import KERNEL_SURFACE, ToolErrorCode
 from sb.kernel.reversal_contracts import UNDO
-from sb.log.event_log import Event
+from sb.log.event import Event
 from sb.log.kinds import (
     APPROVAL_APPROVED,
     APPROVAL_DENIED,
@@ -36,7 +36,7 @@ from sb.log.kinds import (
     RUN_FINISHED,
     RUN_STARTED,
 )
-from sb.sources import iso
+from sb.sources import iso_micros
 from sb.text import human_bytes, plain, shorten
 
 WIDEST_VALUE = 60
@@ -63,9 +63,9 @@ def describe(event: Event) -> str:
 
 
 def log_line(event: Event) -> str:
-    """One line with the row's number, time and run; what `sb audit` prints."""
+    """One line with the row's number, time and run; what `sb log` prints."""
     run = plain(event.subject.run_id, one_line=True) or "-"
-    return f"{event.seq:>6}  {iso(event.at / 1e6)[:19]}Z  {run:<20}  {describe(event)}"
+    return f"{event.seq:>6}  {iso_micros(event.at)[:19]}Z  {run:<20}  {describe(event)}"
 
 
 def _sentence(event: Event, payload: dict[str, Any]) -> str:

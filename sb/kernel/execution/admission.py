@@ -1,6 +1,6 @@
-"""May this call run? Every check before the intent, in one order, each failing closed.
+"""Admit a call or refuse it: every check before the intent, in one order, each failing closed.
 
-Order (docs/architecture.md): canonical arguments, lookup, kill switch, contract, deny by policy, arguments against the schema,
+Order (docs/concepts/architecture.md): canonical arguments, lookup, kill switch, contract, deny by policy, arguments against the schema,
 budget and blast radius reserved, callable, then all reasons for which a person has to decide.
 """
 
@@ -138,7 +138,7 @@ class Admission:
                 else "no tools are registered"
             )
             raise Refused(ToolErrorCode.NOT_FOUND, reason, "lookup")
-        call.found(tool)
+        call.attach(tool)
         call.secrets = secrets_in(tool.spec, call.args)
         if call.recovery is not None and call.recovery.secrets:
             call.secrets = sorted({*call.secrets, *call.recovery.secrets}, key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""How is an admitted tool called, how often, and what does its answer amount to?"""
+"""Call an admitted tool, retry where that is safe, and judge its answer."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sb.kernel.execution.recorder import Outcome, safe_message
 from sb.kernel.failures.error_codes import code_for, may_retry, message_for
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY, ToolFunction
 from sb.kernel.registry.workers import DeadlineExceeded, Workers
+from sb.kernel.results import Effect
 from sb.sources import Clock, Ids
 from sb.text import human_bytes
 
@@ -168,7 +169,8 @@ def _known_code(code: Any) -> ToolErrorCode:
 
 
 def _unusable(call: ToolCall, what: str) -> Outcome:
-    return Outcome(code=ToolErrorCode.VALIDATION_ERROR, message=f"{call.tool_id} {what}")
+    message = f"{call.tool_id} {what}"
+    return Outcome(code=ToolErrorCode.VALIDATION_ERROR, message=message, effect=Effect.DONE)
 
 
 def _failure(call: ToolCall, error: BaseException) -> Outcome:

@@ -1,6 +1,6 @@
 """The one path for every tool call: admitted, announced, run, recorded, measured.
 
-Source: the kernel reference, "Execution pipeline", with the refinements of docs/architecture.md.
+Source: the kernel reference, "Execution pipeline", with the refinements of docs/concepts/architecture.md.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import ToolPolicy
 from sb.kernel.registry.registry import ToolFunction, ToolRegistry
 from sb.kernel.registry.workers import Workers
+from sb.kernel.results import Effect
 from sb.kernel.run_context import RiskDimension, RunContext, SafetyMode
 from sb.log.event_log import EventLog
 from sb.redaction import redact, redact_text
@@ -370,6 +371,7 @@ class ToolExecutor:
         }
         if known.error:
             code, _, message = known.error.partition(": ")
+            details["effect"] = Effect.DONE
             return ToolResult.error(call.tool_id, ToolErrorCode(code), message, **details)
         data = None if known.result is None else json.loads(known.result)
         return ToolResult.ok(call.tool_id, data, **details)
@@ -390,11 +392,13 @@ class ToolExecutor:
             outcome.message = f"the outcome could not be recorded ({error})"
             if intent_id is not None:
                 outcome.message += f"; the tool ran, and call {call.call_id} is in doubt"
+                outcome.effect = Effect.UNKNOWN
             return _result(call, outcome, span)
         if state is IntentState.FAILED:
             give_back(call)
         if state is IntentState.IN_DOUBT:
             outcome.message += f"; whether it happened is in doubt ({call.call_id})"
+            outcome.effect = Effect.UNKNOWN
         if self._strict(call) and outcome.code is None:
             outcome.value = redact(outcome.value)
             if outcome.provenance:
@@ -427,6 +431,7 @@ def _result(call: ToolCall, outcome: Outcome, span: CallSpan) -> ToolResult:
         span.span_id,
         outcome.provenance,
         call.mutation_id,
+        outcome.effect,
     )
 
 

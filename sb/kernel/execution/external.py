@@ -13,12 +13,12 @@ from typing import Any
 from sb.canonical import freeze
 from sb.errors import SBError
 from sb.kernel.calls.call import Refused, ToolCall
-from sb.kernel.calls.intents import Intent, KnownStep, Step, step_name
+from sb.kernel.calls.intents import Intent, IntentState, KnownStep, Step, step_name
 from sb.kernel.contracts import ToolErrorCode, ToolResult
 from sb.kernel.execution.admission import Admission, release
 from sb.kernel.execution.recorder import SUBAGENT, Ended, Outcome, Recorder, safe_message
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY
-from sb.kernel.results import ResultDetails
+from sb.kernel.results import Effect, ResultDetails
 from sb.kernel.run_context import RunContext
 from sb.sources import Ids
 from sb.store import driver
@@ -64,7 +64,7 @@ class ExternalCalls:
         args: dict[str, Any],
         *,
         step: str,
-        alike: bool = False,
+        host_has_no_call_ids: bool = False,
         refused: str = "",
         host_asks: bool = False,
         unshowable: str = "",
@@ -73,7 +73,7 @@ class ExternalCalls:
 
         Args:
             step: the host's own id of the call; the same one asked for again is the same call, until it is reported.
-            alike: the host has no ids: `step` says what the call is, and each one announced is a call of its own.
+            host_has_no_call_ids: `step` then says what the call is, and each one announced is a call of its own.
             refused: why no host may perform it, whatever the policy says; "" if it is for the policy to say.
             host_asks: the host asks its own person where one has to agree. That proves nothing, so it counts only
                 while nobody is enrolled, and never for two people.
@@ -83,7 +83,7 @@ class ExternalCalls:
             Success when the host may perform it, with `data={"ask": why}` when it has to ask; else the refusal.
         """
         step = step_name(step)
-        call = self._call(ctx, tool_id, self._one_of(step) if alike else step)
+        call = self._call(ctx, tool_id, self._one_of(step) if host_has_no_call_ids else step)
         call.host_asks, call.unshowable = host_asks, unshowable
         try:
             if refused:
@@ -102,7 +102,10 @@ class ExternalCalls:
             return self._refused(call, refusal)
         why = "; ".join(reason["reason"] for reason in call.reasons) if call.host_asks else ""
         return ToolResult.ok(
-            tool_id, {"ask": why} if why else None, call_id=call.call_id, trace_id=ctx.trace_id
+            tool_id,
+            {"ask": why, "reasons": call.reasons} if why else None,
+            call_id=call.call_id,
+            trace_id=ctx.trace_id,
         )
 
     def report(
@@ -113,28 +116,37 @@ class ExternalCalls:
         report: Report,
         *,
         step: str,
-        alike: bool = False,
+        host_has_no_call_ids: bool = False,
     ) -> ToolResult:
         """Record how a call ended. One that was reported before, or only read and was announced, is recorded once.
 
         Args:
             tool_id, args: as they were announced, for a call of which nobody was told before.
-            alike: as it was announced; the oldest one of that `step` that has not ended has ended.
+            host_has_no_call_ids: as it was announced; the oldest one of that `step` that has not ended has ended.
         """
         while True:
             try:
-                return self._report(ctx, tool_id, args, report, step, alike=alike)
+                return self._report(
+                    ctx, tool_id, args, report, step, host_has_no_call_ids=host_has_no_call_ids
+                )
             except (
                 Ended
             ):  # another process has reported it since: the next one like it, or the one that is known
                 continue
 
     def _report(
-        self, ctx: RunContext, tool_id: str, args: dict[str, Any], report: Report, step: str, *, alike: bool
+        self,
+        ctx: RunContext,
+        tool_id: str,
+        args: dict[str, Any],
+        report: Report,
+        step: str,
+        *,
+        host_has_no_call_ids: bool,
     ) -> ToolResult:
         step = step_name(step)
-        intent = self.pending(ctx.run_id, step, alike=alike)
-        name = intent.step if intent else self._one_of(step) if alike else step
+        intent = self.pending(ctx.run_id, step, host_has_no_call_ids=host_has_no_call_ids)
+        name = intent.step if intent else self._one_of(step) if host_has_no_call_ids else step
         call = self._call(ctx, intent.tool_id if intent else tool_id, name)
         self._describe(call, args)
         if intent is None and call.side_effecting and self._known(call):
@@ -144,7 +156,7 @@ class ExternalCalls:
             call.identity = Step(intent.step, intent.step_key, intent.args_digest, intent.idempotency_key)
             self._admission.consequences.bind(call)
         outcome = _outcome(call, report)
-        self._recorder.outcome(call, outcome, intent.id if intent else None)
+        state = self._recorder.outcome(call, outcome, intent.id if intent else None)
         failed = outcome.code is not None
         return ToolResult(
             call.call_id,
@@ -154,6 +166,7 @@ class ExternalCalls:
             error_message=outcome.message,
             trace_id=ctx.trace_id,
             mutation_id=call.mutation_id,
+            effect=Effect.UNKNOWN if state is IntentState.IN_DOUBT else Effect.UNSTATED,
         )
 
     def join(self, ctx: RunContext) -> None:
@@ -168,21 +181,25 @@ class ExternalCalls:
 
     def announced_args(self, intent: Intent) -> dict[str, Any]:
         """The arguments of an announced call as they are on record; {} once that was pruned."""
-        said = self._recorder.intents.said(intent).get("args")
+        said = self._recorder.intents.announcement_payload(intent).get("args")
         return said if isinstance(said, dict) else {}
 
     def subagent_of(self, intent: Intent) -> str:
         """Which subagent of its host announced a call; "" for the session's own agent."""
-        return str(self._recorder.intents.said(intent).get(SUBAGENT, ""))
+        return str(self._recorder.intents.announcement_payload(intent).get(SUBAGENT, ""))
 
-    def pending(self, run_id: str, step: str, *, alike: bool = False) -> Intent | None:
-        """The announced call of a run with the host's id, if it was not reported; of several alike the oldest."""
+    def pending(self, run_id: str, step: str, *, host_has_no_call_ids: bool = False) -> Intent | None:
+        """The announced call of a run with the host's id, if it was not reported; of several of that name the oldest."""
         step = step_name(step)
-        named = (one for one in self.unreported(run_id) if (_kind(one.step) if alike else one.step) == step)
+        named = (
+            one
+            for one in self.unreported(run_id)
+            if (_kind(one.step) if host_has_no_call_ids else one.step) == step
+        )
         return next(named, None)
 
     def _one_of(self, step: str) -> str:
-        """A name for one of several calls that are alike: which number it has, no process alone could tell."""
+        """A name for one of several equal calls: which number it has, no process alone could tell."""
         return f"{step}{_ONE_OF}{self._ids.token(8)}"
 
     def unreported(self, run_id: str) -> list[Intent]:

@@ -15,8 +15,8 @@ from sb.kernel.calls.intents import (
     Intent,
     Intents,
     IntentState,
-    KeptStep,
     KnownStep,
+    StepResult,
     announcement,
     step_of,
 )
@@ -25,9 +25,10 @@ from sb.kernel.contracts import REVERSAL_SURFACE, SafetyClass, ToolErrorCode, To
 from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names, loggable
-from sb.kernel.results import OUTCOME_UNKNOWN
+from sb.kernel.results import OUTCOME_UNKNOWN, Effect
 from sb.kernel.run_context import RunContext
-from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import (
     BUDGET_EXCEEDED,
     RUN_FINISHED,
@@ -36,6 +37,7 @@ from sb.log.kinds import (
     TOOL_POLICY_BLOCKED,
 )
 from sb.redaction import redact_json, redact_text, scrub
+from sb.sources import micros
 from sb.store import driver
 
 _BLOCKED_BY_POLICY = {
@@ -65,6 +67,7 @@ class Outcome:
         provenance: where the value came from, if the tool said so.
         final: whether another attempt could not help.
         done: whether the tool came to its end, so that its effect happened even if its answer was unusable.
+        effect: of a failure: whether something was changed all the same.
     """
 
     value: Any = None
@@ -76,6 +79,7 @@ class Outcome:
     provenance: ToolProvenance | None = None
     done: bool = True
     final: bool = False
+    effect: Effect = Effect.UNSTATED
 
 
 def state_of(call: ToolCall, outcome: Outcome) -> IntentState:
@@ -214,7 +218,7 @@ class Recorder:
             if call.bound:
                 reversal = begun(call.way_back, call.tool.reversal_fingerprint, call.args, call.assumptions)
             owner = self.intents.owner(call.performed_by)
-            deadline = int((self.log.clock.now() + deadline_s) * 1e6)
+            deadline = micros(self.log.clock.now() + deadline_s)
             facts |= announcement(step, owner, deadline, reversal, self.log.tag)
             event_id = write.append(TOOL_DISPATCH, said, call.subject, facts)
             reverses = None if call.recovery is None else call.recovery.reverses or None
@@ -325,7 +329,7 @@ class Recorder:
             if intent_id is not None:
                 self.intents.close(write, intent_id, state)
                 if kept is not None:
-                    self.intents.keep_step(write, kept, event_id, call.call_id)
+                    self.intents.record_step(write, kept, event_id, call.call_id)
             if call.recovery is not None:
                 call.recovery.settle(write, call, state)
         return state
@@ -378,7 +382,7 @@ class Recorder:
             **({} if call.recovery is None else call.recovery.facts),
         }
 
-    def _kept(self, call: ToolCall, outcome: Outcome, state: IntentState) -> KeptStep | None:
+    def _kept(self, call: ToolCall, outcome: Outcome, state: IntentState) -> StepResult | None:
         """What a named step gave, redacted, for whoever asks for the same step again."""
         if not call.step or call.identity is None or state is not IntentState.DONE:
             return None
@@ -386,7 +390,7 @@ class Recorder:
         if len(outcome.encoded) <= LONGEST_LOGGED_VALUE:
             result = redact_json(scrub(outcome.value, call.secrets))
         error = "" if outcome.code is None else f"{outcome.code}: {outcome.message}"
-        return KeptStep(call.identity, result, error)
+        return StepResult(call.identity, result, error)
 
 
 def _agreed_by(call: ToolCall) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What does OpenTelemetry see of a call?
+"""OpenTelemetry spans and metrics of calls.
 
 A span ``execute_tool {tool}`` with the `gen_ai.*` names of the semantic conventions and our own under `sb.*`, and two
 metrics. Nothing is imported for it: the process that has set up OpenTelemetry has loaded its API, in any other one

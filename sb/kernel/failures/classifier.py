@@ -1,4 +1,4 @@
-"""What kind of failure is this exception?
+"""Classify an exception as a kind of failure.
 
 Source: the survival layer, section 2. What an exception was raised from counts when it says nothing itself.
 """
@@ -43,23 +43,22 @@ _BY_TYPE: tuple[tuple[type[BaseException], ErrorKind], ...] = (
 )
 _CANCELLED = (("asyncio", "CancelledError"), ("concurrent.futures", "CancelledError"))
 _OTHER_DRIVER = ("sqlite3", "Error")  # a tool's own, where the store uses another
-# SQLite's primary result codes.
-_SQLITE = {
-    3: ErrorKind.AUTH,  # PERM
-    5: ErrorKind.LOCKED,  # BUSY
-    6: ErrorKind.LOCKED,
-    8: ErrorKind.STORAGE,  # READONLY
-    9: ErrorKind.CANCELLED,  # INTERRUPT
-    10: ErrorKind.STORAGE,  # IOERR
-    11: ErrorKind.STORAGE,  # CORRUPT
-    13: ErrorKind.DISK_FULL,
-    14: ErrorKind.STORAGE,  # CANTOPEN
-    18: ErrorKind.VALIDATION,  # TOOBIG
-    19: ErrorKind.VALIDATION,  # CONSTRAINT
-    20: ErrorKind.VALIDATION,  # MISMATCH
-    23: ErrorKind.AUTH,
-    25: ErrorKind.VALIDATION,  # RANGE
-    26: ErrorKind.STORAGE,  # NOTADB
+_SQLITE: dict[int, ErrorKind] = {
+    driver.Code.PERM: ErrorKind.AUTH,
+    driver.Code.BUSY: ErrorKind.LOCKED,
+    driver.Code.LOCKED: ErrorKind.LOCKED,
+    driver.Code.READONLY: ErrorKind.STORAGE,
+    driver.Code.INTERRUPT: ErrorKind.CANCELLED,
+    driver.Code.IOERR: ErrorKind.STORAGE,
+    driver.Code.CORRUPT: ErrorKind.STORAGE,
+    driver.Code.FULL: ErrorKind.DISK_FULL,
+    driver.Code.CANTOPEN: ErrorKind.STORAGE,
+    driver.Code.TOOBIG: ErrorKind.VALIDATION,
+    driver.Code.CONSTRAINT: ErrorKind.VALIDATION,
+    driver.Code.MISMATCH: ErrorKind.VALIDATION,
+    driver.Code.AUTH: ErrorKind.AUTH,
+    driver.Code.RANGE: ErrorKind.VALIDATION,
+    driver.Code.NOTADB: ErrorKind.STORAGE,
 }
 # What SQLite says of them, for an error that has lost its code: a wrapper made another of its text.
 _SQLITE_SAYS = (

@@ -1,4 +1,4 @@
-"""Which error code stands for an exception that a tool raised?
+"""Map an exception that a tool raised to an error code.
 
 Source: the kernel reference, "ToolErrorCode taxonomy". A tool that knows better raises ToolError.
 """
@@ -11,17 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from sb.kernel.contracts import ToolError, ToolErrorCode
+from sb.kernel.failures.http_statuses import status_code
 from sb.kernel.registry.workers import DeadlineExceeded
 
-_BY_STATUS = {
-    401: ToolErrorCode.PERMISSION_DENIED,
-    403: ToolErrorCode.PERMISSION_DENIED,
-    404: ToolErrorCode.NOT_FOUND,
-    408: ToolErrorCode.TIMEOUT,
-    410: ToolErrorCode.NOT_FOUND,
-    429: ToolErrorCode.RATE_LIMITED,
-    504: ToolErrorCode.TIMEOUT,
-}
 _UNREACHABLE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
 # Loaded only by who uses them: module, class, code.
 _BY_NAME = (
@@ -108,8 +100,7 @@ def own_code(error: BaseException) -> ToolErrorCode | None:
         return error.code
     status = http_status(error)
     if status is not None:
-        server = ToolErrorCode.NETWORK_ERROR if status >= 500 else ToolErrorCode.UNEXPECTED
-        return _BY_STATUS.get(status, server)
+        return status_code(status)
     for module, name, code in _BY_NAME:
         if is_instance(error, module, name):
             return code

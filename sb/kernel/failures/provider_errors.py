@@ -1,4 +1,4 @@
-"""What does the error of a model's provider, or of an HTTP client, say about itself?
+"""Read errors of model providers and HTTP clients: kind of failure, and seconds to wait.
 
 Read by what the objects have, never by importing a client library: words in a body or on the exception first, since
 they say more than a status, then the status.
@@ -13,6 +13,7 @@ from typing import Any
 
 from sb.kernel.error_kinds import ErrorKind
 from sb.kernel.failures.error_codes import http_status
+from sb.kernel.failures.http_statuses import status_kind
 
 _WORDS = {
     ErrorKind.IDEMPOTENCY_CONFLICT: (
@@ -45,26 +46,6 @@ _WORDS = {
     ErrorKind.CANCELLED: "cancelled",
 }
 _KIND_OF_WORD = {word: kind for kind, words in _WORDS.items() for word in words.split()}
-_STATUSES = {
-    401: ErrorKind.AUTH,
-    402: ErrorKind.AUTH,
-    403: ErrorKind.AUTH,
-    404: ErrorKind.NOT_FOUND,
-    407: ErrorKind.AUTH,
-    408: ErrorKind.TIMEOUT,
-    409: ErrorKind.IDEMPOTENCY_CONFLICT,  # what stands in the way may be the same request: never repeated
-    410: ErrorKind.NOT_FOUND,
-    412: ErrorKind.EVIDENCE_STALE,
-    413: ErrorKind.CONTEXT_LENGTH,
-    423: ErrorKind.LOCKED,
-    425: ErrorKind.TRANSIENT_NETWORK,
-    429: ErrorKind.RATE_LIMITED,
-    451: ErrorKind.POLICY_DENIED,
-    501: ErrorKind.UNKNOWN,
-    504: ErrorKind.TIMEOUT,
-    505: ErrorKind.UNKNOWN,
-    507: ErrorKind.DISK_FULL,
-}
 # Some providers tell these apart only in the text of a 400.
 _SAID_IN_400 = (
     (
@@ -97,7 +78,7 @@ def provider_kind(error: BaseException) -> ErrorKind | None:
         response: Any = getattr(error, "response", None)
         text = str(error)[:_LONGEST_TEXT] + (response.text[:_LONGEST_TEXT] if _is_read(response) else "")
         return next((kind for said, kind in _SAID_IN_400 if said.search(text)), ErrorKind.VALIDATION)
-    return _STATUSES.get(status, ErrorKind.SERVER if status >= 500 else ErrorKind.VALIDATION)
+    return status_kind(status)
 
 
 def retry_after_s(error: BaseException, now: float) -> float | None:

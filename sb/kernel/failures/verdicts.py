@@ -5,25 +5,22 @@ Failed results and exceptions get the same verdicts. Source: the survival layer,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
 from sb.errors import UsageError
-from sb.kernel.contracts import ToolError, ToolErrorCode, ToolResult
+from sb.kernel.contracts import ToolError, ToolResult
 from sb.kernel.error_kinds import ErrorKind, marked
 from sb.kernel.failures.classifier import classify
 from sb.kernel.failures.error_codes import causes, message_for
 from sb.kernel.failures.provider_errors import retry_after_s
+from sb.kernel.results import Effect
 from sb.redaction import one_line
 from sb.sources import SYSTEM_CLOCK, Clock
 
 LONGEST_MESSAGE = 500  # characters
-_IN_DOUBT = re.compile(
-    r"in doubt(?: \(call_[0-9a-f]+\))?$"
-)  # how the executor ends the message of such a call
 
 
 class CompensationAction(StrEnum):
@@ -96,9 +93,9 @@ def verdict_for(failure: ToolResult | BaseException, *, clock: Clock = SYSTEM_CL
         return _verdict_on_exception(failure, clock)
     if failure.success:
         raise UsageError(f"call {failure.call_id} succeeded: there is no verdict on it")
-    said = str(failure.error_message)
-    kind, message, wait_s = marked(failure.error_code, said)
-    if kind is not ErrorKind.PARTIAL_EFFECT and _happened(failure):
+    kind, message, wait_s = marked(failure.error_code, str(failure.error_message))
+    # It came to its end, although its answer cannot be used: repeating it would double its effect.
+    if kind is not ErrorKind.PARTIAL_EFFECT and (failure.mutation_id or failure.effect is Effect.DONE):
         kind = ErrorKind.UNUSABLE_RESULT
     asked = failure.data.get("approval_id") if isinstance(failure.data, dict) else None
     return Verdict(
@@ -107,15 +104,9 @@ def verdict_for(failure: ToolResult | BaseException, *, clock: Clock = SYSTEM_CL
         safe_line(message),
         "tool",
         wait_s,
-        in_doubt=_IN_DOUBT.search(said) is not None,
+        in_doubt=failure.effect is Effect.UNKNOWN,
         approval_id=asked if isinstance(asked, str) else "",
     )
-
-
-def _happened(result: ToolResult) -> bool:
-    """Whether the call came to its end, although its answer cannot be used: repeating it would double its effect."""
-    unusable = result.error_message.startswith(f"{result.tool_id} returned ")
-    return bool(result.mutation_id) or (unusable and result.error_code is ToolErrorCode.VALIDATION_ERROR)
 
 
 def _verdict_on_exception(error: BaseException, clock: Clock) -> Verdict:

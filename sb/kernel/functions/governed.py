@@ -1,4 +1,4 @@
-"""How does a call of a plain Python function go through the kernel, and what does its caller see?"""
+"""Govern plain Python functions: every call goes through the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What contract does a Python function make by its signature, annotations and docstring?"""
+"""Derive a contract from a Python function's signature, annotations and docstring."""
 
 from __future__ import annotations
 

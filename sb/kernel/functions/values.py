@@ -1,4 +1,4 @@
-"""Which Python values can go on record, as what JSON, and how are they made of it again?
+"""Convert Python values to JSON for the log, and back.
 
 A governed function is called with values that are made of its recorded arguments, so that what was judged is what runs.
 Beside JSON's own types: enums, dates, UUIDs, decimals, paths, tuples, sets, dataclasses and pydantic models.

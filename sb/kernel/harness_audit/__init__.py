@@ -1,4 +1,4 @@
-"""How wired is the harness? The forty controls, what a check is, and what all checks amount to.
+"""The harness audit: forty controls, their checks, and the grade.
 
 Takes the answers of probes and imports none. Source: the survival layer, section 5.
 """

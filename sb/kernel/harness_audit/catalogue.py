@@ -1,4 +1,4 @@
-"""Which forty controls does the harness audit grade, and what does each ask?
+"""The catalogue of the forty controls and what each asks.
 
 Source: the survival layer, section 5; the controls are data, in catalogue.yaml.
 """

@@ -1,4 +1,4 @@
-"""What do the checks of the harness audit amount to: a status for each control, a score, an exit code?
+"""Grade the checks of an audit: a status for each control, a score, an exit code.
 
 Source: the survival layer, section 5.
 """

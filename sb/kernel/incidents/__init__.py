@@ -1,1 +1,1 @@
-"""What is stopped, what went wrong, and what is done about it?"""
+"""Incidents and the kill switch."""

@@ -15,7 +15,7 @@ from sb.kernel.incidents.statements import INCIDENTS, Statement, Statements
 from sb.log.event_log import EventLog
 from sb.log.kinds import INCIDENT_CLOSED, INCIDENT_OPENED
 from sb.redaction import one_line
-from sb.sources import iso
+from sb.sources import iso_micros
 from sb.text import nearest
 
 
@@ -140,7 +140,7 @@ class Incidents:
 def _replayed(statements: Iterable[Statement]) -> dict[str, Incident]:
     found: dict[str, Incident] = {}
     for statement in statements:
-        said, at = statement.text, iso(statement.event.at / 1e6)
+        said, at = statement.text, iso_micros(statement.event.at)
         known = found.get(said.get("id", ""))
         if statement.event.kind == INCIDENT_OPENED:
             opened = _opened(statement, said, at)

@@ -19,7 +19,7 @@ from sb.kernel.incidents.kill import Kill, KillScope, name_of, parse_scope
 from sb.kernel.incidents.statements import KILLS, Statement, Statements
 from sb.log.event_log import EventLog
 from sb.log.kinds import KILL_LIFTED, KILL_THROWN, OPERATOR_CHANGED
-from sb.sources import iso
+from sb.sources import iso, iso_micros
 from sb.store import driver
 
 LOOK_EVERY_S = 0.01
@@ -240,7 +240,7 @@ class KillSwitch:
         rows = execute(_VERSION).fetchall() if execute is not None else self.log.database.query(_VERSION)
         version = rows[0][0]
         if version < known.version:
-            raise StoreCorrupt("kills have vanished from the log", "sb audit verify")
+            raise StoreCorrupt("kills have vanished from the log", "sb log verify")
         active = known.active if (version, size) == (known.version, known.size) else self._replayed()
         if (version, turn, size) != (known.version, known.turn, known.size):
             self._known = _Known(version, turn, size, active)
@@ -281,7 +281,7 @@ def _thrown(statement: Statement) -> Kill:
     except (KeyError, ValueError, TypeError, UsageError):
         scope, target, people = KillScope.GLOBAL, "", 1
         reason = f"row {event.seq} of the log is a kill that cannot be read"
-    at = iso(event.at / 1e6)
+    at = iso_micros(event.at)
     by, signed, lost = statement.by, statement.signed, statement.lost
     return Kill(event.seq, scope, target, by, signed, reason, at, people, lost=lost)
 

@@ -36,9 +36,9 @@ def _understand(incident: Incident) -> Iterator[Step]:
     scope, target = parse_scope(incident.kill) if incident.kill else (KillScope.GLOBAL, "")
     named = scope in (KillScope.AGENT, KillScope.TOOL, KillScope.RUN)
     only = f" --{scope} {quoted(target)}" if named else ""
-    yield Step("Read what happened.", f"sb audit tail --limit 100{only}")
+    yield Step("Read what happened.", f"sb log tail --limit 100{only}")
     yield Step("See what is in doubt or waits for a decision.", "sb recovery list")
-    yield Step("Check that the record itself was not changed.", "sb audit verify")
+    yield Step("Check that the record itself was not changed.", "sb log verify")
     if incident.severity in (Severity.SEV1, Severity.SEV2):
         yield Step("See whether a tool is not what was approved.", "sb runtime-guard mismatches")
 

@@ -1,4 +1,4 @@
-"""How bad is an incident?"""
+"""Severity of an incident by impact and reach."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from typing import Any
 from sb.errors import SBError
 from sb.kernel.authority.authority import OPERATORS, Authority
 from sb.kernel.authority.signing import Decider, signed_statement
-from sb.log.event_log import Event, EventLog, LogWrite, Subject
+from sb.log.event import Event, Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import INCIDENT_OPENED, KILL_THROWN
 from sb.log.people_events import ABOUT, people_events, sound
 from sb.sources import iso

@@ -1,1 +1,1 @@
-"""Which rules have people written for calls, and what do they say about one?"""
+"""Policy: permissions, written rules, and the patterns in them."""

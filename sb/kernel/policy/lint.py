@@ -1,4 +1,4 @@
-"""What in these rules did their author probably not mean?"""
+"""Warn of rules that probably do not say what their author meant."""
 
 from __future__ import annotations
 

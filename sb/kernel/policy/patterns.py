@@ -1,4 +1,4 @@
-"""Does a value fit a pattern that a person wrote?
+"""Match values against the patterns of policy rules.
 
 Patterns are those of file names (`*`, `?`, `[abc]`), with capitals kept apart; `*` also crosses `/`. A text with a `/`
 is judged in more than one spelling, so that `docs/../secrets/key` neither slips through `docs/*` nor past `secrets/*`:

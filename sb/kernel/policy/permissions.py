@@ -1,4 +1,4 @@
-"""May this agent call this tool at all, and does a person have to agree first?
+"""Decide whether an agent may call a tool: allow, ask, or deny.
 
 Everything that does not depend on the arguments is looked up, so 1 000 entries cost what one costs.
 """

@@ -1,4 +1,4 @@
-"""What do the written rules say about one call?
+"""Evaluate the written rules for one call.
 
 Deny beats approve, approve beats allow, in whatever order they were written. As soon as one rule allows, a call that
 no rule allows or sends to a person is denied. What does not depend on arguments is decided once for each tool, agent

@@ -1,1 +1,1 @@
-"""How does a person, or an approved reversal, take back what a call did?"""
+"""Undo calls, by a person's decision or by an approved automatic reversal."""

@@ -17,7 +17,8 @@ from sb.kernel.calls.mutations import MutationStore, secrets_of
 from sb.kernel.contracts import ToolErrorCode
 from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.reversal_contracts import MutationRef, MutationState
-from sb.log.event_log import SEQ_MASK, LogWrite, Subject
+from sb.log.event import SEQ_MASK, Subject
+from sb.log.event_log import LogWrite
 from sb.log.kinds import RECOVERY_BEGUN, RECOVERY_ESCALATED
 from sb.log.people_events import people_events
 

@@ -7,21 +7,32 @@ dispatcher decides, and does nothing that its caller did not hand it a callable 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from sb.errors import SBError, UsageError
 from sb.kernel.calls.mutations import MutationStore, secrets_of
 from sb.kernel.contracts import Assumption, MutationRef, ToolResult
 from sb.kernel.failures.error_codes import message_for
-from sb.kernel.failures.verdicts import CompensationAction, Verdict, safe_line, verdict_for
+from sb.kernel.failures.verdicts import CompensationAction, safe_line, verdict_for
+from sb.kernel.recovery.compensation_outcome import (
+    CompensationKind,
+    CompensationOutcome,
+    Escalate,
+    FailedCall,
+    FailureNotice,
+    InDoubt,
+    Refresh,
+    Retry,
+    outcome_of,
+    refused,
+)
 from sb.kernel.recovery.external_reversal import ExternalReversal
 from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
 from sb.kernel.run_context import RunContext
-from sb.log.event_log import Subject
-from sb.redaction import one_line, scrub
-from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.log.event import Subject
+from sb.redaction import scrub
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids, micros
 from sb.store import driver
 
 MOST_ATTEMPTS = 10
@@ -29,90 +40,6 @@ MOST_ATTEMPTS = 10
 
 Reverse = Callable[[MutationRef], ToolResult | None]
 _R = TypeVar("_R", bound=Callable[..., Any])
-
-
-class CompensationKind(StrEnum):
-    """What became of a failure. RETRIED, REVERSED: done, and it worked. The `_scheduled` ones are left to the caller."""
-
-    RETRY_SCHEDULED = "retry_scheduled"
-    RETRIED = "retried"
-    EVIDENCE_REFRESHED = "evidence_refreshed"
-    DEPRECATED = "deprecated"
-    ESCALATED = "escalated"
-    REVERSAL_SCHEDULED = "reversal_scheduled"
-    REVERSED = "reversed"
-    REVERSAL_REFUSED = "reversal_refused"
-    REPLAN = "replan"
-    ABORTED = "aborted"
-
-
-@dataclass(frozen=True)
-class CompensationOutcome:
-    """What was decided about a failure.
-
-    Args:
-        directive: what its caller has to do now, {} for nothing; plain JSON: ``action`` (a CompensationAction), ``say`` (that in a
-            sentence), ``tool_id``, ``call_id``, and where they apply ``after_s``, ``attempt``, ``approval_id``,
-            ``mutation_id``, ``reversal_tool``.
-        verdict: on the last failure; None when there was none.
-        result: of the last repetition, if it was repeated here.
-        performed: whether what `kind` names was carried out here. False: it is the directive that says it.
-    """
-
-    kind: CompensationKind
-    reason: str
-    directive: dict[str, Any]
-    verdict: Verdict | None = None
-    result: ToolResult | None = None
-    performed: bool = False
-
-
-@dataclass(frozen=True)
-class FailedCall:
-    """A call that failed, as callables get it.
-
-    Args:
-        attempt: which attempt of it failed, from 1.
-        step, assumptions: as they were given to `ToolExecutor.execute`.
-        result: what it gave, None if it raised.
-    """
-
-    ctx: RunContext
-    tool_id: str
-    call_id: str
-    args: Mapping[str, Any]
-    verdict: Verdict
-    attempt: int
-    step: str = ""
-    assumptions: Sequence[Assumption | str] = ()
-    result: ToolResult | None = None
-    refreshed: bool = field(default=False, repr=False)
-
-    @property
-    def subject(self) -> Subject:
-        tool_id = one_line(self.tool_id, 200)
-        return Subject(self.ctx.run_id, self.ctx.trace_id, self.ctx.agent_name, tool_id, self.call_id)
-
-
-@dataclass(frozen=True)
-class FailureNotice:
-    """What a person is asked to look at.
-
-    Args:
-        subject: of the call that it is about.
-        verdict: on its failure, or on that of its reversal.
-        reason: one redacted line.
-    """
-
-    subject: Subject
-    reason: str
-    verdict: Verdict
-
-
-Retry = Callable[[FailedCall, float], ToolResult]
-Refresh = Callable[[FailedCall], bool]
-Escalate = Callable[[FailureNotice], object]
-InDoubt = Callable[[FailedCall], bool]
 
 
 def begins_itself(runner: _R) -> _R:
@@ -217,11 +144,11 @@ class CompensationDispatcher:
         try:
             ref = self._token(call_id)
         except NoReversalToken as refusal:
-            return _refused(call_id, refusal.message)
+            return refused(call_id, refusal.message)
         return self._run_reversal(ref, runner)
 
     def _token(self, call_id: str) -> MutationRef:
-        return guard(self._store, call_id, int(self._clock.now() * 1e6))
+        return guard(self._store, call_id, micros(self._clock.now()))
 
     def _compensate(self, call: FailedCall) -> CompensationOutcome:
         action, message = call.verdict.action, call.verdict.message
@@ -233,12 +160,12 @@ class CompensationDispatcher:
             return self._reverse_call(call)
         if action is CompensationAction.DEPRECATE_AND_REPLAN:
             say = "Do not repeat this call: it happened before, or just now. Plan anew from what is there."
-            return _outcome(CompensationKind.DEPRECATED, call, message, action, say)
+            return outcome_of(CompensationKind.DEPRECATED, call, message, action, say)
         if action is CompensationAction.REPLAN:
             say = "Do not repeat this call as it is: change its arguments, or find another way."
-            return _outcome(CompensationKind.REPLAN, call, message, action, say)
+            return outcome_of(CompensationKind.REPLAN, call, message, action, say)
         if action is CompensationAction.ABORT:
-            return _outcome(CompensationKind.ABORTED, call, message, action, "End this run.")
+            return outcome_of(CompensationKind.ABORTED, call, message, action, "End this run.")
         return self._ask_a_person(call, message)
 
     def _why_not_again(self, call: FailedCall) -> str:
@@ -266,7 +193,7 @@ class CompensationDispatcher:
         wait_s = self._wait_s(call)
         if self._retry is None or wait_s > self._longest_wait_s:
             say = f"Repeat this call, as it was, after {wait_s:.3g} seconds."
-            return _outcome(
+            return outcome_of(
                 CompensationKind.RETRY_SCHEDULED,
                 call,
                 call.verdict.message,
@@ -302,7 +229,7 @@ class CompensationDispatcher:
             if done
             else "Read again what this call is based on, then repeat it once."
         )
-        return _outcome(
+        return outcome_of(
             CompensationKind.EVIDENCE_REFRESHED,
             call,
             call.verdict.message,
@@ -343,7 +270,7 @@ class CompensationDispatcher:
             "Do not go on with this: a person has to look at it.",
         )
         told = self._escalate is not None
-        return _outcome(CompensationKind.ESCALATED, call, reason, action, say, performed=told, **more)
+        return outcome_of(CompensationKind.ESCALATED, call, reason, action, say, performed=told, **more)
 
     def _reverse_call(self, call: FailedCall) -> CompensationOutcome:
         try:
@@ -352,13 +279,13 @@ class CompensationDispatcher:
             if self._escalate is not None:  # something half done stays, and only a person can see to it
                 self._escalate(FailureNotice(call.subject, safe_line(refusal.message), call.verdict))
             return replace(
-                _refused(call.call_id, refusal.message, call.tool_id),
+                refused(call.call_id, refusal.message, call.tool_id),
                 verdict=call.verdict,
                 result=call.result,
             )
         if self._reverse is None:
             say = f"Reverse {ref.mutation_id} with {ref.reversal_tool}."
-            return _outcome(
+            return outcome_of(
                 CompensationKind.REVERSAL_SCHEDULED,
                 call,
                 call.verdict.message,
@@ -375,7 +302,7 @@ class CompensationDispatcher:
             try:
                 begun = ExternalReversal(self._store, ref)
             except (SBError, driver.Error) as refusal:
-                return _refused(ref.call_id, safe_line(str(refusal)), ref.tool_id)
+                return refused(ref.call_id, safe_line(str(refusal)), ref.tool_id)
         result: ToolResult | None = None
         verdict = None
         try:
@@ -401,27 +328,3 @@ class CompensationDispatcher:
         } | ({"approval_id": verdict.approval_id} if verdict.approval_id else {})
         told = self._escalate is not None
         return CompensationOutcome(CompensationKind.ESCALATED, reason, directive, verdict, result, told)
-
-
-def _outcome(
-    kind: CompensationKind,
-    call: FailedCall,
-    reason: str,
-    action: CompensationAction,
-    say: str,
-    *,
-    performed: bool = False,
-    **more: Any,
-) -> CompensationOutcome:
-    directive = {"action": str(action), "say": say, "tool_id": call.tool_id, "call_id": call.call_id, **more}
-    return CompensationOutcome(kind, reason, directive, call.verdict, call.result, performed)
-
-
-def _refused(call_id: str, why: str, tool_id: str = "") -> CompensationOutcome:
-    directive = {
-        "action": str(CompensationAction.ESCALATE_TO_HUMAN),
-        "say": "Nothing was reversed, and nothing may be: a person has to look at it.",
-        "tool_id": tool_id,
-        "call_id": call_id,
-    }
-    return CompensationOutcome(CompensationKind.REVERSAL_REFUSED, safe_line(why), directive)

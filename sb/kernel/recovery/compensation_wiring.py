@@ -1,4 +1,4 @@
-"""How does a dispatcher repeat calls, refresh their evidence and tell a person, by way of an executor?
+"""Wire a compensation dispatcher to an executor: retry, refresh, escalate.
 
 The executor never compensates by itself: who calls it hands the failed result to this dispatcher.
 """
@@ -13,13 +13,8 @@ from sb.kernel.contracts import SafetyClass, ToolResult, ToolSpec
 from sb.kernel.error_kinds import CODES
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.recovery.calls import escalate as put_before_a_person
-from sb.kernel.recovery.compensation import (
-    CompensationDispatcher,
-    Escalate,
-    FailedCall,
-    FailureNotice,
-    Reverse,
-)
+from sb.kernel.recovery.compensation import CompensationDispatcher, Reverse
+from sb.kernel.recovery.compensation_outcome import Escalate, FailedCall, FailureNotice
 from sb.kernel.results import OUTCOME_UNKNOWN
 from sb.kernel.reversal_contracts import require_mapping, resolved
 from sb.sources import SYSTEM_IDS, Ids

@@ -14,15 +14,16 @@ from sb.errors import DeniedError, NotFoundError
 from sb.kernel.calls.approval import OPEN, ApprovalState
 from sb.kernel.calls.mutations import MUTATION_ID
 from sb.kernel.reversal_contracts import MutationState
-from sb.log.event_log import EVENT_COLUMNS, EventLog, Subject
+from sb.log.event import EVENT_COLUMNS, Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import RECOVERY_DISMISSED, RECOVERY_ESCALATED
 from sb.log.people_events import sound
 from sb.redaction import one_line
-from sb.sources import iso
+from sb.sources import MICROSECONDS, iso_micros
 from sb.text import nearest
 
 
-class Standing(StrEnum):
+class EscalationState(StrEnum):
     """How an escalation stands. OPEN: of a call that left nothing behind that could be reversed."""
 
     OPEN = "open"
@@ -37,25 +38,25 @@ class Standing(StrEnum):
 
 
 UNSETTLED = (
-    Standing.OPEN,
-    Standing.WAITING,
-    Standing.APPROVED,
-    Standing.FAILED,
-    Standing.IN_DOUBT,
-    Standing.NO_WAY_BACK,
-    Standing.EXPIRED,
+    EscalationState.OPEN,
+    EscalationState.WAITING,
+    EscalationState.APPROVED,
+    EscalationState.FAILED,
+    EscalationState.IN_DOUBT,
+    EscalationState.NO_WAY_BACK,
+    EscalationState.EXPIRED,
 )
 _ENDED = {
-    ApprovalState.WAITING: Standing.WAITING,
-    ApprovalState.APPROVED: Standing.APPROVED,
-    ApprovalState.DENIED: Standing.DISMISSED,
-    ApprovalState.REVOKED: Standing.DISMISSED,
-    ApprovalState.EXPIRED: Standing.EXPIRED,
+    ApprovalState.WAITING: EscalationState.WAITING,
+    ApprovalState.APPROVED: EscalationState.APPROVED,
+    ApprovalState.DENIED: EscalationState.DISMISSED,
+    ApprovalState.REVOKED: EscalationState.DISMISSED,
+    ApprovalState.EXPIRED: EscalationState.EXPIRED,
 }
 _REVERSED = {
-    MutationState.REVERSED: Standing.REVERSED,
-    MutationState.REVERSING: Standing.IN_DOUBT,
-    MutationState.COMMITTED: Standing.FAILED,
+    MutationState.REVERSED: EscalationState.REVERSED,
+    MutationState.REVERSING: EscalationState.IN_DOUBT,
+    MutationState.COMMITTED: EscalationState.FAILED,
 }
 _COLUMNS = (
     "x.number, x.id, x.state, x.cause, x.run_id, x.agent, x.tool_id, x.call_id, x.approval_id,"
@@ -90,7 +91,7 @@ class Escalation:
 
     number: int
     id: str
-    standing: Standing
+    state: EscalationState
     cause: str
     why: str
     run_id: str
@@ -107,10 +108,10 @@ class Escalation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, with times in ISO 8601."""
-        return vars(self) | {
-            "standing": str(self.standing),
-            "opened_at": iso(self.opened_at / 1e6),
-            "expires_at": None if self.expires_at is None else iso(self.expires_at / 1e6),
+        return {name: value for name, value in vars(self).items() if name != "state"} | {
+            "standing": str(self.state),
+            "opened_at": iso_micros(self.opened_at),
+            "expires_at": None if self.expires_at is None else iso_micros(self.expires_at),
         }
 
 
@@ -130,7 +131,7 @@ class Escalations:
         where = "" if everything else _UNSETTLED  # before the limit, or many settled ones would hide others
         rows = self.log.database.query(f"{_SELECT}{where} ORDER BY x.number DESC LIMIT ?", (limit or -1,))
         found = [self._escalation(row) for row in rows]
-        return [one for one in found if everything or one.standing in UNSETTLED]
+        return [one for one in found if everything or one.state in UNSETTLED]
 
     def get(self, reference: str) -> Escalation:
         """One escalation by its id, or the newest of a mutation, an approval or a call by theirs.
@@ -175,7 +176,7 @@ class Escalations:
             (found.number,),
         )
         if not same or any(call_id != found.call_id for (call_id,) in whose):
-            raise DeniedError(f"{found.id} is not what the log says: it was changed", "sb audit verify")
+            raise DeniedError(f"{found.id} is not what the log says: it was changed", "sb log verify")
 
     def about(self, call_id: str, cause: str) -> Escalation | None:
         """The one of this call for this cause."""
@@ -197,7 +198,7 @@ class Escalations:
         return Escalation(
             number,
             name,
-            self._standing(state, mutation_state, approval, expires_at),
+            self._state(state, mutation_state, approval, expires_at),
             cause,
             _why(payload),
             run_id,
@@ -221,19 +222,19 @@ class Escalations:
                 return str(said.get("by", "")), str(said.get("reason", ""))
         return "", ""
 
-    def _standing(
+    def _state(
         self, state: str, mutation: str | None, approval: str | None, expires_at: int | None
-    ) -> Standing:
+    ) -> EscalationState:
         if state == "dismissed":
-            return Standing.DISMISSED
+            return EscalationState.DISMISSED
         if mutation == MutationState.REVERSED:
-            return Standing.REVERSED
+            return EscalationState.REVERSED
         if approval is None:
-            return Standing.OPEN if mutation is None else Standing.NO_WAY_BACK
+            return EscalationState.OPEN if mutation is None else EscalationState.NO_WAY_BACK
         if approval == ApprovalState.USED:
             return _REVERSED[MutationState(mutation or MutationState.COMMITTED)]
-        over = approval in OPEN and self.log.clock.now() * 1e6 >= (expires_at or 0)
-        return Standing.EXPIRED if over else _ENDED[ApprovalState(approval)]
+        over = approval in OPEN and self.log.clock.now() * MICROSECONDS >= (expires_at or 0)
+        return EscalationState.EXPIRED if over else _ENDED[ApprovalState(approval)]
 
 
 def _why(payload: str | None) -> str:

@@ -18,9 +18,10 @@ from sb.kernel.recovery.calls import AFTER, claim
 from sb.kernel.results import OUTCOME_UNKNOWN
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.kernel.run_context import RECOVERY_AGENT
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 from sb.log.kinds import RUN_STARTED, TOOL_DISPATCH
 from sb.redaction import scrub
+from sb.sources import MICROSECONDS
 
 _LONGEST_S = 86_400  # after which it cannot be running any more
 
@@ -40,7 +41,7 @@ class ExternalReversal:
         args_digest = log.digest(canonical_bytes(ref.reversal_args))
         step = step_of(self._subject, "", args_digest)
         facts = {"phase": "intent", "idempotency_key": step.idempotency_key, "args_digest": args_digest}
-        owner, deadline = self._intents.owner(), store.now() + _LONGEST_S * 1_000_000
+        owner, deadline = self._intents.owner(), store.now() + _LONGEST_S * MICROSECONDS
         facts |= announcement(step, owner, deadline, None, log.tag)
         with log.write(power=True) as write:
             claim(store, write, ref, run_id, call_id)

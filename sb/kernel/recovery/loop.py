@@ -1,4 +1,4 @@
-"""Which consequences have lost their reason, and may they be undone without asking?
+"""Recover from invalidated assumptions: find the calls they justified, and undo or escalate.
 
 A reversal never takes over how the call that it undoes was approved: only one declared AUTO fires by itself, the
 others go before a person. Everything that acts is passed in. Source: the survival layer, section 2.
@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from sb.kernel.calls.mutations import assumption_name
 from sb.kernel.events import AssumptionInvalidated, EventBus
-from sb.kernel.recovery.compensation import CompensationDispatcher, CompensationKind, Reverse
+from sb.kernel.recovery.compensation import CompensationDispatcher, Reverse
+from sb.kernel.recovery.compensation_outcome import CompensationKind
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.reversal_contracts import MutationRef, MutationState, RecoveryApprovalMode
 

@@ -14,14 +14,14 @@ from sb.errors import DeniedError, SBError
 from sb.kernel.approvals.disclosure import SHOWN, Argument, arguments_of
 from sb.kernel.authority.signing import Decider, required
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.calls.approval import MICROSECONDS, Approval, ApprovalState
+from sb.kernel.calls.approval import Approval, ApprovalState
 from sb.kernel.calls.mutations import assumption_name, secrets_of
 from sb.kernel.contracts import ToolResult
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.execution.executor import ToolExecutor
 from sb.kernel.recovery.calls import Look, Reversal, open_escalation
 from sb.kernel.recovery.compensation import begins_itself
-from sb.kernel.recovery.escalations import Escalation, Escalations, Standing
+from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
 from sb.kernel.recovery.loop import (
     ApprovalResolver,
     RuntimeDecisionRecord,
@@ -32,13 +32,18 @@ from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
 from sb.kernel.registry.arguments import hidden_names
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
 from sb.kernel.run_context import RECOVERY_AGENT, RunBudget, RunContext
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 from sb.log.kinds import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
 from sb.redaction import scrub
+from sb.sources import MICROSECONDS
 
 _NO_WINDOW_S = 30 * 86_400  # how long a reversal without a window waits for a decision
 _BUDGET = 1_000_000  # calls: one look asks about every reason there is
-_ASKED_AGAIN = (Standing.NO_WAY_BACK, Standing.FAILED, Standing.EXPIRED)  # what stood in the way may be gone
+_ASKED_AGAIN = (
+    EscalationState.NO_WAY_BACK,
+    EscalationState.FAILED,
+    EscalationState.EXPIRED,
+)  # what stood in the way may be gone
 
 
 @dataclass(frozen=True)
@@ -194,7 +199,7 @@ class Recovery:
         if self.approvals.get(approval_id).state is ApprovalState.WAITING:
             # The person named the mutation and was told what undoing it does: nobody else chose what is to be read.
             opened = self.approvals.disclose(self.approvals.get(approval_id)).digest
-            approval = self.approvals.approve(approval_id, by, reason, shown=opened)
+            approval = self.approvals.approve(approval_id, by, reason, displayed=opened)
             if approval.state is ApprovalState.WAITING:
                 return _one_agreed(ref, by, approval.id)
         return self._run(ctx, ref, UNDO, approval_id)
@@ -250,8 +255,8 @@ class Recovery:
             The id of the approval that waits, "" for none, and what to say of it.
         """
         known = self.escalations.about(ref.call_id, event.assumption_ref)
-        if known is not None and known.standing not in _ASKED_AGAIN:
-            return known.approval_id, f"{known.id}, about the same, is {known.standing} already"
+        if known is not None and known.state not in _ASKED_AGAIN:
+            return known.approval_id, f"{known.id}, about the same, is {known.state} already"
         try:
             self._require_reversible(ref)
         except NoReversalToken as error:
@@ -300,12 +305,12 @@ class Recovery:
         reason = facts.pop("reason")
         self.log.append(RECOVERY_DECIDED, {"reason": reason}, subject, facts)
 
-    def approve(self, reference: str, by: Decider, reason: str, *, shown: str = "") -> Undone:
+    def approve(self, reference: str, by: Decider, reason: str, *, displayed: str = "") -> Undone:
         """Agree to a reversal that waits, or was tried in vain, and perform it once everybody who has to has agreed.
 
         Args:
             reference: id of an escalation, its approval, its mutation or its call.
-            shown: as for `Approvals.approve`.
+            displayed: as for `Approvals.approve`.
 
         Raises:
             NotFoundError: there is no such escalation.
@@ -314,7 +319,7 @@ class Recovery:
         """
         found = self.escalations.get(reference)
         self.escalations.confirm(found)
-        if found.standing is Standing.DISMISSED:
+        if found.state is EscalationState.DISMISSED:
             raise NoReversalToken(f"{found.id} is dismissed already", f"sb undo {found.mutation_id}")
         if not found.mutation_id:
             raise NoReversalToken(
@@ -323,7 +328,7 @@ class Recovery:
         ref = self.mutations.get(found.mutation_id)
         self._require_reversible(ref)
         ctx = self._undoing(ref, found.cause)
-        approval = None if found.standing in _ASKED_AGAIN else self._request_of(found)
+        approval = None if found.state in _ASKED_AGAIN else self._request_of(found)
         if approval is None or not self._fits(approval, ref):
             result = self._ask(ctx, ref, found.cause, f"{by.name} tries it again: {found.cause}")
             asked = _request_in(result)
@@ -331,14 +336,14 @@ class Recovery:
                 return self._undone(ref, result)
             approval = self.approvals.get(asked)
         if approval.state is not ApprovalState.APPROVED:
-            approval = self.approvals.approve(approval.id, by, reason, shown=shown)
+            approval = self.approvals.approve(approval.id, by, reason, displayed=displayed)
         if approval.state is ApprovalState.WAITING:
             return _one_agreed(ref, by, found.id)
         return self._run(ctx, ref, found.cause, approval.id)
 
     def perform_approved(self) -> list[Undone]:
         """Perform the reversals that people agreed to elsewhere, in the queue of approvals, and nobody performed yet."""
-        approved = [one for one in self.escalations.page(limit=0) if one.standing is Standing.APPROVED]
+        approved = [one for one in self.escalations.page(limit=0) if one.state is EscalationState.APPROVED]
         # Two causes may have led to one.
         by_mutation = {one.mutation_id: one for one in approved if one.mutation_id}
         return [self._perform(one, self.mutations.get(name)) for name, one in by_mutation.items()]
@@ -355,12 +360,12 @@ class Recovery:
         """Leave it as it is, and say why; raises like `approve`."""
         found = self.escalations.get(reference)
         self.escalations.confirm(found)
-        if found.standing is Standing.WAITING:
+        if found.state is EscalationState.WAITING:
             self.approvals.deny(self._request_of(found).id, by, reason)
-        elif found.standing is Standing.APPROVED:
+        elif found.state is EscalationState.APPROVED:
             self.approvals.revoke(self._request_of(found).id, by, reason)
-        elif found.standing in (Standing.DISMISSED, Standing.REVERSED):
-            raise NoReversalToken(f"{found.id} is {found.standing} already")
+        elif found.state in (EscalationState.DISMISSED, EscalationState.REVERSED):
+            raise NoReversalToken(f"{found.id} is {found.state} already")
         reason = required(reason)
         about = {"escalation": found.id, "database": self.log.database_id}
         signed = self.approvals.signed(by, "dismiss", about, reason)
@@ -381,7 +386,7 @@ class Recovery:
         """The request that an escalation is tied to, if it is for the reversal of that mutation; raises DeniedError."""
         approval = self.approvals.get(found.approval_id)
         if (approval.agent, approval.reverses) != (RECOVERY_AGENT, found.mutation_id):
-            raise DeniedError(f"{approval.id} is for another call than {found.id} says", "sb audit verify")
+            raise DeniedError(f"{approval.id} is for another call than {found.id} says", "sb log verify")
         return approval
 
     def _require_reversible(self, ref: MutationRef) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from sb.canonical import NotCanonical, freeze
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.kernel.authority.signing import Decider, required
-from sb.kernel.calls.intents import Intent, IntentState, KeptStep, Step
+from sb.kernel.calls.intents import Intent, IntentState, Step, StepResult
 from sb.kernel.calls.mutations import Done, sources_of
 from sb.kernel.contracts import Assumption, ReversalSpec
 from sb.kernel.recovery.calls import AFTER, Look
@@ -17,7 +17,8 @@ from sb.kernel.recovery.reversal_guard import NoReversalToken
 from sb.kernel.recovery.service import Recovery, Undone
 from sb.kernel.registry.arguments import LONGEST_LOGGED_VALUE, hidden_names
 from sb.kernel.reversal_contracts import MutationState
-from sb.log.event_log import EventLog, LogWrite, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog, LogWrite
 from sb.log.kinds import RECOVERY_SETTLED, TOOL_DISPATCH
 from sb.redaction import one_line, redact_json
 from sb.text import nearest
@@ -147,7 +148,7 @@ class Settling:
             self._intents.close(write, intent.id, state)
             write.execute(_NOT_OPEN_ANY_MORE, (intent.call_id,))
             if kept is not None:
-                self._intents.keep_step(write, kept, event_id, intent.call_id)
+                self._intents.record_step(write, kept, event_id, intent.call_id)
             if intent.reverses:
                 after = AFTER[state]
                 self._recovery.mutations.move(write, intent.reverses, MutationState.REVERSING, after)
@@ -204,9 +205,9 @@ class Settling:
         return Done(spec, begun["fingerprint"], subject, sources, named, row, announced.at, hidden)
 
     @staticmethod
-    def _kept(intent: Intent, value: Any, size: int) -> KeptStep:
+    def _kept(intent: Intent, value: Any, size: int) -> StepResult:
         step = Step(intent.step, intent.step_key, intent.args_digest, intent.idempotency_key)
-        return KeptStep(step, redact_json(value) if size <= LONGEST_LOGGED_VALUE else None, "")
+        return StepResult(step, redact_json(value) if size <= LONGEST_LOGGED_VALUE else None, "")
 
 
 def settlement(log: EventLog, intent: Intent, verdict: Verdict) -> dict[str, Any]:

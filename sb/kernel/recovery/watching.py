@@ -18,11 +18,11 @@ from sb.kernel.recovery.service import Recovery, Undone
 from sb.kernel.registry.arguments import secret_texts
 from sb.kernel.reversal_contracts import found_at
 from sb.kernel.run_context import RunContext
-from sb.log.event_log import EVENT_COLUMNS
+from sb.log.event import EVENT_COLUMNS
 from sb.log.kinds import RECOVERY_INVALIDATED
 from sb.log.people_events import sound
 from sb.redaction import one_line, scrub
-from sb.sources import iso
+from sb.sources import iso_micros
 
 LONGEST_SHOWN = 200  # characters of an answer
 
@@ -76,11 +76,11 @@ class Watch:
                 continue
             if ref not in mutation.assumption_refs:
                 why = mutation.no_way_back or "it was not done for this reason"
-                found.unclear.append(f"{mutation.mutation_id}: {why} (sb audit verify)")
+                found.unclear.append(f"{mutation.mutation_id}: {why} (sb log verify)")
                 continue
             checked += 1
             if holds_until is not None and mutations.now() >= holds_until:
-                reason = f"it held until {iso(holds_until / 1e6)}"
+                reason = f"it held until {iso_micros(holds_until)}"
                 found.false.append(AssumptionInvalidated(ref, run_id, reason, mutation.mutation_id))
             elif watch:
                 if watch not in answers:
@@ -124,7 +124,7 @@ class Watch:
             question: dict[str, Any] = json.loads(watch)
             tool, path, wanted = question["tool_id"], question["path"], question["equals"]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            found.unclear.append(f"a question cannot be read: {error!r} (sb audit verify)")
+            found.unclear.append(f"a question cannot be read: {error!r} (sb log verify)")
             return None
         look = Look({"watches": path}, secret_texts(question.get("secrets", [])))
         result = self._recovery.executor.execute_recovery(ctx, tool, question["args"], look)

@@ -47,7 +47,7 @@ def _type_name(value: Any) -> str:
     return names.get(type(value), "null")
 
 
-def shown(spec: ToolSpec, args: dict[str, Any]) -> dict[str, Any]:
+def masked_args(spec: ToolSpec, args: dict[str, Any]) -> dict[str, Any]:
     """The arguments as they may be written down: sensitive and undeclared ones masked.
 
     A misspelt name of a sensitive argument is an undeclared one.

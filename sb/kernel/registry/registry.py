@@ -1,4 +1,4 @@
-"""Which tools exist, what was their contract when they were registered, and which agents are bound by what?"""
+"""The registry of tools, with their contracts as registered and the permissions of agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a call given a deadline that holds, even when the tool never returns?
+"""Worker threads with a deadline that holds even when a tool never returns.
 
 By daemon threads of our own, reused: an executor pool would join a hung tool when the process ends, and a fresh
 thread costs three times a reused one.

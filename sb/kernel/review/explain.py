@@ -1,4 +1,4 @@
-"""Why may a call run, wait or not run, and what would change that?"""
+"""Explain why a call may run, waits or is denied, and what would change that."""
 
 from __future__ import annotations
 

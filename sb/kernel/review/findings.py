@@ -69,11 +69,11 @@ def log_standing(log: EventLog) -> Finding:
     anchored = log.anchored()
     newest = anchored.newest.seq if anchored.newest else 0
     if newest > head.seq or anchored.unreadable or anchored.replaced:
-        return Finding("log", Status.FAIL, "it does not fit its anchor", "sb audit verify")
+        return Finding("log", Status.FAIL, "it does not fit its anchor", "sb log verify")
     if head.seq and not newest and log.anchor is not None:
         detail = f"{head.seq:,} rows and no anchor of them: if the log was cut or rewritten, nothing shows it"
         return Finding("log", Status.FAIL, detail, f"put {log.anchor.path} back, or compare with a backup")
-    detail = f"{head.seq:,} rows, anchored up to {newest:,}; sb audit verify checks all"
+    detail = f"{head.seq:,} rows, anchored up to {newest:,}; sb log verify checks all"
     return Finding("log", Status.OK, detail)
 
 
@@ -91,7 +91,7 @@ def kill_finding(kill: Kill) -> Finding:
     status = Status.FAIL if kill.scope is KillScope.GLOBAL else Status.WARN
     waiting = f"; lifted by {', '.join(kill.lifted_by)}, one more has to" if kill.lifted_by else ""
     ignored = f"; a lift does not count, {kill.rejected[-1]}" if kill.rejected else ""
-    lost = "; its row is gone from the log: sb audit verify" if kill.lost else ""
+    lost = "; its row is gone from the log: sb log verify" if kill.lost else ""
     detail = plain(f"{kill.sentence} ({kill.at[:16]}Z){waiting}{ignored}{lost}", one_line=True)
     return Finding("killed", status, detail, kill.lift_command)
 

@@ -1,8 +1,8 @@
-"""Which programs have joined, in which projects, and when was each last heard of?
+"""Connected agents: the hosts that have called the hook, their projects, when each was last seen.
 
-Only sessions that named their program count, the newest of them, found by an index that has those alone. So what is
-read does not grow with the log: at most SESSIONS beginnings and the last event of each, and the requests that wait; for
-the calls of one session, its newest EVENTS.
+Only the newest sessions whose start names a host count; an index holds those alone. So the cost does not grow with the
+log: at most SESSIONS first events with the last event of each, and the pending approval requests; for the calls of one
+session, its newest EVENTS.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.review.runs import project_name
-from sb.log.event_log import SEQ_MASK, EventLog
+from sb.log.event import SEQ_MASK
+from sb.log.event_log import EventLog
 from sb.log.kinds import RUN_STARTED
 
 SESSIONS = 500
@@ -28,22 +29,22 @@ _CALLS = f"""SELECT count(DISTINCT CASE WHEN call_id GLOB 'call_*' THEN call_id 
 
 
 @dataclass(frozen=True)
-class Joined:
-    """A program in one project; its session is the one that was last heard of.
+class ConnectedAgent:
+    """A host in one project, with the session that was seen last.
 
     Args:
-        host: the program, as it named itself.
-        project: a folder, or "" where it named none.
+        host: the name that it gave.
+        project: a folder, or "" if it named none.
         run_id, agent: of that session.
-        heard_at: time of the session's newest event, in microseconds since the epoch.
-        waiting: how many requests of its sessions wait for a person.
+        last_seen_at: time of the session's newest event, in microseconds since the epoch.
+        waiting: how many approval requests of its sessions are pending.
     """
 
     host: str
     project: str
     run_id: str
     agent: str
-    heard_at: int
+    last_seen_at: int
     waiting: int
 
     @property
@@ -53,11 +54,11 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Calls:
-    """How many tool calls there are among the newest EVENTS events of a session.
+class CallCount:
+    """The number of tool calls among the newest EVENTS events of a session.
 
     Args:
-        at_least: it has older events, so there may be more calls.
+        at_least: the session has older events, so there may be more calls.
     """
 
     count: int
@@ -67,8 +68,8 @@ class Calls:
         return f"{self.count:,}{'+' if self.at_least else ''} {'call' if self.count == 1 else 'calls'}"
 
 
-def joined(log: EventLog) -> list[Joined]:
-    """The programs of the newest sessions, each in each of its projects, the one heard of last first."""
+def connected_agents(log: EventLog) -> list[ConnectedAgent]:
+    """The hosts of the newest sessions, one for each of their projects, the last seen first."""
     query, low = log.database.query, log.first_id
     waiting, waits = ApprovalQueue(log).waiting_by_run(), Counter[tuple[str, str]]()
     newest: dict[tuple[str, str], tuple[int, str, str]] = {}
@@ -78,12 +79,12 @@ def joined(log: EventLog) -> list[Joined]:
         newest[place] = max(newest.get(place, (0, "", "")), (last, run_id, agent))
     found = []
     for place, (last, run_id, agent) in sorted(newest.items(), key=lambda item: item[1], reverse=True):
-        (heard_at,) = query("SELECT at FROM events WHERE id = ?", (last,))[0]
-        found.append(Joined(*place, run_id, agent, heard_at, waits[place]))
+        (last_seen_at,) = query("SELECT at FROM events WHERE id = ?", (last,))[0]
+        found.append(ConnectedAgent(*place, run_id, agent, last_seen_at, waits[place]))
     return found
 
 
-def calls_of(log: EventLog, run_id: str) -> Calls:
-    """The newest calls of a session."""
+def calls_of(log: EventLog, run_id: str) -> CallCount:
+    """Count the newest calls of a session."""
     calls, events = log.database.query(_CALLS, (run_id,))[0]
-    return Calls(calls, events == EVENTS)
+    return CallCount(calls, events == EVENTS)

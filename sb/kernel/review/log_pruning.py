@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sb.errors import SBError, StoreLocked
 from sb.kernel.authority.signing import Decider, Label, signed_statement
 from sb.log import kinds
-from sb.log.event_log import SEQ_MASK, Event, EventLog
-from sb.sources import iso
+from sb.log.event import SEQ_MASK, Event
+from sb.log.event_log import EventLog
+from sb.sources import iso, micros
 from sb.store.statement_file import StatementLine
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def prune(
             if authority is not None:
                 authority.verify(signed)
             write.append(
-                kinds.PRUNED, {"reason": reason}, facts=what | ({"signed": signed} if by.key_id else {})
+                kinds.PRUNED, {"reason": reason}, trusted=what | ({"signed": signed} if by.key_id else {})
             )
     _empty_write_ahead_log(log)
     return int(removed)
@@ -139,7 +140,7 @@ def prunable(log: EventLog, *, before: float) -> int:
 
 
 def _bounds(log: EventLog, before: float) -> tuple[int, int, int, int]:
-    return log.first_id, log.first_id + SEQ_MASK, int(before * 1e6), int(log.clock.now() * 1e6)
+    return log.first_id, log.first_id + SEQ_MASK, micros(before), micros(log.clock.now())
 
 
 def _empty_write_ahead_log(log: EventLog) -> None:

@@ -1,6 +1,6 @@
 """Verify the log: no row edited, missing, out of place or cut off.
 
-The algorithm is written out in docs/audit-log.md, and once more, independently, in docs/verify_log.py.
+The algorithm is written out in docs/reference/event-log.md, and once more, independently, in docs/verify_log.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from sb.kernel.recovery.verification import RecoveryTables
 from sb.kernel.review.decision_tables import DecisionTables
 from sb.kernel.review.log_pruning import adopted_prunes, why_not_allowed
 from sb.kernel.workflows.seals import Seals
-from sb.log.event_log import EVENT_COLUMNS, SEQ_MASK, Event, EventLog, Subject, link_hash
+from sb.log.event import EVENT_COLUMNS, SEQ_MASK, Event, Subject, link_hash
+from sb.log.event_log import EventLog
 from sb.log.kinds import OPERATOR_CHANGED, PRUNED, TOOL_DISPATCH
 from sb.store import driver
 from sb.store.anchor import Anchored, AnchoredHead

@@ -1,4 +1,4 @@
-"""What would a policy have done to the calls on record?"""
+"""Replay a policy over the recorded calls."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from sb.kernel.policy.permissions import PolicyAction
 from sb.kernel.review.explain import Judge
 from sb.kernel.review.recorded_calls import spec_on_record, untold
 from sb.kernel.run_context import SafetyMode
-from sb.log.event_log import Event, EventLog
+from sb.log.event import Event
+from sb.log.event_log import EventLog
 from sb.log.kinds import BUDGET_EXCEEDED, RUN_STARTED, TOOL_DISPATCH, TOOL_POLICY_BLOCKED
-from sb.sources import iso
+from sb.sources import iso_micros
 
 UNTOLD = "cannot be told"
 _ASKED = ("requires_approval", "approval_denied", "approval_refused")
@@ -46,7 +47,7 @@ class Replayed:
     reason: str = ""
 
     def to_dict(self) -> dict[str, object]:
-        return vars(self) | {"at": iso(self.at / 1e6)}
+        return vars(self) | {"at": iso_micros(self.at)}
 
 
 @dataclass

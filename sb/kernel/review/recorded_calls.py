@@ -1,4 +1,4 @@
-"""What does the log still say about a call: its tool, its arguments, and what of them is no longer as it was?
+"""Rebuild a call from the log, and say which parts of it have changed since.
 
 Arguments are on record redacted and clipped. A verdict that hangs on one that is cannot be told.
 """
@@ -13,7 +13,7 @@ from sb.kernel.contracts import SafetyClass, ToolSpec
 from sb.kernel.policy.permissions import PolicyAction, PolicyDecision, ToolPolicy
 from sb.kernel.policy.rules import ALLOW, APPROVE, DENY, NOT_ALLOWED, fits_argument
 from sb.kernel.registry.registry import ToolRegistry
-from sb.log.event_log import Event
+from sb.log.event import Event
 
 _MARKS = ("[redacted:", "… (")  # what the log puts in place of a value or its end
 

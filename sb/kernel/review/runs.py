@@ -1,4 +1,4 @@
-"""Which runs are on record, and what became of each?
+"""Runs on record, and how each ended.
 
 A run is known by its first event, whose number never changes; everything else about it is read when it is shown.
 """
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from sb.log.event_log import SEQ_MASK, EventLog
-from sb.log.kinds import RUN_FINISHED, RUN_STARTED
+from sb.log.event import SEQ_MASK, Event
+from sb.log.event_log import EventLog
+from sb.log.kinds import RUN_FINISHED, RUN_STARTED, TOOL_DISPATCH
 from sb.log.search import LogFilter, events_at
 
 
@@ -29,7 +30,8 @@ class Run:
 
     Args:
         first: number of its first event.
-        state: open until its end is on record, which a caller need not have marked.
+        state: open until its end is on record, which a caller need not have marked; a later call opens it again.
+        last_at: when it ended; while it is open, when its last event was written.
         error: what it ended with, if it failed.
         host, project, session: the program, project and session that it belongs to, as far as it said.
     """
@@ -48,8 +50,8 @@ class Run:
     session: str = ""
 
 
-def _said(name: str) -> str:
-    """What a run's first event says, in SQL; NULL once that was pruned."""
+def _field(name: str) -> str:
+    """SQL for a field of a run's first event; NULL once its payload was pruned."""
     return f"CASE WHEN json_valid(payload) THEN json_extract(payload, '$.{name}') END"
 
 
@@ -59,11 +61,11 @@ class RunFilter(LogFilter):
     FIELDS: ClassVar[dict[str, str]] = {
         "agent": "agent",
         "run": "run_id",
-        "host": _said("host"),
-        "project": _said("project"),
-        "session": _said("session_id"),
+        "host": _field("host"),
+        "project": _field("project"),
+        "session": _field("session_id"),
     }
-    ANYWHERE: ClassVar[tuple[str, ...]] = (_said("intent"),)
+    ANYWHERE: ClassVar[tuple[str, ...]] = (_field("intent"),)
 
 
 EVERY_RUN = RunFilter()
@@ -112,18 +114,36 @@ def runs_at(log: EventLog, firsts: Sequence[int]) -> dict[int, Run]:
     for first, event in events_at(log, firsts).items():
         run_id = event.subject.run_id
         count = log.database.query("SELECT count(*) FROM events WHERE run_id = ?", (run_id,))[0][0]
-        last = next(log.events(run_id=run_id, newest_first=True, limit=1), event)
+        last = _end(log, run_id)
         state, error = RunState.OPEN, ""
-        if last.kind == RUN_FINISHED:
+        if last is None:
+            last = next(log.events(run_id=run_id, newest_first=True, limit=1), event)
+        else:
             error = str((last.payload or {}).get("error", ""))
             state = RunState.FAILED if error else RunState.FINISHED
-        said = event.payload or {}
-        intent = str(said.get("intent", ""))
-        where = [str(said.get(name, "")) for name in ("host", "project", "session_id")]
+        payload = event.payload or {}
+        intent = str(payload.get("intent", ""))
+        where = [str(payload.get(name, "")) for name in ("host", "project", "session_id")]
         runs[first] = Run(
             first, run_id, event.subject.agent, intent, state, error, event.at, last.at, int(count), *where
         )
     return runs
+
+
+def _end(log: EventLog, run_id: str) -> Event | None:
+    """The event that ended a run; None while it is open.
+
+    Approvals, reversals and settled outcomes of its calls may follow. Only a call that began later opens it again.
+    """
+    end = next(log.events(run_id=run_id, kind=RUN_FINISHED, newest_first=True, limit=1), None)
+    if end is None:
+        return None
+    began_later = log.database.query(
+        "SELECT 1 FROM events AS e WHERE e.run_id = ? AND e.id > ? AND e.kind = ? AND NOT EXISTS"
+        " (SELECT 1 FROM events WHERE run_id = e.run_id AND id < ? AND call_id = e.call_id) LIMIT 1",
+        (run_id, log.first_id + end.seq, TOOL_DISPATCH, log.first_id + end.seq),
+    )
+    return None if began_later else end
 
 
 def run_of(log: EventLog, run_id: str) -> Run | None:

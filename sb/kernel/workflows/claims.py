@@ -18,7 +18,7 @@ from typing import Any
 from sb.kernel.calls.intents import HOST, process_lives
 from sb.kernel.workflows.errors import LeaseLost, WorkflowClaimed
 from sb.log.event_log import EventLog
-from sb.sources import iso
+from sb.sources import MICROSECONDS, iso_micros, micros
 from sb.store import driver
 
 Execute = Callable[..., driver.Cursor]
@@ -48,7 +48,7 @@ class Claim:
         """When a lease that begins now ends, in microseconds since the epoch."""
         now = self._log.clock.now()
         self._renew_at = now + self._lease_s * _RENEW_AFTER
-        return int((now + self._lease_s) * 1e6)
+        return micros(now + self._lease_s)
 
     def take(self, execute: Execute, number: int) -> None:
         """Enter this owner, inside the transaction that found the workflow free."""
@@ -114,7 +114,7 @@ def is_claimed(owner: str, lease_until: int, now: float) -> bool:
         return False
     host, pid, mark = owner.split(":", 2)
     if host != HOST:
-        return now * 1e6 < lease_until
+        return now * MICROSECONDS < lease_until
     if pid == str(os.getpid()):
         return owner in _held
     return process_lives(pid) and process_start(int(pid)) in ("", mark.rpartition("/")[0])
@@ -127,7 +127,7 @@ def refuse_claimed(workflow_id: str, owner: str, lease_until: int, now: float) -
         raise WorkflowClaimed(
             f"workflow {workflow_id!r} is being run by process {pid} on {host}",
             "it is free when that process releases it or ends"
-            + (f", or at {iso(lease_until / 1e6)}" if host != HOST else ""),
+            + (f", or at {iso_micros(lease_until)}" if host != HOST else ""),
         )
 
 

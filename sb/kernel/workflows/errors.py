@@ -1,4 +1,4 @@
-"""Why does a workflow not go on?"""
+"""Errors that stop a workflow."""
 
 from __future__ import annotations
 

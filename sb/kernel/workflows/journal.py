@@ -15,10 +15,12 @@ from sb.kernel.incidents.kill_switch import KillSwitch
 from sb.kernel.workflows.claims import Claim, Execute, is_claimed, refuse_claimed
 from sb.kernel.workflows.errors import WorkflowConflict
 from sb.kernel.workflows.seals import POSITION_BITS, Seals
-from sb.kernel.workflows.values import kept, require_function, require_name
+from sb.kernel.workflows.values import recordable, require_function, require_name
 from sb.kernel.workflows.workflow import CALL, LAST_POSITION, STEP, Limits, Workflow, call_step
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import WORKFLOW_SETTLED
+from sb.sources import micros
 from sb.store import driver
 
 
@@ -109,7 +111,9 @@ class WorkflowJournal:
         require_name(workflow_id, "the id of a workflow")
         if args is not None and not isinstance(args, dict):
             raise UsageError(f"the arguments of a workflow are an object, not {type(args).__name__}")
-        given, text = kept(args or {}, f"the arguments of workflow {workflow_id!r}", self._limits.max_bytes)
+        given, text = recordable(
+            args or {}, f"the arguments of workflow {workflow_id!r}", self._limits.max_bytes
+        )
         claim = Claim(self._log, self._lease_s)
         begun = self._claim(claim, name, workflow_id, text, replace(self._limits, agent=agent))
         if isinstance(begun, str):
@@ -166,7 +170,7 @@ class WorkflowJournal:
         """
         if not done and result is not None:
             raise UsageError("a step that did not happen has no result")
-        _, text = kept(result, f"the result of step {step!r}", self._limits.max_bytes)
+        _, text = recordable(result, f"the result of step {step!r}", self._limits.max_bytes)
         with self._log.write(power=True) as write:
             number, run_id = self._free(write.execute, workflow_id)
             place = self._open_step(write.execute, number, run_id, step, done)
@@ -222,7 +226,7 @@ class WorkflowJournal:
             if row is None:
                 self._seals.require_complete(workflow_id, 0, count)
                 run_id = f"run_{self._log.ids.token(8)}"
-                now = int(self._log.clock.now() * 1e6)
+                now = micros(self._log.clock.now())
                 seal = partial(self._seals.workflow, workflow_id, name, run_id, now, args)
                 values = (workflow_id, name, run_id, now, claim.owner, claim.lease_until(), args, seal(None))
                 number = int(execute(_BEGIN, values).lastrowid or 0)

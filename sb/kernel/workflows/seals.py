@@ -44,7 +44,7 @@ class Seals:
         if self._keyed and found != tag:
             raise StoreCorrupt(
                 f"{what} was changed in the database, or digest.key was replaced",
-                'sb audit verify; docs/workflows.md, "What the database alone cannot change"',
+                'sb log verify; docs/guides/workflows.md, "What the database alone cannot change"',
             )
 
     def count(self, workflow_id: str) -> StepCount:
@@ -63,7 +63,7 @@ class Seals:
         if recorded < announced:
             raise StoreCorrupt(
                 f"of workflow {workflow_id!r} {announced} steps were announced, and the database has {recorded}",
-                "put the newest backup back, or find out what happened and forget the workflow; docs/workflows.md",
+                "put the newest backup back, or find out what happened and forget the workflow; docs/guides/workflows.md",
             )
 
     def adopt(self, execute: Execute, applied: Collection[int]) -> None:

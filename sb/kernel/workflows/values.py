@@ -28,7 +28,7 @@ def frozen(value: Any, what: str, hint: str = _PLAIN) -> tuple[Any, bytes]:
         raise UsageError(f"{what} cannot be recorded: {error}", hint) from None
 
 
-def kept(value: Any, what: str, max_bytes: int, hint: str = "") -> tuple[Any, str]:
+def recordable(value: Any, what: str, max_bytes: int, hint: str = "") -> tuple[Any, str]:
     """A copy in plain JSON types, and the text that is stored of it, which gives the same values back.
 
     Args:

@@ -20,8 +20,9 @@ from sb.kernel.run_context import RunContext
 from sb.kernel.workflows.claims import OWNED, Claim
 from sb.kernel.workflows.errors import CallFailed, ReplayMismatch, StepInDoubt
 from sb.kernel.workflows.seals import POSITION_BITS, Seals
-from sb.kernel.workflows.values import frozen, kept, require_function, require_name
-from sb.log.event_log import EventLog, Subject
+from sb.kernel.workflows.values import frozen, recordable, require_function, require_name
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.store import driver
 
 LAST_POSITION = (1 << POSITION_BITS) - 1
@@ -210,7 +211,9 @@ class Workflow:
                 f"workflow {self.workflow_id!r} ended after {self._position} steps and {self._recorded} are on record",
                 _CODE_CHANGED,
             )
-        value, text = kept(value, f"the result of workflow {self.workflow_id!r}", self._limits.max_bytes)
+        value, text = recordable(
+            value, f"the result of workflow {self.workflow_id!r}", self._limits.max_bytes
+        )
         self._claim.finish(text, self._seal(text))
         self._count.end()
         return value
@@ -326,7 +329,7 @@ class Workflow:
     def _checkpoint(self, place: Place, name: str, value: Any) -> Any:
         what = f"step {name!r} of workflow {self.workflow_id!r} ran, and its result"
         hint = f"journal.settle({self.workflow_id!r}, {name!r}, result) records another; it is not repeated"
-        value, text = kept(value, what, self._limits.max_bytes, hint)
+        value, text = recordable(value, what, self._limits.max_bytes, hint)
         self._claim.change(_CHECKPOINT, (text, self._tag(place, text), place.id))
         return value
 

@@ -16,7 +16,7 @@ from sb.memory.ranking.statistics import Statistics
 from sb.memory.ranking.weights import Weights
 
 # Of `match`, `vec` and `date` together, for what shares no word with the question: of the evidence among the first five
-# none had less, of what is nearest to a question about something else two thirds (docs/retrieval.md).
+# none had less, of what is nearest to a question about something else two thirds (docs/reference/retrieval.md).
 LEAST_NEAR = 0.3
 _BY_MEANING = {"meaning"}
 

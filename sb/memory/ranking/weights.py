@@ -1,7 +1,7 @@
 """What is each feature worth?
 
 Only their ratios matter. `evals.retrieval --fit` found them, on conversations and on what agents noted, alone and in one
-store; docs/retrieval.md says how good they are and what each one gives.
+store; docs/reference/retrieval.md says how good they are and what each one gives.
 """
 
 from __future__ import annotations

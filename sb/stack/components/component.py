@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sb.protocols import InferenceService
+from sb.stack.registry import no_op
 from sb.stack.storage import StackStorage
 from sb.types import SearchResult
 
@@ -46,9 +47,11 @@ class Component:
         """Use the memories of a stack, or none."""
         self._storage = storage
 
+    @no_op
     def on_save(self, memory_type: str, memory_id: str, memory: Any) -> dict[str, Any] | None:
         return None
 
+    @no_op
     def on_search(self, query: str, results: list[SearchResult]) -> list[SearchResult]:
         return results
 

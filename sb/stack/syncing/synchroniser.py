@@ -96,7 +96,7 @@ class Synchroniser:
         size = exported(self._feed(None), self._config, seen, path)
         said = {"by": self._container.reader, "stack": self._container.stack_id}
         with self._log().write() as write:
-            write.append(MEMORY_EXPORTED, said, facts={"bytes": size})
+            write.append(MEMORY_EXPORTED, said, trusted={"bytes": size})
         return size
 
     def _run(self, action: Callable[[Exchange], None], by: Decider | None, from_anybody: bool) -> SyncResult:
@@ -140,4 +140,4 @@ class Synchroniser:
         said = {"stack": self._container.stack_id, "with": self._remote, "by": self._container.reader}
         counts = {"pulled": result.pulled, "pushed": result.pushed, "conflicts": result.conflicts}
         with self._log().write() as write:
-            write.append(SYNCED, said, facts=counts)
+            write.append(SYNCED, said, trusted=counts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sb.config.model import Memory
+from sb.config.groups import Memory
 from sb.errors import EmbedderError
 from sb.store.embedding.embedder import Embedder
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.errors import NotFoundError
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.store.kept import KeptStore, TooLargeToKeep
+from sb.store.snapshots import SnapshotStore, SnapshotTooLarge
 from sb.text import human_bytes
 from sb.tools.failures import denied, invalid, os_failures_about, shown
 
@@ -26,12 +26,12 @@ class HostedFiles:
     """The files that hosts change, wherever they are, but for what is protected.
 
     Args:
-        kept: takes what they were, under the call's idempotency key and the file's path.
+        snapshots: takes what they were, under the call's idempotency key and the file's path.
         protected: files and folders that no host may change: SB_HOME, and the database.
     """
 
-    def __init__(self, kept: KeptStore, protected: Sequence[Path]) -> None:
-        self._kept = kept
+    def __init__(self, snapshots: SnapshotStore, protected: Sequence[Path]) -> None:
+        self._snapshots = snapshots
         self._protected = protected
 
     # Built for the calls that change files: most others are judged without.
@@ -45,7 +45,7 @@ class HostedFiles:
     def _restoring(self) -> FileRestoring:
         from sb.tools.file_restoring import FileRestoring
 
-        return FileRestoring(self._roots, self._kept)
+        return FileRestoring(self._roots, self._snapshots)
 
     def keep(
         self,
@@ -76,12 +76,12 @@ class HostedFiles:
                 os_failures_about(folder.path / name),
             ):
                 if wanted:
-                    self._kept.keep(fd, key=key)
+                    self._snapshots.take(fd, key=key)
         except ToolError as error:
             if error.code is not ToolErrorCode.NOT_FOUND:
                 raise
-            self._kept.keep(None, key=key)  # its folder is not there either
-        except TooLargeToKeep as error:
+            self._snapshots.take(None, key=key)  # its folder is not there either
+        except SnapshotTooLarge as error:
             raise denied(
                 f"{shown(path)} is larger than the {human_bytes(error.limit)} that are kept"
             ) from None
@@ -90,7 +90,7 @@ class HostedFiles:
         """Whether one of the files is larger than what is kept, so that a person has to agree first."""
         for path in paths:
             try:
-                if Path(path).stat().st_size > self._kept.max_bytes:
+                if Path(path).stat().st_size > self._snapshots.max_bytes:
                     return True
             except OSError:
                 continue
@@ -102,7 +102,7 @@ class HostedFiles:
 
     def _keeps(self, key: str) -> bool:
         try:
-            self._kept.facts(key)
+            self._snapshots.get(key)
         except NotFoundError:
             return False
         return True
@@ -134,7 +134,7 @@ class HostedFiles:
 
     def _was_there(self, key: str) -> bool:
         try:
-            return self._kept.facts(key) is not None
+            return self._snapshots.get(key) is not None
         except NotFoundError:
             return False
 
@@ -142,7 +142,7 @@ class HostedFiles:
         """Whether one of the files is not what was kept of it."""
         for found in self.now(paths):
             try:
-                was = self._kept.facts(_key(key, found["path"]))
+                was = self._snapshots.get(_key(key, found["path"]))
             except NotFoundError:
                 return True  # nothing says what it was
             if (was and was.sha256) != found["sha256"]:

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from sb.config import Config, load_config
-from sb.hosts.claude_code import events as claude_code
-from sb.hosts.hooks.adapters import HOSTS
+from sb.hosts.claude_code.events import ADAPTER as CLAUDE_CODE
 from sb.hosts.hooks.event import Verdict
 from sb.hosts.hooks.judging import judge
-from sb.log.event_log import Event
+from sb.hosts.registry import WITH_HOOKS, events_module
+from sb.log.event import Event
 from sb.runtime import Runtime, open_runtime
 from tests.forked import Forks
 
@@ -45,7 +45,7 @@ class Host:
 
     def tell(self, event: str, **fields: Any) -> Verdict:
         """One event, in this process."""
-        return judge(self.config(), claude_code, claude_code.read(self.payload(event, **fields)))
+        return judge(self.config(), CLAUDE_CODE, CLAUDE_CODE.read(self.payload(event, **fields)))
 
     def before(self, tool: str, use_id: str = "", **tool_input: Any) -> Verdict:
         use_id = use_id or f"toolu_{next(self._ids)}"
@@ -116,7 +116,7 @@ class Host:
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
-    adapters = (f"sb.hosts.{host.replace('-', '_')}.events" for host in HOSTS)
+    adapters = map(events_module, WITH_HOOKS)
     parts = (
         "sb.hosts.hooks.main",
         "sb.hosts.hooks.judging",

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.hosts.hooks.adapters import HOSTS, adapter_for
 from sb.hosts.hooks.event import Decision, Moment, Verdict
+from sb.hosts.registry import WITH_HOOKS, adapter_for
 from tests.hosts.hooks import recorded
 
 PROJECT = Path("/data/ada/shop")
@@ -22,7 +22,7 @@ anything = st.recursive(
 )
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", WITH_HOOKS)
 @given(data=st.data())
 def test_every_payload_is_read_and_every_event_answered(host: str, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(recorded.names(host)))
@@ -57,4 +57,4 @@ def test_an_event_that_can_stop_a_call_is_told_by_its_own_fields_alone(host: str
             if isinstance(sent.get(field), dict):
                 sent[field] = sent[field] | inside
         adapter = adapter_for(host, sent)
-        assert (adapter.HOST, adapter.read(sent).moment) == (host, Moment.BEFORE)
+        assert (adapter.host, adapter.read(sent).moment) == (host, Moment.BEFORE)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.hooks.adapters import adapter_for
 from sb.hosts.hooks.event import Decision, GovernedCall, Moment, Verdict
-from sb.hosts.hooks.judging import judge, surroundings
+from sb.hosts.hooks.judging import judge, judging_context
 from sb.hosts.hooks.translation import govern
+from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
@@ -74,7 +74,7 @@ def told(host: Host, named: str, sent: dict[str, Any]) -> Verdict:
 def governed(host: Host, named: str, sent: dict[str, Any]) -> GovernedCall:
     """What a call comes under, before the kernel is asked."""
     event = adapter_for(named, sent).read(sent)
-    return govern(event.calls[0], surroundings(host.config(), event))
+    return govern(event.calls[0], judging_context(host.config(), event))
 
 
 @pytest.mark.parametrize("named", WRITES)
@@ -178,7 +178,7 @@ def test_settings_of_every_host_wait_by_every_hosts_edit_and_are_refused_in_its_
     for named in WRITES:
         assert governed(host, named, write(named, path, host.project)).tool_id == "host.write_config", named
     by_shell = governed(host, "gemini-cli", command("gemini-cli", f"echo x > {path}", host.project))
-    assert "decides about agents" in by_shell.refused
+    assert "configures agents" in by_shell.refused
 
 
 @pytest.mark.parametrize("name", ["src/settings.json", "docs/cursor/user.md", ".vscode/launch.json", "AGENTS.md"])  # fmt: skip
@@ -232,7 +232,7 @@ def test_a_bare_name_of_a_setting_is_not_written_in_a_folder_that_is_not_known(
 ) -> None:
     for named in UNTOLD:
         call = governed(host, named, command(named, line.format(host.project), host.project))
-        assert ("may be a setting or a hook there" in call.refused) is refused, named
+        assert ("may be a host's settings or a git hook there" in call.refused) is refused, named
     told_it = governed(host, "gemini-cli", command("gemini-cli", line.format(host.project), host.project))
     assert told_it.refused == ""
 
@@ -243,14 +243,14 @@ def test_who_decides_is_told_that_the_folder_is_not_known(host: Host, named: str
     told(host, named, command(named, f"cd '{host.project}' && rm -rf build", host.project))
     with host.open() as runtime:
         known, unknown = (one.request["args"]["why"] for one in runtime.approvals.page())
-    assert "the folder it runs in is not known" in unknown
-    assert known == "rm -r: deletes a folder and what is in it"
+    assert "its working folder is unknown" in unknown
+    assert known == "rm -r: deletes a folder and its contents"
 
 
 @pytest.mark.parametrize("named", ["gemini-cli", "windsurf"])
 def test_where_the_folder_is_told_nothing_is_added(host: Host, named: str) -> None:
     call = governed(host, named, command(named, "rm -rf build", host.project))
-    assert "not known" not in call.args["why"]
+    assert "unknown" not in call.args["why"]
 
 
 @pytest.mark.parametrize("named", UNTOLD)
@@ -343,7 +343,7 @@ def test_a_field_more_or_less_makes_no_call_another_hosts_or_one_that_was_made(
     sent = recorded.payload(named, event, host.project) | fields
     sent.pop(without, None)
     adapter = adapter_for(named, sent)
-    assert (adapter.HOST, adapter.read(sent).moment) == (named, Moment.BEFORE)
+    assert (adapter.host, adapter.read(sent).moment) == (named, Moment.BEFORE)
 
 
 @pytest.mark.parametrize("named", WRITES)

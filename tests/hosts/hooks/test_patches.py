@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb.hosts.codex import events as codex
+from sb.hosts.codex.events import ADAPTER as CODEX
 from sb.hosts.hooks.event import Decision, Verdict
 from sb.hosts.hooks.judging import judge
 from sb.hosts.hooks.patches import changed_paths
@@ -71,7 +71,7 @@ def test_a_large_patch_is_read_at_once() -> None:
 def told(host: Host, event: str, patch: str, use_id: str = "call_9") -> Verdict:
     sent = recorded.payload("codex", f"{event}.apply_patch", host.project)
     sent |= {"tool_input": {"command": patch}, "tool_use_id": use_id}
-    return judge(host.config(), codex, codex.read(json.loads(json.dumps(sent))))
+    return judge(host.config(), CODEX, CODEX.read(json.loads(json.dumps(sent))))
 
 
 def test_all_files_of_a_patch_are_kept_and_put_back(host: Host) -> None:
@@ -111,7 +111,7 @@ def test_no_patch_reaches_what_is_secondbrains_own(host: Host, header: str, plac
     (host.home.parent / "sb-project" / "link").symlink_to(host.home)
     path = place.format(home=host.home, name="sb-project")
     sent["tool_input"] = {"command": f"{BEGIN}*** {header}: {path}\n{END}"}
-    verdict = judge(host.config(), codex, codex.read(sent))
+    verdict = judge(host.config(), CODEX, CODEX.read(sent))
     assert verdict.decision is Decision.DENY
     assert "belongs to SecondBrain" in verdict.reason
 
@@ -142,4 +142,4 @@ def test_a_patch_of_more_files_than_can_be_undone_is_refused(host: Host) -> None
 
 def test_a_patch_of_a_hosts_settings_waits_for_a_person(host: Host) -> None:
     verdict = told(host, "PreToolUse", f"{BEGIN}*** Update File: .codex/hooks.json\n@@\n-a\n+b\n{END}")
-    assert "waits for a decision" in verdict.reason
+    assert "Needs approval" in verdict.reason

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from sb.hosts.hooks.event import NativeCall
-from sb.hosts.hooks.judging_context import Surroundings
+from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.translation import govern
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
+def context(tmp_path: Path) -> JudgingContext:
     """A user whose home holds SB_HOME, a project, and a link that leads far away from it."""
     home, far = tmp_path / "ada", tmp_path / "a" / "b" / "c"
     for folder in (home / ".sb", home / "shop", home / "dotfiles" / "claude", far):
         folder.mkdir(parents=True)
     (home / "shop" / "far").symlink_to(far)
     (home / ".claude").symlink_to(home / "dotfiles" / "claude")
-    return Surroundings(home / "shop", home, [home / ".sb"])
+    return JudgingContext(home / "shop", home, [home / ".sb"])
 
 
 OURS = [
@@ -46,10 +46,10 @@ OURS = [
     ],
 )
 def test_what_is_secondbrains_own_is_refused_however_it_is_named(
-    around: Surroundings, tool: str, field: str, path: str
+    context: JudgingContext, tool: str, field: str, path: str
 ) -> None:
-    named = path.format(home=around.home)
-    refused = govern(NativeCall(tool, {field: named, "content": "x"}), around).refused
+    named = path.format(home=context.home)
+    refused = govern(NativeCall(tool, {field: named, "content": "x"}), context).refused
     assert "belongs to SecondBrain" in refused
 
 
@@ -66,37 +66,39 @@ def test_what_is_secondbrains_own_is_refused_however_it_is_named(
         ("brand_new_tool", {"path": "../.sb/operators.json"}),
     ],
 )
-def test_it_is_found_in_lists_and_patches_too(around: Surroundings, tool: str, args: dict[str, Any]) -> None:
-    assert "belongs to SecondBrain" in govern(NativeCall(tool, args), around).refused
+def test_it_is_found_in_lists_and_patches_too(
+    context: JudgingContext, tool: str, args: dict[str, Any]
+) -> None:
+    assert "belongs to SecondBrain" in govern(NativeCall(tool, args), context).refused
 
 
-def test_in_the_folder_itself_a_bare_name_is_refused(around: Surroundings) -> None:
-    inside = around._replace(cwd=around.home / ".sb")
+def test_in_the_folder_itself_a_bare_name_is_refused(context: JudgingContext) -> None:
+    inside = context._replace(cwd=context.home / ".sb")
     assert govern(NativeCall("Read", {"file_path": "operators.json"}), inside).refused
     assert govern(NativeCall("Write", {"file_path": "config.yaml"}), inside).refused
 
 
-def test_a_hosts_settings_are_known_behind_a_link_and_by_their_own_name(around: Surroundings) -> None:
+def test_a_hosts_settings_are_known_behind_a_link_and_by_their_own_name(context: JudgingContext) -> None:
     settings = {"file_path": "~/.claude/settings.json", "content": "{}"}
-    assert govern(NativeCall("Write", settings), around).tool_id == "host.write_config"
+    assert govern(NativeCall("Write", settings), context).tool_id == "host.write_config"
 
 
-def test_ordinary_work_is_left_alone(around: Surroundings) -> None:
-    for args in ({"file_path": "a.txt"}, {"file_path": str(around.home / "shop" / "b.txt")}):
-        write = govern(NativeCall("Write", args), around)
+def test_ordinary_work_is_left_alone(context: JudgingContext) -> None:
+    for args in ({"file_path": "a.txt"}, {"file_path": str(context.home / "shop" / "b.txt")}):
+        write = govern(NativeCall("Write", args), context)
         assert (write.tool_id, write.refused, len(write.paths)) == ("host.write", "", 1)
     for args in ({}, {"path": "src"}, {"path": "..", "glob": "*.py"}):
-        assert govern(NativeCall("Grep", {"pattern": "x", **args}), around).refused == ""
+        assert govern(NativeCall("Grep", {"pattern": "x", **args}), context).refused == ""
 
 
 @pytest.mark.parametrize("tool", ["Grep", "grep", "grep_search"])
 def test_all_files_of_a_folder_above_secondbrains_own_are_not_searched(
-    around: Surroundings, tool: str
+    context: JudgingContext, tool: str
 ) -> None:
-    for path in ("..", "~", str(around.home.parent)):
+    for path in ("..", "~", str(context.home.parent)):
         assert (
-            "name a narrower folder"
-            in govern(NativeCall(tool, {"pattern": "x", "path": path}), around).refused
+            "search a narrower folder"
+            in govern(NativeCall(tool, {"pattern": "x", "path": path}), context).refused
         )
 
 
@@ -114,10 +116,10 @@ def test_all_files_of_a_folder_above_secondbrains_own_are_not_searched(
     ids=str,
 )
 def test_a_search_whose_pattern_leads_into_secondbrains_own_is_refused(
-    around: Surroundings, tool: str, args: dict[str, Any]
+    context: JudgingContext, tool: str, args: dict[str, Any]
 ) -> None:
-    said = json.dumps(args).replace("{home}", str(around.home)).replace("{root}", str(around.home.parent))
-    assert "belongs to SecondBrain" in govern(NativeCall(tool, json.loads(said)), around).refused
+    said = json.dumps(args).replace("{home}", str(context.home)).replace("{root}", str(context.home.parent))
+    assert "belongs to SecondBrain" in govern(NativeCall(tool, json.loads(said)), context).refused
 
 
 @pytest.mark.parametrize(
@@ -131,20 +133,20 @@ def test_a_search_whose_pattern_leads_into_secondbrains_own_is_refused(
     ids=str,
 )
 def test_a_search_that_does_not_lead_there_goes_on(
-    around: Surroundings, tool: str, args: dict[str, Any]
+    context: JudgingContext, tool: str, args: dict[str, Any]
 ) -> None:
-    assert govern(NativeCall(tool, args), around).refused == ""
+    assert govern(NativeCall(tool, args), context).refused == ""
 
 
 @pytest.mark.parametrize("tool", ["PowerShell", "powershell"])
 @pytest.mark.parametrize("command", ["Remove-Item -Recurse src", "rm src", "ls", "Get-Content a.txt; del *"])
 def test_powershell_is_not_parsed_and_waits_for_a_person(
-    around: Surroundings, tool: str, command: str
+    context: JudgingContext, tool: str, command: str
 ) -> None:
-    call = govern(NativeCall(tool, {"command": command}), around)
+    call = govern(NativeCall(tool, {"command": command}), context)
     assert (call.tool_id, call.safety_class) == ("host.shell.destructive", "destructive")
-    assert call.args["why"] == "not understood: PowerShell is not parsed"
-    assert govern(NativeCall(tool, {"command": "sb approvals approve 7"}), around).refused
+    assert call.args["why"] == "cannot be parsed: PowerShell"
+    assert govern(NativeCall(tool, {"command": "sb approvals approve 7"}), context).refused
 
 
 @pytest.mark.parametrize(
@@ -160,25 +162,25 @@ def test_powershell_is_not_parsed_and_waits_for_a_person(
     ids=["sent", "nested", "address", "long", "case", "case of a write"],
 )
 def test_secondbrains_own_is_found_wherever_among_arguments_and_in_whichever_case(
-    around: Surroundings, tool: str, args: dict[str, Any]
+    context: JudgingContext, tool: str, args: dict[str, Any]
 ) -> None:
-    named = json.loads(json.dumps(args).replace("{home}", str(around.home)))
-    assert "belongs to SecondBrain" in govern(NativeCall(tool, named), around).refused
+    named = json.loads(json.dumps(args).replace("{home}", str(context.home)))
+    assert "belongs to SecondBrain" in govern(NativeCall(tool, named), context).refused
 
 
 @pytest.mark.parametrize(
     "paths", [[f"f{n}" for n in range(5000)], ["/x/.." * 1000 + "/y"]], ids=["many", "long"]
 )
 def test_a_call_with_more_paths_than_can_be_looked_at_is_refused(
-    around: Surroundings, paths: list[str]
+    context: JudgingContext, paths: list[str]
 ) -> None:
     call = NativeCall("MultiEdit", {"edits": [{"file_path": path} for path in paths]})
-    assert "more files than are looked at" in govern(call, around).refused
+    assert "too many files to check" in govern(call, context).refused
 
 
-def test_calls_that_cannot_be_put_on_record_as_they_are_differ_all_the_same(around: Surroundings) -> None:
+def test_calls_that_cannot_be_put_on_record_as_they_are_differ_all_the_same(context: JudgingContext) -> None:
     unreadable = [{"do": what, "x": float("nan")} for what in ("look", "destroy")]
-    one, other = (govern(NativeCall("Gadget", args), around).args for args in unreadable)
+    one, other = (govern(NativeCall("Gadget", args), context).args for args in unreadable)
     assert one != other
 
 
@@ -191,9 +193,9 @@ def test_calls_that_cannot_be_put_on_record_as_they_are_differ_all_the_same(arou
         "{home}/.config/Code/User/mcp.json",
     ],
 )
-def test_settings_of_every_host_wait_for_a_person(around: Surroundings, path: str) -> None:
-    given = {"file_path": path.format(home=around.home), "content": "{}"}
-    assert govern(NativeCall("Write", given), around).tool_id == "host.write_config"
+def test_settings_of_every_host_wait_for_a_person(context: JudgingContext, path: str) -> None:
+    given = {"file_path": path.format(home=context.home), "content": "{}"}
+    assert govern(NativeCall("Write", given), context).tool_id == "host.write_config"
 
 
 @pytest.mark.parametrize(
@@ -205,18 +207,18 @@ def test_settings_of_every_host_wait_for_a_person(around: Surroundings, path: st
     ],
 )
 def test_settings_are_a_hosts_own_also_where_a_variable_says_that_they_are(
-    around: Surroundings, variable: str, file: str, monkeypatch: pytest.MonkeyPatch
+    context: JudgingContext, variable: str, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = around.home / "conf" / file
+    place = context.home / "conf" / file
     write = NativeCall("Write", {"file_path": str(place), "content": "{}"})
-    assert govern(write, around).tool_id == "host.write"
-    monkeypatch.setenv(variable, str(around.home / "conf"))
-    assert govern(write, around).tool_id == "host.write_config"
-    assert govern(NativeCall("Bash", {"command": f"echo x > {place}"}), around).refused
-    other = NativeCall("Write", {"file_path": str(around.home / "other" / file), "content": "{}"})
-    assert govern(other, around).tool_id == "host.write"
+    assert govern(write, context).tool_id == "host.write"
+    monkeypatch.setenv(variable, str(context.home / "conf"))
+    assert govern(write, context).tool_id == "host.write_config"
+    assert govern(NativeCall("Bash", {"command": f"echo x > {place}"}), context).refused
+    other = NativeCall("Write", {"file_path": str(context.home / "other" / file), "content": "{}"})
+    assert govern(other, context).tool_id == "host.write"
 
 
-def test_settings_are_a_hosts_own_in_whichever_case(around: Surroundings) -> None:
+def test_settings_are_a_hosts_own_in_whichever_case(context: JudgingContext) -> None:
     call = NativeCall("Write", {"file_path": ".CLAUDE/Settings.json", "content": "{}"})
-    assert govern(call, around).tool_id == "host.write_config"
+    assert govern(call, context).tool_id == "host.write_config"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.hooks.adapters import HOSTS, adapter_for
+from sb.hosts.registry import WITH_HOOKS, adapter_for
 from sb.kernel.review.log_verification import verify
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
@@ -119,9 +119,9 @@ def neutral(host: str, name: str) -> Any:
 @pytest.mark.parametrize(("host", "name"), ALL)
 def test_the_sender_is_told_by_what_it_sends(host: str, name: str, tmp_path: Path) -> None:
     sent = recorded.payload(host, name, tmp_path)
-    others = () if (host, name) in ALIKE else HOSTS
+    others = () if (host, name) in ALIKE else WITH_HOOKS
     for named in (host, *others):
-        sender = adapter_for(named, sent).HOST
+        sender = adapter_for(named, sent).host
         assert sender == host, named
 
 

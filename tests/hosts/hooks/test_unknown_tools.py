@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from sb.hosts.hooks.adapters import adapter_for
 from sb.hosts.hooks.event import Decision, GovernedCall, NativeCall
-from sb.hosts.hooks.judging_context import Surroundings
+from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.translation import govern
+from sb.hosts.registry import adapter_for
 from sb.kernel.authority.signing import Label
 from tests.hosts.hooks.conftest import Host
 
@@ -21,13 +21,13 @@ Args = dict[str, Any]
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
+def context(tmp_path: Path) -> JudgingContext:
     """A user whose home holds SB_HOME and settings of a host, and a project."""
     home = tmp_path.resolve() / "ada é"
     for folder in (home / ".sb", home / ".claude", home / "shop" / ".git" / "hooks", home / ".ssh"):
         folder.mkdir(parents=True)
     (home / ".claude" / "settings.json").write_text("{}", encoding="utf-8")
-    return Surroundings(home / "shop", home, [home / ".sb"])
+    return JudgingContext(home / "shop", home, [home / ".sb"])
 
 
 def told(host: str, server: str, tool: str, args: Args, cwd: Path) -> NativeCall:
@@ -83,18 +83,18 @@ def told(host: str, server: str, tool: str, args: Args, cwd: Path) -> NativeCall
         },
     }
     adapter = adapter_for(host, payloads[host])
-    assert host == adapter.HOST
+    assert host == adapter.host
     return adapter.read(payloads[host]).calls[0]
 
 
-def filled(args: Args, around: Surroundings) -> Args:
-    said = json.dumps(args, ensure_ascii=False).replace("{home}", str(around.home))
-    read: Args = json.loads(said.replace("{nfd}", unicodedata.normalize("NFD", str(around.home))))
+def filled(args: Args, context: JudgingContext) -> Args:
+    said = json.dumps(args, ensure_ascii=False).replace("{home}", str(context.home))
+    read: Args = json.loads(said.replace("{nfd}", unicodedata.normalize("NFD", str(context.home))))
     return read
 
 
-def judge(tool: str, args: Args, around: Surroundings) -> GovernedCall:
-    return govern(NativeCall(tool, filled(args, around)), around)
+def judge(tool: str, args: Args, context: JudgingContext) -> GovernedCall:
+    return govern(NativeCall(tool, filled(args, context)), context)
 
 
 HOSTS = ("claude-code", "codex", "gemini-cli", "cursor", "vscode", "copilot", "opencode", "windsurf")
@@ -109,22 +109,22 @@ REFUSED: list[tuple[str, Args]] = [
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize(("tool", "args"), REFUSED, ids=str)
 def test_every_host_is_refused_what_reaches_secondbrains_own(
-    host: str, tool: str, args: Args, around: Surroundings
+    host: str, tool: str, args: Args, context: JudgingContext
 ) -> None:
-    call = told(host, "filesystem", tool, filled(args, around), around.cwd)
-    assert govern(call, around).refused
+    call = told(host, "filesystem", tool, filled(args, context), context.cwd)
+    assert govern(call, context).refused
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_every_host_has_settings_that_an_mcp_tool_writes_wait_for_a_person(
-    host: str, around: Surroundings
+    host: str, context: JudgingContext
 ) -> None:
     given = {"path": "~/.claude/settings.json", "content": "{}"}
-    governed = govern(told(host, "filesystem", "write_file", given, around.cwd), around)
+    governed = govern(told(host, "filesystem", "write_file", given, context.cwd), context)
     assert (governed.safety_class, governed.refused) == ("destructive", "")
     if governed.tool_id != "host.unknown":  # a host that does not tell which tools are of MCP servers
         assert governed.tool_id == "host.write_config"
-        assert str(around.home / ".claude" / "settings.json") in governed.paths
+        assert str(context.home / ".claude" / "settings.json") in governed.paths
 
 
 @pytest.mark.parametrize(
@@ -178,8 +178,8 @@ def test_every_host_has_settings_that_an_mcp_tool_writes_wait_for_a_person(
     ],
     ids=str,
 )
-def test_it_is_found_however_an_argument_names_it(tool: str, args: Args, around: Surroundings) -> None:
-    assert judge(f"mcp__x__{tool}", args, around).refused, args
+def test_it_is_found_however_an_argument_names_it(tool: str, args: Args, context: JudgingContext) -> None:
+    assert judge(f"mcp__x__{tool}", args, context).refused, args
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,9 @@ def test_it_is_found_however_an_argument_names_it(tool: str, args: Args, around:
     ids=str,
 )
 def test_what_a_person_decides_waits_whichever_tool_does_it(
-    tool: str, args: Args, around: Surroundings
+    tool: str, args: Args, context: JudgingContext
 ) -> None:
-    governed = judge(f"mcp__x__{tool}", args, around)
+    governed = judge(f"mcp__x__{tool}", args, context)
     assert (governed.safety_class, governed.refused) == ("destructive", ""), governed
 
 
@@ -292,9 +292,9 @@ EVERYDAY: list[tuple[str, Args]] = [
 
 @pytest.mark.parametrize(("tool", "args"), EVERYDAY, ids=str)
 def test_everyday_calls_are_asked_about_no_more_than_before(
-    tool: str, args: Args, around: Surroundings
+    tool: str, args: Args, context: JudgingContext
 ) -> None:
-    governed = judge(tool, args, around)
+    governed = judge(tool, args, context)
     assert (governed.tool_id, governed.refused) == ("host.mcp", ""), governed
 
 
@@ -302,19 +302,19 @@ def test_everyday_calls_are_asked_about_no_more_than_before(
     ("tool", "field"), [("shell", "command"), ("Write", "filePath"), ("frobnicate", "x")]
 )
 def test_a_known_tool_with_arguments_in_another_form_is_refused_the_same(
-    tool: str, field: str, around: Surroundings
+    tool: str, field: str, context: JudgingContext
 ) -> None:
     value: Any = ["bash", "-lc", "rm -rf ~/.sb"] if tool == "shell" else "$HOME/.sb/config.yaml"
-    assert govern(NativeCall(tool, {field: value}), around).refused
+    assert govern(NativeCall(tool, {field: value}), context).refused
 
 
-def test_a_call_with_more_than_is_looked_at_is_refused(around: Surroundings) -> None:
+def test_a_call_with_more_than_is_looked_at_is_refused(context: JudgingContext) -> None:
     many = {"commands": [f"echo {number}" for number in range(200)]}
-    assert judge("mcp__x__run_commands", many, around).refused
+    assert judge("mcp__x__run_commands", many, context).refused
     deep: Any = "~"
     for _ in range(900):
         deep = [deep]
-    assert judge("mcp__x__move", {"x": deep}, around).refused
+    assert judge("mcp__x__move", {"x": deep}, context).refused
 
 
 def test_an_approved_write_to_settings_is_kept_and_can_be_undone(host: Host) -> None:
@@ -324,7 +324,7 @@ def test_an_approved_write_to_settings_is_kept_and_can_be_undone(host: Host) -> 
     given = {"path": str(settings), "content": "x"}
     verdict = host.before("mcp__filesystem__write_file", "t1", **given)
     assert verdict.decision is Decision.DENY
-    assert "a host's settings" in verdict.reason
+    assert "the settings of a host" in verdict.reason
     with host.open() as runtime:
         (waiting,) = runtime.approvals.page()
         runtime.approvals.approve(waiting.id, ADA, "wanted")

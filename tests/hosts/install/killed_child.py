@@ -14,8 +14,8 @@ from typing import Any
 import sb.hosts.install.toml_text  # noqa: F401 - its import is no step
 from sb.config.home import Home
 from sb.hosts.install.host import Places
-from sb.hosts.install.hosts import HOSTS
 from sb.hosts.install.installing import Installer
+from sb.hosts.registry import host_settings
 
 
 def main(action: str, last: int) -> None:
@@ -32,12 +32,12 @@ def main(action: str, last: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     installer = Installer(Home.locate(os.environ), Places(os.environ, Path.cwd()))
-    host = HOSTS["claude-code"]
+    host = host_settings("claude-code")
     sys.addaudithook(count)
     if action == "install":
-        installer.join(installer.joining(host))
+        installer.install(installer.plan_install(host))
     else:
-        installer.leave(installer.leaving(host))
+        installer.uninstall(installer.plan_uninstall(host))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import pytest
 from sb.config import load_config
 from sb.config.home import Home
 from sb.hosts.hooks.event import GovernedCall, NativeCall
-from sb.hosts.hooks.judging_context import Surroundings
+from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.translation import govern
 from sb.kernel.contracts import ToolError
 from sb.runtime import shipped_registry
@@ -71,21 +71,23 @@ def test_the_hook_refuses_an_argument_of_an_mcp_tool(isolated: Installed) -> Non
 
 
 @pytest.fixture(scope="module")
-def around(isolated: Installed) -> Surroundings:
+def context(isolated: Installed) -> JudgingContext:
     """An agent in a project, judged as the hook of that installation judges it."""
     home = Home(isolated.user / ".sb")
-    return Surroundings(isolated.project, isolated.user, [home.folder], guarded=guarded(home, isolated.env()))
+    return JudgingContext(
+        isolated.project, isolated.user, [home.folder], guarded=guarded(home, isolated.env())
+    )
 
 
-def line(command: str, around: Surroundings, isolated: Installed, **env: str) -> ShellVerdict:
+def line(command: str, context: JudgingContext, isolated: Installed, **env: str) -> ShellVerdict:
     return classify(
         command.format(
             python=PYTHON, programs=os.path.dirname(PYTHON), stdlib=STDLIB, version=VERSION, **vars(isolated)
         ),
-        cwd=around.cwd,
-        home=around.home,
-        protected=around.protected,
-        guarded=around.guarded,
+        cwd=context.cwd,
+        home=context.home,
+        protected=context.protected,
+        guarded=context.guarded,
         env={**isolated.env(), **env},
     )
 
@@ -179,9 +181,9 @@ def line(command: str, around: Surroundings, isolated: Installed, **env: str) ->
     ],
 )  # fmt: skip
 def test_a_command_line_that_changes_it_is_refused(
-    command: str, around: Surroundings, isolated: Installed
+    command: str, context: JudgingContext, isolated: Installed
 ) -> None:
-    assert line(command, around, isolated).refused
+    assert line(command, context, isolated).refused
 
 
 @pytest.mark.parametrize(
@@ -227,8 +229,8 @@ def test_a_command_line_that_changes_it_is_refused(
         "ln -s {site}/orjson/__init__.py x",
     ],
 )
-def test_everyday_work_is_not_refused(command: str, around: Surroundings, isolated: Installed) -> None:
-    assert line(command, around, isolated).refused == ""
+def test_everyday_work_is_not_refused(command: str, context: JudgingContext, isolated: Installed) -> None:
+    assert line(command, context, isolated).refused == ""
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,7 @@ def test_everyday_work_is_not_refused(command: str, around: Surroundings, isolat
     ],
 )
 def test_an_sb_among_other_files_does_not_get_where_it_would_be_found(
-    command: str, around: Surroundings, isolated: Installed
+    command: str, context: JudgingContext, isolated: Installed
 ) -> None:
     (isolated.user / ".local" / "bin").mkdir(parents=True, exist_ok=True)
     for name, program in (("evil", "sb"), ("tools", "jq")):
@@ -252,13 +254,13 @@ def test_an_sb_among_other_files_does_not_get_where_it_would_be_found(
         (isolated.project / name / "bin" / program).touch()
         with tarfile.open(isolated.project / f"{name}.tar", "w") as packed:
             packed.add(isolated.project / name / "bin", "bin")
-    assert line(command.replace("{it}", "evil"), around, isolated).refused
-    harmless = line(command.replace("{it}", "tools"), around, isolated)
+    assert line(command.replace("{it}", "evil"), context, isolated).refused
+    harmless = line(command.replace("{it}", "tools"), context, isolated)
     assert (harmless.refused, harmless.safety_class.value != "destructive") == ("", True)
 
 
 def test_what_is_not_known_waits_where_an_sb_would_be_found(
-    around: Surroundings, isolated: Installed
+    context: JudgingContext, isolated: Installed
 ) -> None:
     (isolated.user / ".local" / "bin").mkdir(parents=True, exist_ok=True)
     for command in (
@@ -266,14 +268,14 @@ def test_what_is_not_known_waits_where_an_sb_would_be_found(
         "ln -s ~/.local/bin b && cp evil b/sb",
         "ln -s ~/.local/bin; cp evil bin/sb",
     ):
-        assert line(command, around, isolated).safety_class.value == "destructive", command
+        assert line(command, context, isolated).safety_class.value == "destructive", command
 
 
 def test_work_in_the_folder_of_its_packages_waits_for_a_person(
-    around: Surroundings, isolated: Installed
+    context: JudgingContext, isolated: Installed
 ) -> None:
-    assert line("cd {site} && patch -p1 < x", around, isolated).safety_class.value == "destructive"
-    assert line("cd {site} && ls", around, isolated).safety_class.value == "read_only"
+    assert line("cd {site} && patch -p1 < x", context, isolated).safety_class.value == "destructive"
+    assert line("cd {site} && ls", context, isolated).safety_class.value == "read_only"
 
 
 @pytest.mark.parametrize(
@@ -298,8 +300,8 @@ def test_who_manages_interpreters_does_not_remove_the_one_of_hooks(
     assert refused("pyenv uninstall 2.7.1 && uv python uninstall 3.9 && brew uninstall wget") == ""
 
 
-def test_running_code_beside_sb_waits_for_a_person(around: Surroundings, isolated: Installed) -> None:
-    found = line("{venv}/bin/python -c 'import site'", around, isolated)
+def test_running_code_beside_sb_waits_for_a_person(context: JudgingContext, isolated: Installed) -> None:
+    found = line("{venv}/bin/python -c 'import site'", context, isolated)
     assert (found.refused, found.safety_class.value) == ("", "destructive")
 
 
@@ -318,9 +320,9 @@ def test_running_code_beside_sb_waits_for_a_person(around: Surroundings, isolate
     ],
 )
 def test_every_tool_that_writes_is_refused(
-    tool: str, given: dict[str, Any], around: Surroundings, isolated: Installed
+    tool: str, given: dict[str, Any], context: JudgingContext, isolated: Installed
 ) -> None:
-    assert DECIDES in judged(tool, filled(given, {**vars(isolated), "stdlib": STDLIB}), around).refused
+    assert DECIDES in judged(tool, filled(given, {**vars(isolated), "stdlib": STDLIB}), context).refused
 
 
 @pytest.mark.parametrize(
@@ -333,8 +335,10 @@ def test_every_tool_that_writes_is_refused(
         ("Write", {"file_path": "src/sb"}),
     ],
 )
-def test_reading_goes_on(tool: str, given: dict[str, Any], around: Surroundings, isolated: Installed) -> None:
-    assert judged(tool, filled(given, {**vars(isolated), "stdlib": STDLIB}), around).refused == ""
+def test_reading_goes_on(
+    tool: str, given: dict[str, Any], context: JudgingContext, isolated: Installed
+) -> None:
+    assert judged(tool, filled(given, {**vars(isolated), "stdlib": STDLIB}), context).refused == ""
 
 
 def filled(value: Any, names: Mapping[str, Any]) -> Any:
@@ -345,8 +349,8 @@ def filled(value: Any, names: Mapping[str, Any]) -> Any:
     return value.format(**names)
 
 
-def judged(tool: str, given: dict[str, Any], around: Surroundings) -> GovernedCall:
-    return govern(NativeCall(tool, given), around)
+def judged(tool: str, given: dict[str, Any], context: JudgingContext) -> GovernedCall:
+    return govern(NativeCall(tool, given), context)
 
 
 @pytest.fixture
@@ -422,10 +426,10 @@ def test_a_shared_folder_of_packages_waits_for_a_person(tmp_path: Path) -> None:
     assert verdict(f"{tmp_path}/bin/python3 -m pip uninstall -y orjson") == ("destructive", False)
     assert verdict(f"echo x > {site}/evil.pth") == ("destructive", False)
     assert verdict(f"echo x > {site}/sb/cli.py")[1]
-    around = Surroundings(tmp_path, tmp_path, [], guarded=Guarded(lambda: places))
-    edit = judged("Write", {"file_path": f"{site}/evil.pth"}, around)
+    context = JudgingContext(tmp_path, tmp_path, [], guarded=Guarded(lambda: places))
+    edit = judged("Write", {"file_path": f"{site}/evil.pth"}, context)
     assert (edit.tool_id, edit.refused) == ("host.write_config", "")
-    assert judged("mcp__fs__write", {"path": f"{site}/evil.pth"}, around).safety_class.value == "destructive"
+    assert judged("mcp__fs__write", {"path": f"{site}/evil.pth"}, context).safety_class.value == "destructive"
 
 
 def test_the_kernels_own_tools_do_not_put_an_sb_where_it_would_be_found(

@@ -14,9 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sb.config.home import Home
-from sb.hosts.install.host import Places
-from sb.hosts.install.hosts import HOSTS
+from sb.hosts.install.entries import merged
+from sb.hosts.install.host import Places, Wanted
 from sb.hosts.install.installing import Installer
+from sb.hosts.install.records import Record, Records, digest
+from sb.hosts.registry import host_settings, installable
+from sb.tools.hosted.guarding import wrapper_path
 from tests.conftest import CommandLine
 from tests.hosts.install import documents
 
@@ -30,7 +33,8 @@ FILES = {
     "vscode": ".config/Code/User/mcp.json",
     "windsurf": ".codeium/windsurf/hooks.json",
 }
-HOOKED = [name for name, host in HOSTS.items() if host.hooks]
+HOOKED = installable()
+SERVERS = {"claude-desktop": "mcpServers", "vscode": "servers"}
 OWN = (
     b'{\r\n\t"model": "opus",\r\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}}'
 )
@@ -47,12 +51,27 @@ def write(person: Path, host: str, content: bytes) -> Path:
     return file
 
 
+def prepared(person: Path, home: Path, host: str, *, recorded: bool) -> tuple[Path, Record]:
+    """A file with the entry that an earlier version wrote, with its record and backup if these are still there."""
+    settings, file = host_settings(host), write(person, host, OWN)
+    layout = settings.layout(Wanted(wrapper_path(Home(home))))
+    after = merged(OWN.decode(), settings.format_of(file), layout).encode()
+    file.write_bytes(after)
+    record = Record(host, "user", str(file), digest(OWN), digest(after))
+    if recorded:
+        records = Records(Home(home))
+        with records.alone():
+            records.keep(host, file, OWN)
+            records.put(record)
+    return file, record
+
+
 @pytest.fixture(autouse=True)
 def _on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")  # the folders of programs with a window differ on macOS
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", HOOKED)
 def test_a_file_that_was_not_there_is_made_and_removed_with_its_folders(
     host: str, person: Path, sb: CommandLine
 ) -> None:
@@ -62,7 +81,7 @@ def test_a_file_that_was_not_there_is_made_and_removed_with_its_folders(
     assert [path.name for path in person.iterdir()] == ["project"]
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", HOOKED)
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xef\xbb\xbf{ }\n", OWN, b'{"a": [1]}\n\n'])
 def test_a_file_comes_back_to_the_byte_and_its_mode_stays(
     host: str, content: bytes, person: Path, sb: CommandLine
@@ -92,10 +111,10 @@ def test_any_file_of_gemini_comes_back_to_the_byte_also_after_somebody_wrote_to_
     text = mark + data.draw(documents.written(value, relaxed=True))
     file = write(person, "gemini-cli", text.encode())
     installer = Installer(Home(home), Places(os.environ, person))
-    installer.join(installer.joining(HOSTS["gemini-cli"]))
+    installer.install(installer.plan_install(host_settings("gemini-cli")))
     added = data.draw(st.sampled_from(["", "\n// since\n"]))
     file.write_bytes(file.read_bytes() + added.encode())
-    installer.leave(installer.leaving(HOSTS["gemini-cli"]))
+    installer.uninstall(installer.plan_uninstall(host_settings("gemini-cli")))
     assert file.read_bytes().decode() == text + added
 
 
@@ -235,10 +254,10 @@ def test_a_folder_that_cannot_be_written_is_refused(person: Path, sb: CommandLin
 def test_a_file_that_changes_between_reading_and_writing_is_left(person: Path, home: Path) -> None:
     file = write(person, "claude-code", OWN)
     installer = Installer(Home(home), Places(os.environ, person))
-    change = installer.joining(HOSTS["claude-code"])
+    change = installer.plan_install(host_settings("claude-code"))
     file.write_bytes(b"{}")
     with pytest.raises(Exception, match="changed by somebody else"):
-        installer.join(change)
+        installer.install(change)
     assert file.read_bytes() == b"{}"
     assert installer.records.all() == []
     assert [path.name for path in file.parent.iterdir()] == [file.name]
@@ -268,7 +287,6 @@ def test_the_environment_says_where_a_host_keeps_its_files(
     for host, name, file in (
         ("claude-code", "CLAUDE_CONFIG_DIR", "settings.json"),
         ("codex", "CODEX_HOME", "hooks.json"),
-        ("vscode", "XDG_CONFIG_HOME", "Code/User/mcp.json"),
     ):
         monkeypatch.setenv(name, str(person / "else where"))
         assert sb("install", *arguments(host)).code == 0
@@ -296,7 +314,6 @@ def test_a_project_is_joined_in_its_own_files_and_left_from_anywhere(
     for host in HOOKED:
         assert sb("uninstall", host, "--yes").code == 0
     assert sorted(path.name for path in project.iterdir()) == [".git", "deep"]
-    assert sb("install", "claude-desktop", "--scope", "project", "--yes").code == 2
 
 
 def test_codex_hooks_that_stand_in_its_toml_are_joined_there(person: Path, sb: CommandLine) -> None:
@@ -323,30 +340,47 @@ def test_a_broken_toml_of_codex_is_named_with_its_line(person: Path, sb: Command
     assert "line 2" in done.err
 
 
-@pytest.mark.parametrize("host", ["claude-desktop", "vscode"])
-def test_a_host_without_hooks_gets_the_entry_of_the_server_and_a_person_is_told_that_there_is_none_yet(
+@pytest.mark.parametrize("host", SERVERS)
+def test_host_that_needs_the_server_is_not_installed_until_there_is_one(
     host: str, person: Path, sb: CommandLine
 ) -> None:
-    root = {"claude-desktop": "mcpServers", "vscode": "servers"}[host]
-    shown = sb("install", host, "--dry-run")
-    assert (shown.code, "secondbrain" in shown.out, "later version" in shown.err) == (0, True, True)
-    assert not (person / FILES[host]).exists()
-    done = sb("install", host, "--yes")
-    assert (done.code, "later version" in done.err) == (0, True)
-    assert "sb console" not in done.err
-    entry = json.loads((person / FILES[host]).read_bytes())[root]["secondbrain"]
-    assert (Path(entry["command"]).name, entry["args"]) == ("sb-hook", ["serve"])
-
-
-@pytest.mark.parametrize("host", ["claude-desktop", "vscode"])
-def test_a_server_of_that_name_that_runs_something_else_is_left(
-    host: str, person: Path, sb: CommandLine
-) -> None:
-    taken = {"claude-desktop": "mcpServers", "vscode": "servers"}[host]
-    write(person, host, json.dumps({taken: {"secondbrain": {"command": "other"}}}).encode())
     done = sb("install", host, "--yes")
     assert done.code == 2
-    assert "runs something else" in done.err
+    assert "sb serve, which does not exist yet" in done.err
+    assert not (person / FILES[host]).exists()
+    assert ("sb install claude-code" in done.err) == (host == "vscode")
+    assert host not in sb("install", "--help").out
+
+
+@pytest.mark.parametrize("host", SERVERS)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_server_entry_of_an_earlier_version_is_removed(
+    host: str, recorded: bool, person: Path, home: Path, sb: CommandLine
+) -> None:
+    file, _ = prepared(person, home, host, recorded=recorded)
+    assert host in sb("uninstall", "--help").out
+    assert sb("uninstall", host, "--yes").code == 0
+    assert file.read_bytes() == OWN
+
+
+def test_server_entry_that_runs_something_else_is_left(person: Path, home: Path, sb: CommandLine) -> None:
+    file, _ = prepared(person, home, "vscode", recorded=False)
+    other = file.read_bytes().replace(b"sb-hook", b"other")
+    file.write_bytes(other)
+    assert sb("uninstall", "vscode", "--yes").code == 0
+    assert file.read_bytes() == other
+
+
+def test_server_entry_in_the_folder_that_the_environment_names_is_found(
+    person: Path, home: Path, sb: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, _ = prepared(person, home, "vscode", recorded=False)
+    elsewhere = person / "else where" / "Code" / "User" / "mcp.json"
+    elsewhere.parent.mkdir(parents=True)
+    file.rename(elsewhere)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(person / "else where"))
+    assert sb("uninstall", "vscode", "--yes").code == 0
+    assert elsewhere.read_bytes() == OWN
 
 
 def test_failing_closed_is_for_hosts_that_can(person: Path, sb: CommandLine) -> None:

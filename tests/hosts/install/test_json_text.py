@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sb.hosts.install.documents import Malformed, find
 from sb.hosts.install.entries import Layout, merged, stripped
 from sb.hosts.install.host import RELAXED, STRICT, Wanted
-from sb.hosts.install.hosts import HOSTS
+from sb.hosts.registry import host_settings
 from tests.hosts.install import documents
 
 EVENTS = ("PreToolUse", "Stop", "Other")
@@ -22,7 +22,7 @@ EVENTS = ("PreToolUse", "Stop", "Other")
 
 def layout_of(host: str, wrapper: str) -> Layout:
     """Three of its events are as good as all, and sooner done."""
-    whole = HOSTS[host].layout(Wanted(Path(wrapper)))
+    whole = host_settings(host).layout(Wanted(Path(wrapper)))
     return replace(whole, entries=[whole.entries[place] for place in (0, 1, 7)])
 
 

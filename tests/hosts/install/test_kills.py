@@ -11,8 +11,8 @@ import pytest
 
 from sb.config.home import Home
 from sb.hosts.install.host import Places
-from sb.hosts.install.hosts import HOSTS
 from sb.hosts.install.installing import Installer
+from sb.hosts.registry import host_settings
 from tests.forked import Forks
 
 OWN = b'{\n  "model": "opus"\n}'
@@ -41,21 +41,21 @@ def test_a_kill_at_any_step_leaves_a_whole_file_and_is_made_good(
         file.parent.mkdir()
         file.write_bytes(OWN)
     before = file.read_bytes() if there else None
-    installer, host = Installer(Home(home), Places(os.environ, person)), HOSTS["claude-code"]
-    installer.join(installer.joining(host))
+    installer, host = Installer(Home(home), Places(os.environ, person)), host_settings("claude-code")
+    installer.install(installer.plan_install(host))
     after = file.read_bytes()
-    installer.leave(installer.leaving(host))
+    installer.uninstall(installer.plan_uninstall(host))
     step = 0
     ended = False
     while not ended:
         step += 1
         ended = run(forks, "install", step)
         assert (file.read_bytes() if file.exists() else None) in (before, after)
-        installer.join(installer.joining(host))
+        installer.install(installer.plan_install(host))
         assert file.read_bytes() == after
         ended = run(forks, "uninstall", step) and ended
         assert (file.read_bytes() if file.exists() else None) in (before, after)
-        installer.leave(installer.leaving(host))
+        installer.uninstall(installer.plan_uninstall(host))
         assert (file.read_bytes() if file.exists() else None) == before
         assert not there or os.listdir(file.parent) == [file.name]
         assert there or not file.parent.exists()

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from sb.hosts.install.documents import Malformed
 from sb.hosts.install.entries import merged, stripped
 from sb.hosts.install.host import Wanted
-from sb.hosts.install.hosts import HOSTS
 from sb.hosts.install.toml_text import TomlText
+from sb.hosts.registry import host_settings
 
 FORM = TomlText()
-WHOLE = HOSTS["codex"].layout(Wanted(Path("/data/o'neil/sb-hook")))
+WHOLE = host_settings("codex").layout(Wanted(Path("/data/o'neil/sb-hook")))
 LAYOUT = replace(WHOLE, entries=[WHOLE.entries[place] for place in (0, 5)])
 THEIRS = '[[hooks.PreToolUse]]\nmatcher = "Bash" # theirs\n\n  [[hooks.PreToolUse.hooks]]\n  type = "command"\n  command = "./check"\n'
 STATE = '[hooks.state."/x/config.toml:pre_tool_use:0:0"]\ntrusted_hash = "sha256:1"\n'

@@ -13,8 +13,8 @@ import pytest
 
 from sb.config.home import Home
 from sb.hosts.install.host import Wanted
-from sb.hosts.install.hosts import HOSTS
-from sb.hosts.install.wrapper import amiss, write_wrapper
+from sb.hosts.install.wrapper import wrapper_problem, write_wrapper
+from sb.hosts.registry import host_settings, installable
 from tests.hosts.hooks import recorded
 from tests.hosts.install.conftest import seed
 
@@ -104,7 +104,7 @@ def test_it_reaches_the_sb_that_wrote_it_and_none_of_the_projects_code(wrapper: 
 
 @pytest.mark.parametrize("host", GATES)
 def test_what_is_registered_refuses_what_destroys(host: str, wrapper: Path, tmp_path: Path) -> None:
-    entries = HOSTS[host].entries(Wanted(wrapper))
+    entries = host_settings(host).entries(Wanted(wrapper))
     entry = next(one.value for one in entries if one.place[-1] == GATES[host])
     handler = entry.get("hooks", [entry])[0]
     shell = ["/bin/sh", "-c", handler.get("command") or handler.get("bash")]
@@ -118,7 +118,7 @@ def test_what_is_registered_refuses_what_destroys(host: str, wrapper: Path, tmp_
     assert (let_run.returncode, let_run.stdout) == (0, NEUTRAL.get(host, ""))
 
 
-@pytest.mark.parametrize("host", [name for name, host in HOSTS.items() if host.hooks])
+@pytest.mark.parametrize("host", installable())
 @pytest.mark.parametrize("gone", ["python", "package", "runtime", "wrapper"])
 def test_every_registered_command_lets_a_call_run_when_something_is_gone(
     host: str, gone: str, wrapper: Path, tmp_path: Path
@@ -132,7 +132,7 @@ def test_every_registered_command_lets_a_call_run_when_something_is_gone(
         point(wrapper, runtime="/nonexistent")
     else:
         point(wrapper, python=str(empty) if gone == "package" else "/nonexistent", package="/nonexistent")
-    entry = HOSTS[host].entries(Wanted(wrapper))[0].value
+    entry = host_settings(host).entries(Wanted(wrapper))[0].value
     handler = entry.get("hooks", [entry])[0]
     if "args" in handler:
         assert gone == "wrapper" or run([handler["command"], *handler["args"]]).returncode == 0
@@ -184,14 +184,14 @@ def test_who_asked_for_it_is_refused_when_sb_is_gone(wrapper: Path) -> None:
 def test_it_is_the_owners_alone_and_what_is_wrong_with_it_can_be_told(wrapper: Path) -> None:
     home = Home(wrapper.parents[1])
     assert wrapper.stat().st_mode & 0o777 == 0o700
-    assert amiss(home) == ""
+    assert wrapper_problem(home) == ""
     point(wrapper, runtime="/nonexistent")
-    assert amiss(home) == "/nonexistent is gone"
+    assert wrapper_problem(home) == "/nonexistent is gone"
     point(wrapper, package="/nonexistent")
-    assert "sb is gone" in amiss(home)
+    assert "sb is gone" in wrapper_problem(home)
     point(wrapper, python="/nonexistent")
-    assert "interpreter" in amiss(home)
+    assert "interpreter" in wrapper_problem(home)
     wrapper.chmod(0o600)
-    assert "cannot be run" in amiss(home)
+    assert "cannot be run" in wrapper_problem(home)
     wrapper.unlink()
-    assert "missing" in amiss(home)
+    assert "missing" in wrapper_problem(home)

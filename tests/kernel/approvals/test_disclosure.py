@@ -22,7 +22,7 @@ from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Decider, Label
 from sb.kernel.calls.approval import Approval
 from sb.kernel.contracts import ToolArgSchema
-from sb.log.event_log import EVENT_COLUMNS, Subject, link_hash
+from sb.log.event import EVENT_COLUMNS, Subject, link_hash
 from sb.log.kinds import APPROVAL_REQUESTED
 from sb.runtime import Runtime, open_approvals, open_log, open_runtime
 from tests.conftest import CommandLine, approve_tools
@@ -409,13 +409,13 @@ def test_a_grant_has_to_be_opened_too(bank: Bank) -> None:
     approval_id = bank.ask("x" * LONGEST_UNOPENED)
     with bank.open() as runtime, pytest.raises(MustBeOpened):
         runtime.approvals.grant(approval_id, ADA, "all of them", lasting_s=60, this_run=True)
-    assert bank.approve(approval_id, shown=bank.disclose(approval_id).digest).state == "approved"
+    assert bank.approve(approval_id, displayed=bank.disclose(approval_id).digest).state == "approved"
 
 
 def test_who_was_shown_something_else_approves_nothing(bank: Bank) -> None:
     first, second = bank.ask("a"), bank.ask("b")
     with pytest.raises(MustBeOpened, match="has another digest than"):
-        bank.approve(second, shown=bank.disclose(first).digest)
+        bank.approve(second, displayed=bank.disclose(first).digest)
 
 
 def test_without_the_file_or_the_key_nothing_is_approved() -> None:

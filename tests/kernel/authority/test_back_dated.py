@@ -13,7 +13,7 @@ from sb.kernel.authority.authority import Authority, Unauthorised
 from sb.kernel.authority.signing import Decider, Label, signed_statement
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.incidents.kill_switch import KillSwitch
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 from sb.log.kinds import APPROVAL_APPROVED, BASELINE_CHANGED, KILL_LIFTED
 from sb.sources import SteeredClock
 from sb.store.anchor import Anchor

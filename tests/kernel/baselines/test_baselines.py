@@ -24,7 +24,8 @@ from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.kernel.contracts import ToolArgSchema
 from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.log_verification import verify
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.log.kinds import BASELINE_CHANGED
 from sb.runtime import open_runtime
 from sb.sources import SteeredClock

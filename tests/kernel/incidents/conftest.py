@@ -15,7 +15,8 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.enrolment import Enrolment, decider
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Decider, Label
-from sb.log.event_log import EventLog, Subject
+from sb.log.event import Subject
+from sb.log.event_log import EventLog
 from sb.sources import SteeredClock
 from sb.store.anchor import Anchor
 from sb.store.database import open_database

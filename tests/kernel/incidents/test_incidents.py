@@ -15,7 +15,7 @@ from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.authority.signing import Label
 from sb.kernel.incident_response import SEVERITY_MATRIX, AlreadyClosed, runbook, severity_of
 from sb.kernel.review.log_pruning import prune
-from sb.log.event_log import Subject
+from sb.log.event import Subject
 from sb.log.kinds import INCIDENT_CLOSED
 from tests.kernel.incidents.conftest import ADA, Plant
 

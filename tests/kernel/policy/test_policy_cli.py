@@ -113,7 +113,7 @@ def test_the_executor_applies_the_rules(ruled: Path, sb: CommandLine) -> None:
         assert written.data["reasons"][0]["rule"] == "writes"
         denied = runtime.executor.execute(ctx, "http.get", {"url": "http://internal/"})
         assert denied.error_message == "internal addresses are not for agents"
-    assert sb("audit", "tail", "--json").out.count('"kind": "kernel.tool.policy.blocked"') == 2
+    assert sb("log", "tail", "--json").out.count('"kind": "kernel.tool.policy.blocked"') == 2
 
 
 def test_a_project_cannot_write_rules_until_it_is_trusted(

@@ -18,7 +18,7 @@ from sb.kernel import (
     tool_failure,
 )
 from sb.kernel.contracts import MutationRef, ReversalClass, ReversalSpec
-from sb.log.event_log import Event
+from sb.log.event import Event
 from sb.sources import CountingIds, SteeredClock
 
 READ, WRITE, NETWORK = SafetyClass.READ_ONLY, SafetyClass.LOCAL_WRITE, SafetyClass.NETWORK

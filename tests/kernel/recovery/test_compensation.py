@@ -171,7 +171,7 @@ def test_what_the_executor_refuses_is_never_repeated(world: World) -> None:
     outcome = world.dispatch(waiting, tool_id="t.asks")
     assert outcome.directive["approval_id"] == waiting.data["approval_id"]
     listed = Escalations(world.executor.event_log).page()
-    assert [(one.tool_id, str(one.standing), one.cause) for one in listed] == [
+    assert [(one.tool_id, str(one.state), one.cause) for one in listed] == [
         ("t.blocked", "open", "failed: policy_denied")
     ]
     assert world.runs == 0

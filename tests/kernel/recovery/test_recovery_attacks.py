@@ -175,7 +175,7 @@ def test_agreement_to_one_reversal_is_none_to_another_with_the_same_arguments(sh
     shop.runtime.approvals.approve(waiting, ADA, "the first one")
     recovery.escalate(second, AssumptionInvalidated("x"), "x turned false")
     assert undone == []
-    assert recovery.escalations.get(second.mutation_id).standing == "waiting"
+    assert recovery.escalations.get(second.mutation_id).state == "waiting"
     forge(shop, "UPDATE escalations SET approval_id = ? WHERE call_id = ?", waiting, second.call_id)
     with pytest.raises(SBError, match="is not what the log says"):
         recovery.approve(second.mutation_id, ADA, "this one too")
@@ -495,4 +495,4 @@ def test_a_long_reversal_is_opened_before_it_is_agreed_to(shop: Shop) -> None:
     assert undone == []
     approvals = shop.runtime.approvals
     opened = approvals.disclose(approvals.get(recovery.escalations.get(ref.mutation_id).approval_id))
-    assert recovery.approve(ref.mutation_id, ADA, "it has shipped", shown=opened.code).state == "reversed"
+    assert recovery.approve(ref.mutation_id, ADA, "it has shipped", displayed=opened.code).state == "reversed"

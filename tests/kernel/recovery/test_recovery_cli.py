@@ -63,7 +63,7 @@ def test_the_last_write_is_undone(sb: CommandLine, files: Path) -> None:
     assert (files / "f").exists()
     done = sb("undo", "--yes", "--json")
     assert (done.code, done.json["items"][0]["state"]) == (0, "reversed")
-    told = sb("audit", "tail").out
+    told = sb("log", "tail").out
     assert "  undo of files.write (call_" in told
     assert "RECOVERY" not in told, "nobody is asked for what a person does"
     assert not (files / "f").exists()
@@ -147,7 +147,7 @@ def test_what_a_look_finds_is_listed_shown_and_approved(sb: CommandLine, files: 
     assert done.err.startswith(f"approving {escalation}: bank.back("), "before a passphrase is asked for"
     assert sb("recovery", "list", "--json").json["items"] == []
     assert sb("recovery", "list", "--all", "--json").json["items"][0]["standing"] == "reversed"
-    assert sb("audit", "verify").code == 0
+    assert sb("log", "verify").code == 0
 
 
 def test_one_is_dismissed(sb: CommandLine, files: Path) -> None:

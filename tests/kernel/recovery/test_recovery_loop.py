@@ -14,7 +14,8 @@ from sb.kernel.approvals.decisions import AlreadyDecided
 from sb.kernel.calls.approval import ApprovalState
 from sb.kernel.contracts import Assumption, MutationRef, MutationState, RecoveryApprovalMode, ToolResult
 from sb.kernel.events import AssumptionInvalidated, EventBus
-from sb.kernel.recovery.compensation import CompensationDispatcher, CompensationKind
+from sb.kernel.recovery.compensation import CompensationDispatcher
+from sb.kernel.recovery.compensation_outcome import CompensationKind
 from sb.kernel.recovery.loop import (
     RecoveryLoop,
     RuntimeDecisionRecord,
@@ -191,7 +192,7 @@ def test_an_auto_reversal_that_fails_goes_before_a_person(shop: Shop) -> None:
     shop.trouble = ValueError("the bank is closed")
     decision = shop.runtime.invalidate(SHIPPED)[0]
     assert (decision.action, "the bank is closed" in decision.reason) == ("escalated", True)
-    assert shop.runtime.recovery.escalations.get(ref.mutation_id).standing == "waiting"
+    assert shop.runtime.recovery.escalations.get(ref.mutation_id).state == "waiting"
     shop.trouble = None
     assert shop.runtime.recovery.approve(ref.mutation_id, ADA, "again").state == "reversed"
 
@@ -201,13 +202,13 @@ def test_an_escalation_is_approved_after_a_restart(shop: Shop) -> None:
     shop.runtime.invalidate(SHIPPED)
     with shop.open() as other:
         found = other.recovery.escalations.page()
-        assert [(one.mutation_id, one.standing, one.cause) for one in found] == [
+        assert [(one.mutation_id, one.state, one.cause) for one in found] == [
             (ref.mutation_id, "waiting", "order_not_shipped:1")
         ]
         assert (found[0].expires_at or 0) == ref.window_ends_at
         done = other.recovery.approve(found[0].id, ADA, "it has shipped")
         assert (done.state, shop.reversed_) == ("reversed", ["ref_1"])
-    assert shop.runtime.recovery.escalations.get(found[0].id).standing == "reversed"
+    assert shop.runtime.recovery.escalations.get(found[0].id).state == "reversed"
 
 
 def test_a_reversal_that_was_approved_in_the_queue_is_performed_by_the_next_watch(shop: Shop) -> None:
@@ -215,7 +216,7 @@ def test_a_reversal_that_was_approved_in_the_queue_is_performed_by_the_next_watc
     shop.runtime.invalidate(SHIPPED)
     waiting = shop.runtime.approvals.page()[0]
     shop.runtime.approvals.approve(waiting.id, ADA, "it has shipped")
-    assert shop.runtime.recovery.escalations.get(ref.mutation_id).standing == "approved"
+    assert shop.runtime.recovery.escalations.get(ref.mutation_id).state == "approved"
     with shop.open() as other:
         other.watch()
         other.watch()
@@ -227,7 +228,7 @@ def test_a_dismissed_escalation_is_not_brought_up_again_for_the_same_reason(shop
     shop.runtime.invalidate(SHIPPED)
     recovery = shop.runtime.recovery
     left = recovery.dismiss(ref.mutation_id, ADA, "the customer keeps it")
-    assert (left.standing, left.decided_by, left.reason) == ("dismissed", "ada", "the customer keeps it")
+    assert (left.state, left.decided_by, left.reason) == ("dismissed", "ada", "the customer keeps it")
     assert "dismissed already" in shop.runtime.invalidate(SHIPPED)[0].reason
     assert recovery.escalations.page() == []
     with pytest.raises(NoReversalToken, match="dismissed already"):
@@ -247,11 +248,11 @@ def test_what_has_no_way_back_is_put_before_a_person_once(shop: Shop) -> None:
     shop.runtime.invalidate(event)
     shop.runtime.invalidate(event)
     found = shop.runtime.recovery.escalations.page()
-    assert [(one.standing, one.mutation_id) for one in found] == [("no way back", result.mutation_id)]
+    assert [(one.state, one.mutation_id) for one in found] == [("no way back", result.mutation_id)]
     with pytest.raises(NoReversalToken, match="not registered"):
         shop.runtime.recovery.approve(found[0].id, ADA, "do")
     left = shop.runtime.recovery.dismiss(found[0].id, ADA, "so be it")
-    assert (left.standing, left.decided_by, left.reason) == ("dismissed", "ada", "so be it")
+    assert (left.state, left.decided_by, left.reason) == ("dismissed", "ada", "so be it")
 
 
 def test_what_could_not_be_offered_is_once_that_is_mended(shop: Shop) -> None:
@@ -266,7 +267,7 @@ def test_what_could_not_be_offered_is_once_that_is_mended(shop: Shop) -> None:
     assert "it could not be offered: the contract of pay.reverse" in decision.reason
     assert decision.reason.count("turned false") == 1
     (escalation,) = runtime.recovery.escalations.page()
-    assert escalation.standing == "no way back"
+    assert escalation.state == "no way back"
     plan = runtime.recovery.plan(runtime.recovery.mutations.get(escalation.mutation_id))
     assert (plan.ok, "approve-contract kernel pay.reverse" in plan.detail) == (False, True)
     refused = runtime.recovery.approve(escalation.id, ADA, "do")
@@ -274,7 +275,7 @@ def test_what_could_not_be_offered_is_once_that_is_mended(shop: Shop) -> None:
     approve(runtime)
     assert runtime.recovery.approve(escalation.id, ADA, "it has shipped").state == "reversed"
     (left,) = runtime.recovery.escalations.page(everything=True)
-    assert (left.id, left.standing, shop.reversed_) == (escalation.id, "reversed", ["ref_1"])
+    assert (left.id, left.state, shop.reversed_) == (escalation.id, "reversed", ["ref_1"])
 
 
 @pytest.mark.parametrize("agreed", ["before the change", "elsewhere", "not yet"])
@@ -294,7 +295,7 @@ def test_agreement_to_a_reversal_that_was_changed_since_is_asked_for_anew(shop: 
     if agreed == "elsewhere":
         assert [one.state for one in runtime.watch()[0].performed] == ["waiting"]
     (escalation,) = recovery.escalations.page()
-    assert (escalation.standing, shop.reversed_) == ("waiting", [])
+    assert (escalation.state, shop.reversed_) == ("waiting", [])
     assert recovery.approve(escalation.id, ADA, "it has shipped").state == "reversed"
     assert shop.reversed_ == ["ref_1"]
     assert recovery.escalations.page() == []
@@ -394,7 +395,7 @@ def test_two_loops_on_one_database_recover_once(shop: Shop) -> None:
     for runtime in runtimes:
         runtime.close()
     assert shop.reversed_ == ["ref_1"]
-    waiting = [one for one in shop.runtime.recovery.escalations.page() if one.standing == "waiting"]
+    waiting = [one for one in shop.runtime.recovery.escalations.page() if one.state == "waiting"]
     assert len(waiting) == len(shop.runtime.approvals.page()) == 1
     assert verify(shop.runtime.log).ok
 

@@ -174,7 +174,7 @@ def test_what_failed_half_way_is_reversed_or_put_before_a_person(shop: Shop, mod
     )
     assert outcome.kind == kind
     assert shop.reversed_ == (["ref_1"] if mode == "auto" else [])
-    assert [one.standing for one in shop.runtime.recovery.escalations.page()] == (
+    assert [one.state for one in shop.runtime.recovery.escalations.page()] == (
         [] if mode == "auto" else ["waiting"]
     )
 

@@ -209,7 +209,7 @@ def test_a_window_that_closes_between_asking_and_agreeing_counts(shop: Shop) -> 
     shop.clock.time += 1
     with pytest.raises(NoReversalToken, match="over"):
         recovery.approve(asked.data["approval_id"], ADA, "late")
-    assert recovery.escalations.get(ref.mutation_id).standing == "expired"
+    assert recovery.escalations.get(ref.mutation_id).state == "expired"
 
 
 def test_a_reversal_tool_that_fails_can_be_tried_again(shop: Shop) -> None:
@@ -217,7 +217,7 @@ def test_a_reversal_tool_that_fails_can_be_tried_again(shop: Shop) -> None:
     shop.trouble = ValueError("the bank is closed")
     undone = shop.runtime.recovery.undo(ref, ADA, "wrong")
     assert (undone.state, undone.detail) == ("failed", "ValueError: the bank is closed")
-    assert shop.runtime.recovery.escalations.get(ref.mutation_id).standing == "failed"
+    assert shop.runtime.recovery.escalations.get(ref.mutation_id).state == "failed"
     shop.trouble = None
     assert shop.runtime.recovery.undo(shop.ref(ref.mutation_id), ADA, "wrong").state == "reversed"
     assert shop.reversed_ == ["ref_1"]

@@ -10,7 +10,7 @@ import pytest
 
 from sb.kernel import RunContext
 from sb.kernel.contracts import MutationState
-from sb.store.kept import KeptStore
+from sb.store.snapshots import SnapshotStore
 from tests.kernel.recovery.conftest import ADA, WINDOW_S, Shop
 
 
@@ -41,14 +41,14 @@ def test_what_is_written_into_the_file_while_it_is_undone_is_not_lost(
     path = shop.files / "f"
     path.write_text("old", encoding="utf-8")
     made = write(shop, "f", "new")
-    read = KeptStore.read
+    read = SnapshotStore.read
 
-    def slow(store: KeptStore, key: str) -> bytes:
+    def slow(store: SnapshotStore, key: str) -> bytes:
         with open(path, "a", encoding="utf-8") as file:
             file.write(", and mine")
         return read(store, key)
 
-    monkeypatch.setattr(KeptStore, "read", slow)
+    monkeypatch.setattr(SnapshotStore, "read", slow)
     assert undo(shop, made) == "failed"
     assert path.read_text(encoding="utf-8") == "new, and mine"
     assert shop.ref(made).state is MutationState.COMMITTED

@@ -12,17 +12,16 @@ from hypothesis import strategies as st
 from sb.config import current_config
 from sb.duration import human_age
 from sb.kernel import RunContext, SafetyClass
-from sb.kernel.review.host_sessions import EVENTS, SESSIONS, Calls, calls_of, joined
+from sb.kernel.review.host_sessions import EVENTS, SESSIONS, CallCount, calls_of, connected_agents
 from sb.kernel.review.log_pruning import prune
 from sb.kernel.review.runs import RunFilter, first_events, project_name, runs_at
 from sb.kernel.run_context import RunBudget
 from sb.runtime import Runtime, open_runtime
-from sb.sources import CountingIds, SteeredClock
+from sb.sources import MICROSECONDS, CountingIds, SteeredClock
 from sb.store import migrate
 from tests.conftest import CommandLine, approve_tools
 
 SHOP, BLOG = "/data/ada/shop", "/data/ada/blog"
-MICROSECONDS = 1_000_000
 
 
 class Hosts:
@@ -63,7 +62,7 @@ def test_each_program_is_there_once_for_each_of_its_projects_the_one_heard_of_la
     hosts.call(hosts.session("claude-code", BLOG), 1)
     hosts.call(hosts.session(""), 5)
     hosts.call(early)
-    found = joined(hosts.runtime.log)
+    found = connected_agents(hosts.runtime.log)
     assert [(one.host, one.project_name) for one in found] == [
         ("claude-code", "shop"),
         ("claude-code", "blog"),
@@ -71,8 +70,8 @@ def test_each_program_is_there_once_for_each_of_its_projects_the_one_heard_of_la
     ]
     newest = found[0]
     assert (newest.run_id, newest.agent) == (early.run_id, "claude-code")
-    assert newest.heard_at == int(hosts.clock.time * MICROSECONDS)
-    assert calls_of(hosts.runtime.log, newest.run_id) == Calls(4)
+    assert newest.last_seen_at == int(hosts.clock.time * MICROSECONDS)
+    assert calls_of(hosts.runtime.log, newest.run_id) == CallCount(4)
 
 
 def test_requests_that_wait_are_counted_for_every_session_of_a_place(hosts: Hosts) -> None:
@@ -80,9 +79,9 @@ def test_requests_that_wait_are_counted_for_every_session_of_a_place(hosts: Host
         hosts.runtime.executor.execute(hosts.session("codex", SHOP), "bank.pay", {"to": to})
     hosts.call(hosts.session("codex", SHOP))
     hosts.call(hosts.session("codex", BLOG))
-    assert {one.project: one.waiting for one in joined(hosts.runtime.log)} == {SHOP: 2, BLOG: 0}
+    assert {one.project: one.waiting for one in connected_agents(hosts.runtime.log)} == {SHOP: 2, BLOG: 0}
     hosts.clock.time += 365 * 86_400  # what nobody decided has expired
-    assert [one.waiting for one in joined(hosts.runtime.log)] == [0, 0]
+    assert [one.waiting for one in connected_agents(hosts.runtime.log)] == [0, 0]
 
 
 def test_what_was_pruned_is_not_there_and_does_no_harm(hosts: Hosts) -> None:
@@ -91,7 +90,7 @@ def test_what_was_pruned_is_not_there_and_does_no_harm(hosts: Hosts) -> None:
     hosts.call(hosts.session("codex", BLOG))
     prune(hosts.runtime.log, before=hosts.clock.time - 86_400, reason="old")
     log = hosts.runtime.log
-    assert [one.project for one in joined(log)] == [BLOG]
+    assert [one.project for one in connected_agents(log)] == [BLOG]
     assert {run.project for run in runs_at(log, first_events(log)).values()} == {"", BLOG}
     assert len(first_events(log, wanted=RunFilter.parse("project:shop"))) == 0
 
@@ -100,9 +99,9 @@ def test_only_the_newest_sessions_are_looked_at(hosts: Hosts) -> None:
     hosts.call(hosts.session("codex", SHOP))
     for number in range(SESSIONS - 1):
         hosts.runtime.executor.execute(hosts.session("gemini-cli", f"/p{number}"), "notes.look", {})
-    assert "codex" in {one.host for one in joined(hosts.runtime.log)}
+    assert "codex" in {one.host for one in connected_agents(hosts.runtime.log)}
     hosts.runtime.executor.execute(hosts.session("gemini-cli", "/p"), "notes.look", {})
-    found = joined(hosts.runtime.log)
+    found = connected_agents(hosts.runtime.log)
     assert len(found) == SESSIONS
     assert "codex" not in {one.host for one in found}
 
@@ -112,10 +111,10 @@ def test_of_a_long_session_the_newest_calls_are_counted_and_it_is_said_that_ther
 ) -> None:
     ctx = hosts.session("codex", SHOP)
     hosts.call(ctx, EVENTS - 2)
-    assert calls_of(hosts.runtime.log, ctx.run_id) == Calls(EVENTS - 2)
+    assert calls_of(hosts.runtime.log, ctx.run_id) == CallCount(EVENTS - 2)
     hosts.call(ctx, 5)
-    assert calls_of(hosts.runtime.log, ctx.run_id) == Calls(EVENTS, at_least=True)
-    assert str(Calls(EVENTS, at_least=True)) == "1,000+ calls"
+    assert calls_of(hosts.runtime.log, ctx.run_id) == CallCount(EVENTS, at_least=True)
+    assert str(CallCount(EVENTS, at_least=True)) == "1,000+ calls"
 
 
 _NOISE = """WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < 100000)
@@ -144,7 +143,7 @@ def test_what_is_read_does_not_grow_with_the_log(hosts: Hosts) -> None:
         connection = database._normal
         connection.set_progress_handler(step, 1)
         try:
-            found = [(one.host, one.project, calls_of(log, one.run_id)) for one in joined(log)]
+            found = [(one.host, one.project, calls_of(log, one.run_id)) for one in connected_agents(log)]
         finally:
             connection.set_progress_handler(None, 1)
         return found, steps
@@ -170,7 +169,7 @@ def test_a_database_without_the_index_gets_it_and_finds_what_joined_before(
     hosts.runtime.close()
     assert sb("migrate").code == 0
     with open_runtime(current_config(), clock=hosts.clock, ids=hosts.ids) as runtime:
-        assert [one.host for one in joined(runtime.log)] == ["codex"]
+        assert [one.host for one in connected_agents(runtime.log)] == ["codex"]
         assert {line.state for line in migrate.status(runtime.database.query)} == {"applied"}
 
 
@@ -181,7 +180,7 @@ def test_damaged_text_is_no_program_and_stops_nothing(hosts: Hosts) -> None:
         execute("DROP TRIGGER events_are_final")
         started = "SELECT min(id) FROM events WHERE kind = 'kernel.run.started'"
         execute(f'UPDATE events SET payload = \'{{"host": "co\' WHERE id = ({started})')
-    assert [one.project for one in joined(hosts.runtime.log)] == [BLOG]
+    assert [one.project for one in connected_agents(hosts.runtime.log)] == [BLOG]
     wanted = RunFilter.parse("host:codex")
     assert len(first_events(hosts.runtime.log, wanted=wanted)) == 1
 

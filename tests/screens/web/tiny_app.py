@@ -32,7 +32,7 @@ class TinyApp(App[None]):
             approvals = records.approvals()
             (waiting,) = approvals.page()
             shown = approvals.disclose(waiting).digest
-            approvals.approve(waiting.id, decider, "the bill is right", shown=shown)
+            approvals.approve(waiting.id, decider, "the bill is right", displayed=shown)
         finally:
             records.close()
         return decider.name

@@ -1,0 +1,198 @@
+"""`sb log`: read, verify, export and prune the event log."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from sb.commands import output
+from sb.commands.diagnostics import note, progress
+from sb.commands.options import As, AsJson, LogReason, Yes, group
+from sb.commands.session import configuration, decider, event_log
+
+from sb.duration import parse_duration
+from sb.errors import ExitCode, NotFoundError, SBError, UsageError
+from sb.kernel.calls.narrative import log_line
+from sb.kernel.review.log_pruning import prunable, prune
+from sb.kernel.review.log_verification import verify
+from sb.log.event import Event
+from sb.log.kinds import require
+from sb.runtime import open_authority
+from sb.sources import iso
+from sb.text import plain
+
+app = group("Read, verify, export and prune the event log.")
+Run = Annotated[str, typer.Option(help="Only events of this run.")]
+Agent = Annotated[str, typer.Option(help="Only events of this agent.")]
+Tool = Annotated[str, typer.Option(help="Only events of this tool.")]
+Kind = Annotated[str, typer.Option(help="Only this event kind, such as kernel.tool.dispatch.")]
+Since = Annotated[str, typer.Option(help="Only events from the last 2h, 30d…")]
+FOLLOW_EVERY_S = 0.5
+
+
+@app.command(name="verify", epilog="Example: sb log verify")
+def verify_log(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """Check the chain; exit 1 if a row was changed or removed."""
+    log = event_log(ctx)
+    authority = open_authority(configuration(ctx), log)
+    found = verify(log, authority, progress=progress("checking"))
+    if as_json:
+        output.emit_json(found.to_dict())
+    elif found.ok:
+        anchored = (
+            f", anchored up to row {found.anchored_seq}" if found.anchored_seq else ", not anchored yet"
+        )
+        pruned = f", {found.pruned:,} of them pruned" if found.pruned else ""
+        output.line(f"ok: {found.rows:,} rows{pruned}{anchored}; head {found.head[:16]}")
+    else:
+        for problem in found.problems:
+            output.line(f"BROKEN: {problem}")
+        if found.further_problems:
+            note(f"and {found.further_problems:,} more")
+    raise typer.Exit(ExitCode.OK if found.ok else ExitCode.FAILED)
+
+
+@app.command(epilog="Example: sb log tail --follow --agent clerk")
+def tail(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Maximum results; 0 for no limit.")] = 20,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Keep printing events as they are written.")
+    ] = False,
+    run: Run = "",
+    agent: Agent = "",
+    tool: Tool = "",
+    kind: Kind = "",
+    since: Since = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+) -> None:
+    """Show the newest events, oldest first."""
+    if kind:
+        require(kind)
+    log = event_log(ctx)
+    events = partial(log.events, run_id=run, agent=agent, tool_id=tool, kind=kind)
+    newest = list(events(limit=limit, newest_first=True, since=_since(since)))
+    _print(reversed(newest), as_json)
+    filtered = bool(run or agent or tool or kind or since)
+    if limit and len(newest) == limit and newest[-1].seq > 1:
+        rows = "" if filtered else f" of {log.head().seq:,} rows"
+        note(f"showing the last {limit}{rows}; --limit 0 shows all")
+    if not newest:
+        note("no events" + (" fit" if filtered else " yet: sb demo makes some"))
+    seen = newest[0].seq if newest else log.head().seq
+    while follow:
+        time.sleep(FOLLOW_EVERY_S)
+        for event in events(after=seen):
+            _print([event], as_json)
+            seen = event.seq
+        sys.stdout.flush()
+
+
+@app.command(epilog="Example: sb log show call_9f21c07d")
+def show(
+    ctx: typer.Context,
+    reference: Annotated[str, typer.Argument(help="A run (run_…), a call (call_…) or a row's number.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show a run, a call or one row in full."""
+    if not reference.startswith(("run_", "call_")) and not (_is_row(reference)):
+        raise UsageError(f"{reference!r} is not a run, a call or a row", "sb log tail shows them")
+    events = list(event_log(ctx).about(reference))
+    if not events or (_is_row(reference) and events[0].seq != int(reference)):
+        raise NotFoundError(f"nothing on record for {reference}", "sb log tail shows what there is")
+    if as_json:
+        output.emit_json({"items": [event.to_dict() for event in events]})
+        return
+    for event in events:
+        output.line(log_line(event))
+        details = {**event.subject._asdict(), **(event.payload or {"payload": "pruned"}), "hash": event.hash}
+        for name, value in details.items():
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            output.line("    " + plain(f"{name}: {shown}", one_line=True))
+
+
+@app.command(epilog="Example: sb log export --output log.jsonl --since 30d")
+def export(
+    ctx: typer.Context,
+    file: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")
+    ] = None,
+    run: Run = "",
+    since: Since = "",
+) -> None:
+    """Write events as JSON lines, hashes included."""
+    log = event_log(ctx)
+    events = log.events(run_id=run, since=_since(since))
+    if file is None:
+        _print(events, True)
+        return
+    if file.resolve().is_relative_to(Path(log.database.path).resolve().parent) and file.exists():
+        raise UsageError(f"{file} lies beside the database and is there already", "choose another name")
+    rows = output.write_file(
+        file, (json.dumps(event.to_dict(), ensure_ascii=False) + "\n" for event in events)
+    )
+    note(f"{rows:,} rows written to {file}")
+
+
+@app.command(name="prune", epilog="Example: sb log prune --older-than 90d --dry-run")
+def prune_log(
+    ctx: typer.Context,
+    older_than: Annotated[
+        str, typer.Option(help="Minimum age, such as 90d; else audit.retention_days.")
+    ] = "",
+    reason: LogReason = "retention",
+    who: As = "",
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the events.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove the payloads of old events; the chain stays whole."""
+    config = configuration(ctx)
+    age = parse_duration(older_than) if older_than else config.audit.retention_days * 86_400
+    if not (older_than or age):
+        raise UsageError("nothing says how old", "pass --older-than 90d, or set audit.retention_days")
+    log = event_log(ctx)
+    before = log.clock.now() - age
+    count = prunable(log, before=before)
+    if not dry_run and count and not yes:
+        _confirm(f"remove the details of {count:,} events before {iso(before)}?")
+    removed = count
+    if not dry_run and count:
+        authority = open_authority(config, log)
+        by = decider(ctx, authority, who)
+        removed = prune(log, before=before, reason=reason, by=by, authority=authority)
+    if as_json:
+        output.emit_json({"removed": removed, "before": iso(before), "dry_run": dry_run})
+    else:
+        output.line(
+            f"{'would remove' if dry_run else 'removed'} the details of {removed:,} events before {iso(before)}"
+        )
+
+
+def _is_row(reference: str) -> bool:
+    return reference.isascii() and reference.isdecimal() and 0 < int(reference) < 1 << 40
+
+
+def _confirm(question: str) -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(f"not asked on a terminal: {question}", "pass --yes")
+    if not typer.confirm(plain(question, one_line=True), err=True):
+        raise SBError("nothing was changed")
+
+
+def _since(text: str) -> int:
+    return int((time.time() - parse_duration(text)) * 1e6) if text else 0
+
+
+def _print(events: Iterable[Event], as_json: bool) -> None:
+    for event in events:
+        if as_json:
+            output.emit_json_line(event.to_dict())
+        else:
+            output.line(log_line(event))

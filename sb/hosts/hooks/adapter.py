@@ -1,0 +1,102 @@
+"""The adapter that all hosts share: read a payload, answer the host. A host's `events.py` holds what differs."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.fields import text
+
+BLOCKED = 2  # the exit code that blocks a call, on every host that has one
+_ABOUT_A_CALL = (Moment.BEFORE, Moment.AFTER, Moment.FAILED)
+
+
+class Adapter(ABC):
+    """One host's events and answers.
+
+    Attributes:
+        host: the name that `sb hook` takes.
+        moments: what its events are about, by their names; every other one is OTHER.
+        asks_on: the events on which the host asks its user when it is told to, and enforces the answer.
+        event_fields, session_fields, agent_fields, note_fields: the fields that hold these; the first text counts.
+        takes_context: whether it hands its model what a session is told when it starts.
+    """
+
+    host: ClassVar[str]
+    moments: ClassVar[Mapping[str, Moment]]
+    asks_on: ClassVar[frozenset[str]] = frozenset()
+    event_fields: ClassVar[tuple[str, ...]] = ("hook_event_name",)
+    session_fields: ClassVar[tuple[str, ...]] = ("session_id",)
+    agent_fields: ClassVar[tuple[str, ...]] = ()
+    note_fields: ClassVar[tuple[str, ...]] = ("source", "reason")
+    takes_context: ClassVar[bool] = True
+
+    @abstractmethod
+    def is_sender(self, payload: dict[str, Any]) -> bool:
+        """Whether this host sent the payload, by its fields."""
+
+    @abstractmethod
+    def call(self, payload: dict[str, Any], name: str) -> NativeCall | None:
+        """The call that an event is about; None if another event reports it."""
+
+    @abstractmethod
+    def decided(self, event: HookEvent, verdict: Verdict) -> Answer:
+        """The answer that denies a call, or has the host ask its user."""
+
+    def read(self, payload: dict[str, Any]) -> HookEvent:
+        """The event of a payload; unknown events are OTHER, unknown fields are ignored."""
+        name = self.event_name(payload)
+        moment = self.moments.get(name, Moment.OTHER)
+        calls = self.calls(payload, name, moment)
+        return HookEvent(
+            self.host,
+            name,
+            Moment.OTHER if moment in _ABOUT_A_CALL and not calls else moment,
+            text(payload, *self.session_fields),
+            self.folder(payload),
+            calls,
+            text(payload, *self.agent_fields),
+            text(payload, *self.note_fields),
+        )
+
+    def answer(self, event: HookEvent, verdict: Verdict) -> Answer:
+        """What the host is answered; silence for no opinion, so that the user's own rules and prompts stay as they are."""
+        if event.moment is Moment.BEFORE and verdict.decision is not Decision.NONE:
+            return self.decided(event, verdict)
+        if event.moment is Moment.SESSION_STARTED and verdict.context and self.takes_context:
+            return as_json(specific("SessionStart", additionalContext=verdict.context))
+        return Answer()
+
+    def event_name(self, payload: dict[str, Any]) -> str:
+        return text(payload, *self.event_fields)
+
+    def folder(self, payload: dict[str, Any]) -> str:
+        """The session's folder."""
+        return text(payload, "cwd")
+
+    def calls(self, payload: dict[str, Any], name: str, moment: Moment) -> tuple[NativeCall, ...]:
+        """The calls that an event is about."""
+        call = self.call(payload, name) if moment in _ABOUT_A_CALL else None
+        return () if call is None else (call,)
+
+
+def specific(event: str, **fields: str) -> dict[str, Any]:
+    """An answer in the form that Claude Code began with and other hosts took over."""
+    return {"hookSpecificOutput": {"hookEventName": event, **fields}}
+
+
+def denial(reason: str) -> dict[str, str]:
+    """The fields of that form which deny a call."""
+    return {"permissionDecision": "deny", "permissionDecisionReason": reason}
+
+
+def as_json(fields: dict[str, Any]) -> Answer:
+    return Answer(json.dumps(fields))
+
+
+def by_exit_code(verdict: Verdict) -> Answer:
+    """A denial for hosts that look at the exit code alone, with the reason on stderr."""
+    return Answer(stderr=f"{verdict.reason}\n", code=BLOCKED)

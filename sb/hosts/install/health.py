@@ -1,0 +1,64 @@
+"""Doctor's check of installs: the entries are still there, and the wrapper works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sb.config import Config
+from sb.config.home import Home
+from sb.errors import SBError
+from sb.hosts.install.checking import runtime_findings
+from sb.hosts.install.documents import Malformed
+from sb.hosts.install.files import look
+from sb.hosts.install.host import Host, Places, Wanted
+from sb.hosts.install.records import Record, Records
+from sb.hosts.install.wrapper import wrapper_problem
+from sb.hosts.registry import WITH_SETTINGS, host_settings
+from sb.kernel.review.findings import Finding, Status
+from sb.tools.hosted.guarding import wrapper_path
+
+
+def install_findings(config: Config, places: Places) -> Iterator[Finding]:
+    """One finding or more for each settings file that has our entries; nothing is written.
+
+    Raises:
+        ConfigError: a record is damaged.
+    """
+    home = config.home
+    records = [record for record in Records(home).all() if record.host in WITH_SETTINGS]
+    problem = wrapper_problem(home) if records else ""
+    if problem:
+        names = ", ".join(dict.fromkeys(record.host for record in records))
+        yield Finding("hooks", Status.FAIL, problem, f"run sb install again for {names}")
+    elif records:
+        yield from runtime_findings(home, f"sb install {records[0].host}")
+    for record in records:
+        try:
+            yield from _record(home, places, host_settings(record.host), record)
+        except SBError as error:
+            yield Finding(record.host, Status.FAIL, error.message, error.hint)
+
+
+def _record(home: Home, places: Places, host: Host, record: Record) -> Iterator[Finding]:
+    file = Path(record.file)
+    layout = host.layout(Wanted(wrapper_path(home), record.fail_closed))
+    again = f"sb install {host.name}" + " --scope project" * (record.scope == "project")
+    try:
+        data = host.format_of(file).load(look(file).text())
+    except Malformed as error:
+        yield Finding(host.name, Status.FAIL, f"{file}: line {error.line}: {error.what}", "correct the file")
+        return
+    missing, count = layout.missing(data), len(layout.entries)
+    if not host.has_hooks:
+        detail = f"{file} names sb serve, which does not exist yet"
+        yield Finding(host.name, Status.WARN, detail, f"sb uninstall {host.name}")
+    elif missing:
+        names = ", ".join(entry.place[-1] for entry in missing)
+        detail = f"{len(missing)} of {count} entries are missing in {file}: {names}"
+        yield Finding(host.name, Status.FAIL, detail, again)
+    else:
+        without = "denies calls" if record.fail_closed else "lets calls run"
+        yield Finding(host.name, Status.OK, f"{count} events in {file}; {without} if sb is gone")
+    for bad, detail, hint in host.sights(file, places):
+        yield Finding(host.name, Status.WARN if bad else Status.OK, detail, hint)

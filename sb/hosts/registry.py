@@ -1,0 +1,81 @@
+"""The coding-agent hosts by name; what is known of one is imported when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from sb.errors import NotFoundError
+from sb.text import nearest, plain
+
+if TYPE_CHECKING:
+    from sb.hosts.hooks.adapter import Adapter
+    from sb.hosts.install.host import Host
+
+# Hosts that call `sb hook`, each with an `events.py`. In this order: the first that recognises its own fields takes a
+# payload that is not of the host that was named.
+WITH_HOOKS = (
+    "claude-code",
+    "codex",
+    "cursor",
+    "vscode",
+    "copilot",
+    "gemini-cli",
+    "windsurf",
+    "opencode",
+)
+# Hosts whose settings `sb uninstall` and `sb doctor` know, each with a `settings.py`.
+WITH_SETTINGS = (
+    "claude-code",
+    "claude-desktop",
+    "codex",
+    "copilot",
+    "cursor",
+    "gemini-cli",
+    "vscode",
+    "windsurf",
+)
+
+
+def adapter_for(named: str, payload: dict[str, Any]) -> Adapter:
+    """The adapter of the host that sent a payload: several hosts read one settings file.
+
+    Args:
+        named: the host that the installed entry is for; it counts when nobody recognises the payload.
+
+    Raises:
+        ValueError: there is no such host.
+    """
+    if named not in WITH_HOOKS:
+        raise ValueError(f"no host {named!r}{nearest(named, WITH_HOOKS)}; known: {', '.join(WITH_HOOKS)}")
+    first = _adapter(named)
+    if first.is_sender(payload):
+        return first
+    others = (_adapter(host) for host in WITH_HOOKS if host != named)
+    return next((adapter for adapter in others if adapter.is_sender(payload)), first)
+
+
+def events_module(name: str) -> str:
+    """The module that holds what is known of a host's events."""
+    return f"sb.hosts.{name.replace('-', '_')}.events"
+
+
+def installable() -> list[str]:
+    """The hosts that `sb install` takes."""
+    return [name for name in WITH_SETTINGS if host_settings(name).has_hooks]
+
+
+def host_settings(name: str) -> Host:
+    """Where a host keeps its settings, and our entries in them.
+
+    Raises:
+        NotFoundError: there is no such host.
+    """
+    if name not in WITH_SETTINGS:
+        suggestion = nearest(name, WITH_SETTINGS)
+        raise NotFoundError(f"no host {plain(name, one_line=True)}{suggestion}", ", ".join(WITH_SETTINGS))
+    return cast("Host", import_module(f"sb.hosts.{name.replace('-', '_')}.settings").HOST)
+
+
+def _adapter(name: str) -> Adapter:
+    return cast("Adapter", import_module(events_module(name)).ADAPTER)

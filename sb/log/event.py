@@ -1,0 +1,95 @@
+"""Events of the log: what one is, and how its hash is made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from sb.canonical import encode
+from sb.sources import iso_micros
+
+STREAM_BITS = 40
+SEQ_MASK = (1 << STREAM_BITS) - 1
+KERNEL_STREAM = "kernel"
+EVENT_COLUMNS = (
+    "id, at, kind, run_id, trace_id, agent, tool_id, call_id, payload_digest, prev, hash, salt, payload"
+)
+
+
+class Subject(NamedTuple):
+    """Who and what an event is about; empty where it does not apply."""
+
+    run_id: str = ""
+    trace_id: str = ""
+    agent: str = ""
+    tool_id: str = ""
+    call_id: str = ""
+
+
+NOBODY = Subject()
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of the log; `payload` is None once it was pruned. `at` is in microseconds since the epoch."""
+
+    stream: str
+    seq: int
+    at: int
+    kind: str
+    subject: Subject
+    payload_digest: str
+    prev: str
+    hash: str
+    payload: dict[str, Any] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "stream": self.stream,
+            "seq": self.seq,
+            "at": iso_micros(self.at),
+            "kind": self.kind,
+            **self.subject._asdict(),
+            "payload": self.payload,
+            "hash": self.hash,
+        }
+
+
+@dataclass(frozen=True)
+class Head:
+    """The last event of a stream; seq 0 before the first."""
+
+    seq: int
+    hash: str
+
+
+def genesis(database_id: str, stream: str) -> str:
+    """What the first event's `prev` is: it binds the chain to its database and stream."""
+    return sha256(f"{database_id}/{stream}".encode()).hexdigest()
+
+
+def link_hash(
+    stream: str, seq: int, at: int, kind: str, subject: Subject, payload_digest: str, prev: str
+) -> str:
+    """SHA-256 hex of one link (docs/reference/event-log.md, "Algorithm")."""
+    return sha256(encode((1, stream, seq, at, kind, *subject, payload_digest, prev))).hexdigest()
+
+
+def link_of(event: Event) -> str:
+    """The hash that an event should have."""
+    return link_hash(
+        event.stream, event.seq, event.at, event.kind, event.subject, event.payload_digest, event.prev
+    )
+
+
+def payload_of(body: str | None) -> dict[str, Any] | None:
+    """What an event says; damaged text is shown as what it is."""
+    if body is None:
+        return None
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        payload = None
+    return payload if isinstance(payload, dict) else {"damaged": body[:200]}

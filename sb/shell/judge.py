@@ -1,0 +1,102 @@
+"""The judge of one command line, as the handlers of programs see it; `judging.LineJudge` is it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sb.shell.inputs import NOTHING, Input
+from sb.shell.nodes import Script
+from sb.shell.paths import Paths
+from sb.shell.rules import Finding
+
+
+class Judge(Protocol):
+    """What a handler may ask of the judge, and what it may tell it.
+
+    Attributes:
+        repeats: whether the line may run a part of itself again, as loops, functions and traps do.
+    """
+
+    repeats: bool
+
+    @property
+    def paths(self) -> Paths: ...
+
+    @property
+    def values(self) -> dict[str, list[str]]:
+        """The values that each variable may have by now."""
+        ...
+
+    @property
+    def aliases(self) -> set[str]: ...
+
+    @property
+    def programs(self) -> list[str]:
+        """The programs that the line calls, for display."""
+        ...
+
+    @property
+    def touched(self) -> set[str]:
+        """Absolute paths that the line has written so far, as far as they are known."""
+        ...
+
+    @property
+    def links(self) -> list[str]:
+        """Links that the line makes to folders which hold a protected place."""
+        ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether no command so far changed a file or took a while."""
+        ...
+
+    @property
+    def several(self) -> bool:
+        """Whether a word of the current command stands for several values of a variable."""
+        ...
+
+    @property
+    def renames(self) -> bool:
+        """Whether the line gives names of programs another meaning."""
+        ...
+
+    def line(self, text: str, stdin: Input = NOTHING) -> Finding:
+        """Judge a command line inside of this one.
+
+        Raises:
+            Unparsed: it, or one inside of it, cannot be parsed.
+        """
+        ...
+
+    def script(self, script: Script, stdin: Input = NOTHING) -> Finding:
+        """Judge parsed commands, one after the other."""
+        ...
+
+    def command(self, argv: Sequence[str], stdin: Input = NOTHING) -> Finding:
+        """Judge a program with its arguments, given as expanded words."""
+        ...
+
+    def assign(self, name: str, text: str, *, made: bool = False) -> Finding:
+        """Give a variable one more value; `made`: a file or folder that the line itself makes."""
+        ...
+
+    def go(self, word: str) -> None:
+        """Enter another folder."""
+        ...
+
+    def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
+        """Judge a write to a path; not `whole` if it is a folder that only gets entries."""
+        ...
+
+    def look(self, word: str) -> None:
+        """Refuse the line if a word names a protected path."""
+        ...
+
+    def refuse(self, why: str) -> None:
+        """Refuse the whole line; the first reason stays."""
+        ...
+
+    def stays(self, place: str) -> bool:
+        """Whether no command of the line so far is known to have written to a path."""
+        ...

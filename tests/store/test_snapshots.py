@@ -1,0 +1,149 @@
+"""Snapshots of files: taken once, complete, private, and read back to the byte."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from sb.errors import NotFoundError, SBError, UsageError
+from sb.store.snapshots import Snapshot, SnapshotStore, SnapshotTooLarge
+
+
+@pytest.fixture
+def snapshots(tmp_path: Path) -> SnapshotStore:
+    return SnapshotStore(tmp_path / "kept", max_bytes=1000)
+
+
+def take(store: SnapshotStore, path: Path, key: str) -> Snapshot | None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return store.take(fd, key=key)
+    finally:
+        os.close(fd)
+
+
+@pytest.mark.parametrize("content", [b"", b"text\n", bytes(range(256)) * 3, b"sb-kept 1 none\n"])
+def test_snapshot_is_read_back_to_the_byte(snapshots: SnapshotStore, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    path.chmod(0o640)
+    copy = take(snapshots, path, "call_1")
+    assert copy == snapshots.get("call_1")
+    assert copy is not None
+    assert (copy.size, copy.mode) == (len(content), 0o640)
+    assert snapshots.read("call_1") == content
+
+
+def test_taking_a_snapshot_leaves_the_position_of_the_descriptor(
+    snapshots: SnapshotStore, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(b"abcdef")
+    fd = os.open(tmp_path / "file", os.O_RDONLY)
+    os.lseek(fd, 3, os.SEEK_SET)
+    snapshots.take(fd, key="k")
+    assert os.read(fd, 10) == b"def"
+    os.close(fd)
+    assert snapshots.read("k") == b"abcdef"
+
+
+def test_second_attempt_does_not_replace_the_first_snapshot(snapshots: SnapshotStore, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    first = take(snapshots, path, "k")
+    path.write_bytes(b"after")
+    assert take(snapshots, path, "k") == first
+    assert snapshots.read("k") == b"before"
+
+
+def test_a_missing_file_is_recorded_and_stays_recorded(snapshots: SnapshotStore, tmp_path: Path) -> None:
+    assert snapshots.take(None, key="k") is None
+    (tmp_path / "file").write_bytes(b"made meanwhile")
+    assert take(snapshots, tmp_path / "file", "k") is None
+    with pytest.raises(NotFoundError):
+        snapshots.read("k")
+
+
+def test_many_attempts_at_once_agree_on_one_copy(snapshots: SnapshotStore, tmp_path: Path) -> None:
+    found: list[Snapshot | None] = []
+    start = threading.Barrier(8)
+
+    def attempt(number: int) -> None:
+        path = tmp_path / f"file{number}"
+        path.write_bytes(b"%d" % number * 100)
+        start.wait(5)
+        found.append(take(snapshots, path, "k"))
+
+    threads = [threading.Thread(target=attempt, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    assert found == [snapshots.get("k")] * 8
+    assert os.listdir(snapshots.folder) == ["k"]
+
+
+def test_folder_and_copies_are_readable_by_the_owner_alone(snapshots: SnapshotStore, tmp_path: Path) -> None:
+    snapshots.folder.mkdir(mode=0o755)
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    take(snapshots, path, "k")
+    assert stat.S_IMODE(snapshots.folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((snapshots.folder / "k").stat().st_mode) == 0o600
+
+
+def test_content_of_the_limit_is_taken_and_one_byte_more_is_not(
+    snapshots: SnapshotStore, tmp_path: Path
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * snapshots.max_bytes)
+    assert take(snapshots, path, "fits")
+    path.write_bytes(b"x" * (snapshots.max_bytes + 1))
+    with pytest.raises(SnapshotTooLarge) as failure:
+        take(snapshots, path, "not")
+    assert failure.value.limit == snapshots.max_bytes
+    assert os.listdir(snapshots.folder) == ["fits"]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs a file that understates its size")
+def test_file_that_outgrows_the_limit_is_not_taken(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path / "kept", max_bytes=10)
+    with pytest.raises(SnapshotTooLarge):
+        take(store, Path("/proc/self/status"), "k")
+    assert os.listdir(store.folder) == []
+
+
+@pytest.mark.parametrize(
+    "key", ["", ".", "..", "../x", "a/b", ".hidden", "A", "a b", "a\n", "a\0", "x" * 201, "é"]
+)
+def test_a_key_that_is_not_a_plain_name_is_refused(snapshots: SnapshotStore, key: str) -> None:
+    for use in (snapshots.read, snapshots.get, snapshots.remove, lambda key: snapshots.take(None, key=key)):
+        with pytest.raises(UsageError):
+            use(key)
+    assert not snapshots.folder.exists()
+
+
+def test_removing_forgets_the_key_and_its_unfinished_copies_only(
+    snapshots: SnapshotStore, tmp_path: Path
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    take(snapshots, path, "a")
+    take(snapshots, path, "a.b")
+    (snapshots.folder / ".a@0123").write_bytes(b"cut off by a crash")
+    (snapshots.folder / ".a.b@0123").write_bytes(b"of another key")
+    snapshots.remove("a")
+    snapshots.remove("a")
+    assert sorted(os.listdir(snapshots.folder)) == [".a.b@0123", "a.b"]
+    with pytest.raises(NotFoundError):
+        snapshots.get("a")
+
+
+def test_a_damaged_copy_is_reported(snapshots: SnapshotStore) -> None:
+    snapshots.take(None, key="k")
+    (snapshots.folder / "k").write_bytes(b"something else")
+    with pytest.raises(SBError, match="damaged"):
+        snapshots.read("k")
