@@ -13,7 +13,8 @@ from sb.memory.ranking.terms import words
 from sb.memory.space import Space
 from sb.redaction import one_line
 from sb.store.embedding.choosing import NoEmbedder
-from sb.store.records.store import ACTIVE, ERASED, Row, place_token
+from sb.store.records.columns import ACTIVE, ERASED, Row
+from sb.store.records.store import place_token
 
 MOST_CHECKED = 20_000
 _SAMPLE = 2_000

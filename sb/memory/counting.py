@@ -11,7 +11,7 @@ from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.database import database_files
 from sb.store.embedding.choosing import NoEmbedder
-from sb.store.records.store import ACTIVE
+from sb.store.records.columns import ACTIVE
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from sb.memory.ranking.terms import STOP_WORDS, stem, words
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.index.statistics import TextStatistics
+from sb.store.records.columns import ERASED, Row
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.store.records.store import ERASED, Row
 
 MEMORY_ERASED = "memory.erased"
 kinds.register(MEMORY_ERASED, "A person erased a memory for good")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
-from sb.store.records.store import ACTIVE, FORGOTTEN, Row
+from sb.store.records.columns import ACTIVE, FORGOTTEN, Row
 from sb.types.vocabulary import WEAK
 
 FORGET: Mapping[str, Any] = {"strength": 0.0, "state": FORGOTTEN}

@@ -22,11 +22,20 @@ from sb.memory.masking import Labels, masked_row
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.redaction import one_line
+from sb.store.records.columns import (
+    ACTIVE,
+    CONTENT,
+    DEFAULTS,
+    ERASED,
+    FORGOTTEN,
+    QUARANTINED,
+    SUPERSEDED,
+    Row,
+)
 from sb.store.records.edges import Edge
 from sb.store.records.places import Execute, Place, checked_scope
 from sb.store.records.rows import from_row
 from sb.store.records.sessions import Session
-from sb.store.records.store import ACTIVE, CONTENT, DEFAULTS, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 
 MEMORY_IMPORTED = "memory.imported"
 kinds.register(MEMORY_IMPORTED, "Memories were read from a bundle")

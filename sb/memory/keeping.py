@@ -10,10 +10,10 @@ from sb.memory.fading import recovered
 from sb.memory.masking import Labels, masked_row, masked_rows, masked_text
 from sb.memory.ranking.encoding import NOTHING, encoded
 from sb.memory.space import Space
+from sb.store.records.columns import CONTENT, FORGOTTEN, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
 from sb.store.records.places import Execute
-from sb.store.records.store import CONTENT, FORGOTTEN, Row
 
 Pair = tuple[Row, Any]  # a row, and the record that it was made of
 

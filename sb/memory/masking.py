@@ -10,8 +10,8 @@ from typing import Any
 
 from sb.redaction import CARD, Masking
 from sb.secret_shapes import may_hold_secret
+from sb.store.records.columns import Row
 from sb.store.records.rows import to_row
-from sb.store.records.store import Row
 
 Labels = dict[str, None]  # of what was masked, in the order in which it was met
 _TOGETHER = 16  # records of a batch that are looked at as one text: a look at each costs twice as much

@@ -17,8 +17,8 @@ from sb.memory.searching import Searcher
 from sb.memory.space import Space
 from sb.memory.views import Memory, View, tokens_of
 from sb.memory.writing import Writer
+from sb.store.records.columns import Row
 from sb.store.records.reads import ORIENT
-from sb.store.records.store import Row
 
 LEAST_TOKENS = 100
 MEMORIES = ("fact", "lesson")

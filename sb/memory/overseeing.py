@@ -13,7 +13,7 @@ from sb.memory.brain import Brain
 from sb.memory.views import Memory
 from sb.memory.writing import Writer
 from sb.redaction import one_line
-from sb.store.records.store import Row
+from sb.store.records.columns import Row
 
 if TYPE_CHECKING:
     from sb.memory.provenance import Dossier

@@ -21,8 +21,8 @@ from sb.memory.salience import in_reach, salient
 from sb.memory.space import Space
 from sb.memory.views import Hit
 from sb.store.embedding.choosing import NoEmbedder
+from sb.store.records.columns import Row
 from sb.store.records.descriptors import ASIDE, DESCRIPTORS, MEMORIES
-from sb.store.records.store import Row
 
 LEG = 60  # candidates that words, and meaning, name each: 100 find a half percent more in many scopes at once, for twice the time
 

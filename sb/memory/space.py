@@ -24,12 +24,13 @@ from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
 from sb.store.index.words import WordIndex
+from sb.store.records.columns import Row
 from sb.store.records.edges import EdgeStore
 from sb.store.records.places import GLOBAL, Execute, Places, checked_scope
 from sb.store.records.reads import ReadLog
 from sb.store.records.rows import from_row
 from sb.store.records.sessions import Sessions
-from sb.store.records.store import RecordStore, Row
+from sb.store.records.store import RecordStore
 from sb.types import StackState
 
 ID_PREFIX = "mem_"

@@ -10,10 +10,10 @@ from sb.memory.keeping import Keeper
 from sb.memory.masking import Labels, masked_text, refuse_secret
 from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
+from sb.store.records.columns import Row
 from sb.store.records.edges import Edge
 from sb.store.records.places import GLOBAL, Execute, Place, checked_scope
 from sb.store.records.sessions import Session
-from sb.store.records.store import Row
 from sb.text import checked_name
 
 

@@ -1,4 +1,4 @@
-"""Which arguments of a program name a place that something is put at, and what is put there."""
+"""Destinations of programs: the arguments that name one, and what is put there."""
 
 from __future__ import annotations
 

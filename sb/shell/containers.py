@@ -1,4 +1,4 @@
-"""What a command does that runs in a container: it reaches of this machine what the container is given of it."""
+"""Commands in containers: they reach of this machine only what the container is given."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def container(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fi
         return wrapped(judge, name, arguments, stdin)
     given = _given(list(rest))
     floor = highest(
-        Finding(NETWORK, f"{key}: runs a program that may be fetched, or elsewhere"),
+        Finding(NETWORK, f"{key}: runs a program that may be downloaded or remote"),
         judged(name, [word for word in arguments if word not in given.rest])
         or Finding(NETWORK, f"{key}: runs a container"),
         *_rights(judge, key, given),
@@ -135,9 +135,9 @@ def _rights(judge: Judge, key: str, given: _Given) -> Iterator[Finding]:
     """What of this machine a container is given that makes its commands this machine's."""
     for option, value in given.options:
         if option in ("--privileged", "--pid") and value not in ("false", "private"):
-            yield Finding(DESTROY, f"{key} {option}: takes the rights of the machine")
+            yield Finding(DESTROY, f"{key} {option}: gets the rights of this machine")
         elif option == "--cap-add" and value.upper().removeprefix("CAP_") in _RIGHTS:
-            yield Finding(DESTROY, f"{key} --cap-add {shown(value, 20)}: takes the rights of the machine")
+            yield Finding(DESTROY, f"{key} --cap-add {shown(value, 20)}: gets the rights of this machine")
         elif option in ("-v", "--volume", "--mount"):
             yield from _mounted(judge, key, option, value)
 
@@ -155,11 +155,13 @@ def _mounted(judge: Judge, key: str, option: str, value: str) -> Iterator[Findin
     if source.endswith((".sock", "/var/run", "/run")):
         yield Finding(
             DESTROY,
-            f"{key} {option} {shown(source, 40)}: lets the container command a service of this machine",
+            f"{key} {option} {shown(source, 40)}: gives the container control of a local service",
         )
     for place in judge.paths.now(source):
         below = judge.paths.contains(place)
         if below and below.strictly:
-            yield Finding(DESTROY, f"{key} {option} {shown(source, 40)}: gives the container {below.name}")
+            yield Finding(
+                DESTROY, f"{key} {option} {shown(source, 40)}: mounts {below.name} into the container"
+            )
     if not reads and (why := judge.paths.sensitive(source)):
         yield Finding(DESTROY, f"{key} {option} {shown(source, 40)}: {why}")

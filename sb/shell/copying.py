@@ -1,4 +1,4 @@
-"""What programs that copy, move and link put where."""
+"""Destinations of programs that copy, move and link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What git and programs that download put where."""
+"""Destinations of git and of programs that download."""
 
 from __future__ import annotations
 

@@ -85,4 +85,4 @@ def with_links_followed(places: Iterable[Place]) -> list[Place]:
 
 def refusal(shown: str) -> str:
     """Why a change is refused."""
-    return f"{shown}: decides how calls are judged, and agents do not change it"
+    return f"{shown}: decides how calls are judged; agents must not change it"

@@ -1,4 +1,4 @@
-"""What a command reads: a text of the line, a file, or what another command prints."""
+"""A command's input: a text of the line, a file, or another command's output."""
 
 from __future__ import annotations
 

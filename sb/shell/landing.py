@@ -1,4 +1,4 @@
-"""What a command puts where it must not be put: the destinations of a line, judged like its sources.
+"""Destinations of a line, judged like its sources: nothing may land on a protected place.
 
 A destination that merely contains a protected place is refused or waits if an entry would land on that, goes on if the entries are
 known not to, and else waits.
@@ -41,7 +41,7 @@ def landed(judge: Judge, program: str, arguments: Sequence[str], stdin: Input) -
     found = _one_of_several(judge, program, arguments)
     for count, arrival in enumerate(arrivals(judge, program, arguments)):
         if count == _MOST_ARRIVALS:
-            return Finding(DESTROY, f"{program}: puts more somewhere than is looked at")
+            return Finding(DESTROY, f"{program}: writes to more places than can be checked")
         found = highest(found, _Landing(judge, program, arrival, stdin).found())
     return found if found.rank == DESTROY else QUIET
 
@@ -54,7 +54,7 @@ def _one_of_several(judge: Judge, program: str, arguments: Sequence[str]) -> Fin
         for folder in judge.paths.now(word) if is_literal(word) and word[:1] != "-" else ():
             below = judge.paths.contains(folder)
             if below and below.strictly:
-                return Finding(DESTROY, f"{program} {shown(word, 40)}: may land on {below.name}")
+                return Finding(DESTROY, f"{program} {shown(word, 40)}: may overwrite {below.name}")
     return QUIET
 
 
@@ -88,7 +88,7 @@ class _Landing:
         if place.startswith((UNKNOWN, OPERAND)) or not is_literal(place.rpartition("/")[0] or "."):
             bare = not is_sure(place) and not place.lstrip(UNKNOWN + OPERAND).strip("/.")
             if bare and self._brings_more() and self._content != CHECKOUT:
-                return self._waits("where it lands is not known until it runs")
+                return self._waits("its destination is unknown until it runs")
             return QUIET
         parent, slash, name = place.rpartition("/")
         parent = parent or slash or "."
@@ -104,7 +104,7 @@ class _Landing:
         below = self._judge.paths.contains(folder)
         visible = is_sure(name) and name[:1] == STAR
         if below and (below.strictly or (self._brings_more() and not visible)):
-            return self._waits(f"may land on {below.name}")
+            return self._waits(f"may overwrite {below.name}")
         return QUIET
 
     def _brings_more(self) -> bool:
@@ -144,7 +144,7 @@ class _Landing:
         if not below:
             return QUIET
         if names is None:
-            return self._waits(f"may land on {below.name}; put it into a folder of its own first")
+            return self._waits(f"may overwrite {below.name}; use an empty folder first")
         found = QUIET
         for name in names:
             place = os.path.join(folder, name)

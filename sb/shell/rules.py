@@ -82,15 +82,15 @@ def judged(program: str, arguments: Sequence[str]) -> Finding | None:
         return None
     first = next((arguments[at] for at in operands(arguments, VALUED.get(program, ""))), "")
     if not is_literal(first) and any(name.startswith(f"{program} ") for name in RULES):
-        return Finding(DESTROY, f"{program} {shown(first, 20)}: what it does is not known until it runs")
+        return Finding(DESTROY, f"{program} {shown(first, 20)}: what it does is unknown until it runs")
     if program in CLOUDS:
         verb = next((shown(word, 30) for word in arguments if _destroys(word)), "")
         if verb:
-            return Finding(DESTROY, f"{program} {verb}: deletes in a cloud")
+            return Finding(DESTROY, f"{program} {verb}: deletes cloud resources")
     if "--help" in arguments or "--version" in arguments[:1]:
-        return Finding(READ, f"{program}: only says how it is used")
+        return Finding(READ, f"{program}: prints its help")
     if key in DRY_RUN and _only_says(DRY_RUN[key], rest):
-        return Finding(NETWORK, f"{key} --dry-run: says what it would do")
+        return Finding(NETWORK, f"{key} --dry-run: only prints what it would do")
     return _applied(key, rule, rest)
 
 
@@ -192,7 +192,7 @@ def subscripts(name: str, words: Sequence[str]) -> Finding:
     if any(compiled(RUN_BY_ARITHMETIC).search(word) for word in words) or (
         name == "compgen" and any("$(" in word or "`" in word for word in words)
     ):
-        return Finding(DESTROY, f"{shown(name)}: has a command in quotes that may be run")
+        return Finding(DESTROY, f"{shown(name)}: may run a quoted command")
     return QUIET
 
 

@@ -187,7 +187,7 @@ def sensitive(place: str, home: str) -> str:
         return "changes a device" if place.startswith("/dev/") else "changes the system"
     whole, own = f"{place}/".casefold(), home.casefold()  # some file systems do not tell the case of names
     if any(whole.startswith(f"{own}/{name.casefold()}/") for name in _OF_A_LOGIN):
-        return "changes what a login or another program relies on"
+        return "changes files of a login or of another program"
     if any(f"/{name}/" in whole for name in _OF_A_REPOSITORY):
         return "changes what git runs"
     return ""

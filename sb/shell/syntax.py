@@ -31,13 +31,13 @@ def parse(text: str, depth: int = 0) -> Script:
         Unparsed: it is too long, too deep, or not what bash would read.
     """
     if len(text) > LONGEST:
-        raise Unparsed(f"it is longer than {LONGEST // 1024} KiB")
+        raise Unparsed(f"longer than {LONGEST // 1024} KiB")
     if char := forbidden(text):
-        raise Unparsed(f"it has the control character U+{ord(char):04X}")
+        raise Unparsed(f"has the control character U+{ord(char):04X}")
     parser = Parser(text, depth)
     script = parser.script("")
     if parser.at < len(text):
-        raise Unparsed(f"{shown(text[parser.at :], 20)!r} is not expected")
+        raise Unparsed(f"{shown(text[parser.at :], 20)!r} is unexpected")
     return script
 
 
@@ -130,7 +130,7 @@ class Parser(WordReader):
         compound = _COMPOUNDS.get(word)
         if compound is None:
             if word in _CLOSERS:
-                raise Unparsed(f"{word!r} is not expected")
+                raise Unparsed(f"{word!r} is unexpected")
             return self._simple()
         self.deeper()
         node = compound(self, word)
@@ -150,7 +150,7 @@ class Parser(WordReader):
             if self._char() == "(":
                 if len(words) == 1 and not assigned and not redirects:
                     return self._function(words[0].raw)
-                raise Unparsed("'(' is not expected")
+                raise Unparsed("'(' is unexpected")
             name = ASSIGNED.match(self.text, self.at) if not words else None
             if name:
                 self.at = name.end()
@@ -349,7 +349,7 @@ class Parser(WordReader):
             return False
         self.at = found.end()
         if operator != "<" and self._char() == "!":
-            raise Unparsed(f"{operator}! is not expected")
+            raise Unparsed(f"{operator}! is unexpected")
         self._blanks()
         target = self._word()
         redirect = Redirect(operator, target)
@@ -357,7 +357,7 @@ class Parser(WordReader):
         if operator in ("<<", "<<-"):
             quoted = any(quote in target.raw for quote in "'\"\\")
             if quoted and "$" in target.raw:
-                raise Unparsed("the end of a here-document is not plain")
+                raise Unparsed("the end of a here-document is quoted or expanded")
             delimiter = target.text if quoted else target.raw
             delimiter = delimiter.translate(_RAW)
             self.heredocs.append(_Heredoc(delimiter, quoted, operator == "<<-", redirect))

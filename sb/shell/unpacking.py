@@ -1,4 +1,4 @@
-"""What programs that unpack and patch put where."""
+"""Destinations of programs that unpack and patch."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ import orjson
 from sb.memory.masking import masked_text
 from sb.memory.space import Space
 from sb.stack.views import shown
+from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.places import Execute, Place, narrowest
-from sb.store.records.store import ERASED, QUARANTINED, Row
 from sb.types import StackState
 
 SYSTEM = "sb:"  # before what SecondBrain itself writes

@@ -5,7 +5,6 @@ Source: the stack protocol, "Stats and export".
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import orjson
 
 from sb.errors import StoreError
+from sb.files import write_atomic
 from sb.memory.markdown import escaped
 from sb.sources import iso
 from sb.stack.checks import check_word
@@ -21,8 +21,8 @@ from sb.stack.container import Container
 from sb.stack.reading import NEWEST, Query
 from sb.stack.saving import Saver
 from sb.stack.views import kinds_shown_as
+from sb.store.records.columns import ACTIVE, FORGOTTEN, SUPERSEDED
 from sb.store.records.descriptors import DESCRIPTORS
-from sb.store.records.store import ACTIVE, FORGOTTEN, SUPERSEDED
 from sb.types import Belief, Drive, Episode, Goal, Note, Playbook, RawEntry, Relationship, StackState, Value
 
 FORMATS = frozenset({"markdown", "json"})
@@ -72,30 +72,50 @@ class Dumper:
         self._saver = saver
 
     def stats(self) -> dict[str, int]:
-        """How many memories of each kind there are, forgotten ones too."""
+        """How many memories of each kind there are, forgotten ones too, and how many suggestions are pending."""
         numbers = {
             "raw" if kind == RAW else LISTS[kind]: self._number(self._query(kind, _KEPT)) for kind in _COUNTED
         }
         pending = self._query("suggestion", (ACTIVE,)).add("r.category = 'pending'")
         return {**numbers, "pending_suggestions": self._number(pending)}
 
-    def dump(self, form: str, *, raw: bool, forgotten: bool) -> str:
-        """See `SQLiteStack.dump`."""
-        check_word("format", form, FORMATS)
-        kinds = [kind for kind in LISTS if raw or kind != RAW]
+    def dump(
+        self, *, format: str = "markdown", include_raw: bool = True, include_forgotten: bool = False
+    ) -> str:
+        """All memories in view: as a document for people, or as JSON that `load_dump` takes.
+
+        Args:
+            format: markdown, or json, which holds every kind and attribute.
+            include_raw: also what was captured as it came.
+            include_forgotten: also what is dormant, forgotten, or no longer held to be true.
+
+        Raises:
+            ValueError: there is no such format.
+        """
+        check_word("format", format, FORMATS)
+        kinds = [kind for kind in LISTS if include_raw or kind != RAW]
         at = iso(self._container.space.clock.now())
-        if form == "json":
-            found = {LISTS[kind]: list(self._records(kind, forgotten)) for kind in kinds}
+        if format == "json":
+            found = {LISTS[kind]: list(self._records(kind, include_forgotten)) for kind in kinds}
             whole = {"stack_id": self._container.stack_id, "exported_at": at, **found}
             return orjson.dumps(whole, datetime.isoformat, _EXACT).decode()
         parts = [f"# Memory Dump for {escaped(self._container.stack_id)}\n\nExported at {at}\n"]
         for kind, (title, line) in _SECTIONS.items():
-            lines = [line(record) for record in self._records(kind, forgotten)] if kind in kinds else []
+            lines = (
+                [line(record) for record in self._records(kind, include_forgotten)] if kind in kinds else []
+            )
             parts += [f"\n## {title}\n\n", *lines] if lines else []
         return "".join(parts)
 
-    def take_in(self, text: str) -> dict[str, int]:
-        """See `SQLiteStack.load_dump`."""
+    def load(self, text: str) -> dict[str, int]:
+        """Take in what `dump` wrote as JSON, all of it or nothing, into a stack that belongs to nobody yet.
+
+        Returns:
+            How many memories of each list there were.
+
+        Raises:
+            ValueError: it is no such dump, or this stack belongs to a core.
+        """
         if self._container.state is not StackState.INITIALIZING:
             raise ValueError(f"stack {self._container.stack_id} belongs to a core: load it into a new stack")
         try:
@@ -142,20 +162,10 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         StoreError: it cannot be written; an older file of that name is then as it was.
     """
-    import tempfile  # 5 ms, for who exports
-
-    partial = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with open(handle, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(handle)
-        os.replace(partial, path)
+        write_atomic(path, text.encode())
     except OSError as error:
-        if partial:
-            Path(partial).unlink(missing_ok=True)
         raise StoreError(f"cannot write {path}: {error.strerror}", "name another file") from error
 
 

@@ -17,9 +17,9 @@ from sb.stack.container import Container
 from sb.stack.reading import Query
 from sb.stack.registry import Components
 from sb.stack.views import kinds_shown_as, shown
+from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.rows import content, from_row
-from sb.store.records.store import Row
 from sb.text import storable
 from sb.types import SearchResult
 

@@ -17,11 +17,11 @@ from sb.stack.container import Container
 from sb.stack.reading import Query
 from sb.stack.registry import Components
 from sb.stack.views import kinds_shown_as, shown
+from sb.store.records.columns import Row
 from sb.store.records.descriptor import Descriptor
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.reads import LOAD
 from sb.store.records.rows import content, from_row
-from sb.store.records.store import Row
 from sb.types.vocabulary import FADING, ITEM_CHARACTERS, STRONG
 
 _IN_CONTEXT = (

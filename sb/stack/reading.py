@@ -104,11 +104,13 @@ class Reader:
         rows = self._space.records.select(where, values, order=order, limit=checked_limit(limit))
         return list(self._container.records(list(rows)))
 
-    def one(self, kind: str, uid: str) -> Any | None:
-        """The memory of an id, whatever its strength; None if there is none of this kind."""
-        if kind not in DESCRIPTORS or (DESCRIPTORS[kind].of_a_brain and kind not in VIEWS):
+    def get(self, memory_type: str, memory_id: str) -> Any | None:
+        """One memory, whatever its strength; None if there is none of that type and id."""
+        if memory_type not in DESCRIPTORS or (
+            DESCRIPTORS[memory_type].of_a_brain and memory_type not in VIEWS
+        ):
             return None  # what a Brain keeps besides, such as a handoff, is not a stack's to show
-        row = self._container.find(uid, kinds_shown_as(kind))
+        row = self._container.find(memory_id, kinds_shown_as(memory_type))
         return None if row is None else shown(self._space.record(row))
 
     def keyed(self, kind: str, key: str) -> Any | None:

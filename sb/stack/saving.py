@@ -13,16 +13,17 @@ from sb.errors import StoreError, VersionConflictError
 from sb.memory.fading import recovered, state_of
 from sb.memory.keeping import Keeper, count_words
 from sb.memory.masking import Labels, masked_row
+from sb.stack.checks import check_words, checked_share
 from sb.stack.container import SYSTEM, Container
 from sb.stack.linting import linted
 from sb.stack.provenance import check_provenance, check_writable
 from sb.stack.registry import Components
 from sb.stack.views import CORE, kinds_shown_as, shown, unshown
+from sb.store.records.columns import ACTIVE, CONTENT, ERASED, FORGOTTEN, SUPERSEDED, Row
 from sb.store.records.descriptor import READ
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.places import Execute, Place
 from sb.store.records.rows import to_moment
-from sb.store.records.store import ACTIVE, CONTENT, ERASED, FORGOTTEN, SUPERSEDED, Row
 from sb.types import MemorySuggestion, Remembered
 
 Also = Callable[[Execute, Sequence[str]], object]
@@ -124,7 +125,7 @@ class Saver:
             raise ValueError("this was made from memories that nobody may see together")
         return place
 
-    def update(self, kind: str, record: Any, expected_version: int | None) -> bool:
+    def update(self, kind: str, record: Any, expected_version: int | None = None) -> bool:
         """Change a record unless somebody else did; False if it is gone.
 
         Args:
@@ -152,6 +153,27 @@ class Saver:
             container.space.embed(execute, [former["id"]])
         self._offer(kind, [record])
         return True
+
+    def update_meta(
+        self,
+        memory_type: str,
+        memory_id: str,
+        *,
+        confidence: float | None = None,
+        tags: list[str] | None = None,
+    ) -> bool:
+        """Set how sure a memory is, or its tags; False if there is none, or nothing is given.
+
+        Raises:
+            ValueError: the confidence is not from 0 to 1, or its kind has no tags.
+        """
+        changes: dict[str, Any] = {}
+        if confidence is not None:
+            changes["confidence"] = checked_share("confidence", confidence)
+        if tags is not None:
+            check_words("tags", tags)
+            changes["tags"] = list(tags)
+        return bool(changes) and bool(self.amend(memory_type, memory_id, changes, operation="meta"))
 
     def amend(self, kind: str, uid: str, changes: dict[str, Any], *, actor: str = "", operation: str) -> int:
         """Change some attributes of a record; returns the version that it has then, 0 if there is none.

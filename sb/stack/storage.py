@@ -67,7 +67,7 @@ class StackStorage:
 
     def get(self, kind: str, uid: str) -> Any | None:
         """One memory, whatever its strength."""
-        return self._reader.one(kind, uid)
+        return self._reader.get(kind, uid)
 
     def seen_alike(self, records: Sequence[Any]) -> list[list[Any]]:
         """Memories by who may see them: what is made of several at once is made of one of these lists."""

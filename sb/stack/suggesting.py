@@ -46,22 +46,31 @@ class Suggestions:
         self._reader = reader
         self._saver = saver
 
-    def get(self, uid: str) -> MemorySuggestion | None:
+    def get(self, suggestion_id: str) -> MemorySuggestion | None:
         """The suggestion of an id, whatever became of it."""
-        found: MemorySuggestion | None = self._reader.one("suggestion", uid)
+        found: MemorySuggestion | None = self._reader.get("suggestion", suggestion_id)
         return found
 
     def find(
         self,
         *,
-        status: str | None,
-        memory_type: str | None,
-        limit: int | None,
-        min_confidence: float | None,
-        max_age_hours: float | None,
-        source_raw_id: str | None,
+        status: str | None = None,
+        memory_type: str | None = None,
+        limit: int | None = 100,
+        min_confidence: float | None = None,
+        max_age_hours: float | None = None,
+        source_raw_id: str | None = None,
     ) -> list[MemorySuggestion]:
-        """Suggestions, the newest first; see `SQLiteStack.get_suggestions`."""
+        """Suggestions, the newest first.
+
+        Args:
+            status: pending, promoted, modified, rejected, dismissed or expired; any by default.
+            memory_type: what they would become. min_confidence: from 0 to 1. max_age_hours: since they were made.
+            source_raw_id: what they were made from.
+
+        Raises:
+            ValueError: a value that cannot be.
+        """
         query = self._query()
         if status is not None:
             check_word("status", status, SUGGESTION_STATUSES)
@@ -82,15 +91,24 @@ class Suggestions:
         return self._reader.read(query, limit=limit)
 
     def accept(
-        self, uid: str, modifications: Mapping[str, Any] | None = None, *, actor: str = "", reason: str = ""
+        self,
+        suggestion_id: str,
+        modifications: Mapping[str, Any] | None = None,
+        *,
+        actor: str = "",
+        reason: str = "",
     ) -> str | None:
-        """Make the memory that is suggested; see `SQLiteStack.accept_suggestion`.
+        """Make the memory that is suggested, and return its id; None if it is not pending, or is worded so that it cannot be kept.
 
         Args:
+            modifications: attributes of the memory that are to be other than suggested.
             actor: who accepts it, by default the core that is attached. reason: why.
+
+        Raises:
+            ValueError: no such memory can be made; the suggestion stays pending.
         """
         check_writable(self._container)
-        suggestion = self.get(uid)
+        suggestion = self.get(suggestion_id)
         if suggestion is None or suggestion.status != PENDING:
             return None
         kind = suggestion.memory_type
@@ -102,14 +120,14 @@ class Suggestions:
             self._mark_sources(execute, memory.derived_from, f"{kind}:{ids[0]}")
             changed = f"with other {', '.join(sorted(modifications))}" if modifications else ""
             why = "; ".join(filter(None, (reason, changed))) or None
-            self._settle(execute, uid, "promoted", why, actor, promoted_to=f"{kind}:{ids[0]}")
+            self._settle(execute, suggestion_id, "promoted", why, actor, promoted_to=f"{kind}:{ids[0]}")
 
         try:
-            return self._saver.save(kind, [memory], also=settle, beside=[uid])[0]
+            return self._saver.save(kind, [memory], also=settle, beside=[suggestion_id])[0]
         except _Settled:
             return None
 
-    def dismiss(self, uid: str, reason: str | None, *, actor: str = "") -> bool:
+    def dismiss(self, suggestion_id: str, reason: str | None = None, *, actor: str = "") -> bool:
         """Settle a suggestion without making the memory; False unless it was pending.
 
         Args:
@@ -118,13 +136,13 @@ class Suggestions:
         check_writable(self._container)
         try:
             with self._container.space.database.write() as execute:
-                self._settle(execute, uid, "dismissed", reason, actor)
+                self._settle(execute, suggestion_id, "dismissed", reason, actor)
         except _Settled:
             return False
         return True
 
-    def expire(self, max_age_hours: float) -> list[str]:
-        """Settle what has been pending for longer; returns the ids."""
+    def expire(self, max_age_hours: float = 168) -> list[str]:
+        """Settle the suggestions that have been pending for longer; returns their ids."""
         check_writable(self._container)
         query = self._query().add("r.category = ?", PENDING)
         query.add("r.happened_at < ?", self._before(max_age_hours))

@@ -38,23 +38,28 @@ class Trust:
             checked_share(f"the score of {domain!r}", said.get("score"))
         return self._saver.save("trust_assessment", [assessment])[0]
 
-    def find(self, entity: str | None, domain: str | None) -> list[TrustAssessment]:
+    def find(self, *, entity_id: str | None = None, domain: str | None = None) -> list[TrustAssessment]:
         """The assessments of an entity, or those that say something of a domain; the newest first."""
         query = Query().among("r.place", self._container.places())
         query.add("r.kind = 'trust_assessment' AND r.state = 'active'")
-        if entity is not None:
-            query.add("r.key = ?", entity)
+        if entity_id is not None:
+            query.add("r.key = ?", entity_id)
         if domain is not None:
             query.add("EXISTS (SELECT 1 FROM json_each(r.fields, '$.dimensions') WHERE key = ?)", domain)
         return self._reader.read(query, limit=None)
 
-    def of(self, entity: str, domain: str | None) -> dict[str, Any]:
-        """How far an entity is trusted, and where that is known from; see `SQLiteStack.compute_trust`."""
+    def compute(self, entity_id: str, domain: str | None = None) -> dict[str, Any]:
+        """How far an entity is trusted in a domain, by default in general, from 0 to 1.
+
+        Returns:
+            `entity`, `domain`, `score`, and as `source` where that is known from: `assessment` of the domain, `general` where
+            nothing is known of that, `default` (0.5) where nothing is known at all.
+        """
         asked = domain or GENERAL
-        said = next((one.dimensions for one in self.find(entity, None)), {})
+        said = next((one.dimensions for one in self.find(entity_id=entity_id)), {})
         source = asked if asked in said else GENERAL if GENERAL in said else ""
         return {
-            "entity": entity,
+            "entity": entity_id,
             "domain": asked,
             "score": float(said[source]["score"]) if source else _UNKNOWN,
             "source": "default" if not source else "assessment" if source == asked else GENERAL,

@@ -15,11 +15,11 @@ import orjson
 from sb.canonical import MAX_INTEGER
 from sb.errors import CheckFailed
 from sb.memory.keeping import count_words
+from sb.store.records.columns import ACTIVE, DEFAULTS, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place, checked_scope
 from sb.store.records.rows import from_row, to_row
 from sb.store.records.sessions import Session
-from sb.store.records.store import ACTIVE, DEFAULTS, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 
 FORMAT = 1
 TEXT, STANDING, TRUST, KEYED = "text", "standing", "trust", "keyed"

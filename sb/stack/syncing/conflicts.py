@@ -10,14 +10,15 @@ from sb.errors import NotFoundError
 from sb.memory.masking import masked_text
 from sb.memory.space import Space
 from sb.stack.container import Container
+from sb.stack.syncing.change_log import NEW, StoredChange
 from sb.stack.syncing.changes import KEYED, STANDING, Change, parse, parts_of, row_of, together, united
-from sb.stack.syncing.feed import NEW, Feed, Kept
+from sb.stack.syncing.feed import Feed
 from sb.stack.syncing.merging import compare
 from sb.stack.syncing.receiving import ACTOR, Receiver, with_parts
 from sb.stack.views import VIEWS, shown
+from sb.store.records.columns import SUPERSEDED, Row
 from sb.store.records.places import Execute
 from sb.store.records.rows import content, from_row, to_moment
-from sb.store.records.store import SUPERSEDED, Row
 from sb.types import SyncConflict
 
 Keep = Literal["local", "remote", "both"]
@@ -55,7 +56,7 @@ class Conflicts:
         with self._space.database.write() as execute:
             row = self._found(conflict)  # a stack that was never synchronised has nothing to stamp either
             self._feed.stamp_rest(execute)
-            kept, remote = self._feed.kept(row[1]), parse(row[3].encode())
+            kept, remote = self._feed.stored(row[1]), parse(row[3].encode())
             local = self._space.records.row(row[1])
             assert kept is not None
             assert local is not None
@@ -80,7 +81,7 @@ class Conflicts:
         return row
 
     def _choose(
-        self, execute: Execute, keep: Keep, row: Row, kept: Kept, remote: Change, reason: str
+        self, execute: Execute, keep: Keep, row: Row, kept: StoredChange, remote: Change, reason: str
     ) -> None:
         """One record with two versions."""
         local = kept.now
@@ -107,7 +108,7 @@ class Conflicts:
         execute: Execute,
         keep: Keep,
         row: Row,
-        kept: Kept,
+        kept: StoredChange,
         conflict: tuple[Any, ...],
         reason: str,
     ) -> None:
@@ -126,14 +127,16 @@ class Conflicts:
             retired = _retired(kept.now)
             receiver.write(execute, row, retired, {STANDING, KEYED}, "resolve", reason)
             self._feed.tell(execute, row["id"], retired)
-        receiver.receive(execute, [Kept(0, 0, peer, 0.0, remote.seen, document.encode(), seal.encode())])
+        receiver.receive(
+            execute, [StoredChange(0, 0, peer, 0.0, remote.seen, document.encode(), seal.encode())]
+        )
         receiver.receive_rest(execute)
         receiver.finish(execute)
 
     def _retire(self, execute: Execute, remote: Change, reason: str) -> None:
         """Keep a version from elsewhere, without its name."""
         row = self._space.records.find(remote.uid)
-        former = None if row is None else self._feed.kept(row["id"])
+        former = None if row is None else self._feed.stored(row["id"])
         if row is None or former is None:
             retired = _retired(remote)
             self._feed.tell(execute, self._insert(execute, retired), retired)

@@ -19,8 +19,9 @@ from sb.errors import UsageError
 from sb.log.event_log import EventLog
 from sb.memory.erasing import erase
 from sb.protocols import SyncResult
+from sb.stack.syncing.change_log import AT_ONCE, StoredChange
 from sb.stack.syncing.changes import Change, damaged, together
-from sb.stack.syncing.feed import AT_ONCE, Feed, Kept
+from sb.stack.syncing.feed import Feed
 from sb.stack.syncing.receiving import ACTOR, Outcome, Receiver
 from sb.store.records.places import Execute, Place
 
@@ -143,7 +144,7 @@ class Exchange:
                 "SELECT head FROM sync_replicas WHERE stack = ?", (remote.stack,)
             ).fetchone()[0]
 
-            def incoming() -> Iterator[Kept]:
+            def incoming() -> Iterator[StoredChange]:
                 found = remote.after(after, connection.execute, since=since or 0.0)
                 return (one for one in found if one.document and self._reach.carries(one.change))
 
@@ -172,7 +173,7 @@ class Exchange:
         if receiver.masked:
             self.result.notes.append(f"masked in what {what}: {', '.join(receiver.masked)}")
 
-    def _checked(self, incoming: Iterable[Kept], receiver: Receiver) -> list[Kept]:
+    def _checked(self, incoming: Iterable[StoredChange], receiver: Receiver) -> list[StoredChange]:
         """The tombstones of a batch, once all of it was found to be sealed and sound; raises as `pull` does."""
         standings: Counter[str] = Counter()
         gone = []
@@ -192,13 +193,13 @@ class Exchange:
         self.result.notes += [one for one in notes if one not in self.result.notes]
         return gone
 
-    def _count(self, outcome: Outcome, kept: Kept) -> None:
+    def _count(self, outcome: Outcome, kept: StoredChange) -> None:
         if outcome in (Outcome.TAKEN, Outcome.MERGED):
             self.result.pulled += 1
         elif outcome is Outcome.CONFLICT:
             self.found.add(kept.change.uid)
 
-    def _erase(self, feed: Feed, receiver: Receiver, gone: Iterable[Kept]) -> int:
+    def _erase(self, feed: Feed, receiver: Receiver, gone: Iterable[StoredChange]) -> int:
         """Erase for good what the other side has erased; returns how many there were."""
         uids, actors = [], set[str]()
         for page, _ in _pages(iter(gone)):
@@ -222,7 +223,7 @@ class Exchange:
         after, head = _position(local, remote.replica, "pushed"), local.head
         held, there = self._held(), remote.replica
 
-        def outgoing(*, erased: bool = False) -> Iterator[Kept]:
+        def outgoing(*, erased: bool = False) -> Iterator[StoredChange]:
             for one in local.after(after, erased=erased):
                 if one.seq > head:
                     return
@@ -266,7 +267,7 @@ class Exchange:
         )
         return {record for (record,) in rows}
 
-    def _give(self, receiver: Receiver, page: list[Kept]) -> list[Outcome]:
+    def _give(self, receiver: Receiver, page: list[StoredChange]) -> list[Outcome]:
         """One transaction there. What it wrote need not be taken back here, if nothing else was written."""
         local, remote = self._local, self._remote
         pulled = _position(local, remote.replica, "pulled")
@@ -284,7 +285,7 @@ class Exchange:
         return outcomes
 
 
-def _pages(changes: Iterator[Kept]) -> Iterator[tuple[list[Kept], int]]:
+def _pages(changes: Iterator[StoredChange]) -> Iterator[tuple[list[StoredChange], int]]:
     """Changes by the transaction, with the number of the last."""
     while page := list(islice(changes, AT_ONCE)):
         yield page, page[-1].seq
@@ -326,7 +327,7 @@ def _meet(execute: Execute, feed: Feed, peer: str, path: str, at: float, reach: 
         )
 
 
-def _know(execute: Execute, feed: Feed, page: Iterable[Kept]) -> None:
+def _know(execute: Execute, feed: Feed, page: Iterable[StoredChange]) -> None:
     """Remember how far databases have counted, also those that were never met, so that an older copy is known for one."""
     most: dict[str, int] = {}
     for kept in page:

@@ -15,6 +15,7 @@ from sb.memory.masking import Labels
 from sb.redaction import Masking
 from sb.secret_shapes import may_hold_secret
 from sb.stack.container import SYSTEM
+from sb.stack.syncing.change_log import StoredChange
 from sb.stack.syncing.changes import (
     KEYED,
     STANDING,
@@ -28,12 +29,12 @@ from sb.stack.syncing.changes import (
     together,
     united,
 )
-from sb.stack.syncing.feed import Feed, Kept
+from sb.stack.syncing.feed import Feed
 from sb.stack.syncing.merging import Comparison, compare
+from sb.store.records.columns import CONTENT, ERASED, Row
 from sb.store.records.edges import Edge
 from sb.store.records.places import Execute
 from sb.store.records.sessions import Session
-from sb.store.records.store import CONTENT, ERASED, Row
 
 ACTOR = f"{SYSTEM}sync"
 _PRESENCE = ("state", "strength", "protected")
@@ -67,7 +68,7 @@ class Receiver:
         self._merge = merge
         self._keeper = Keeper(feed.space, ACTOR)
         self._unrelated: list[tuple[str, Relation]] = []  # relations to what has not come yet
-        self._unnamed: list[Kept] = []  # whose name another record has
+        self._unnamed: list[StoredChange] = []  # whose name another record has
         self._new: list[int] = []  # records without a vector yet
         self.masked: Labels = {}  # of the secrets in what came
 
@@ -76,7 +77,7 @@ class Receiver:
         """Whether some of what was received is to be looked at once more, at the end."""
         return bool(self._unrelated or self._unnamed)
 
-    def check(self, page: Iterable[Kept]) -> None:
+    def check(self, page: Iterable[StoredChange]) -> None:
         """Find out whether all of these changes can be taken.
 
         Raises:
@@ -87,7 +88,7 @@ class Receiver:
         for kept in page:
             self._check(kept.change, rows.get(kept.change.uid))
 
-    def _rows(self, page: Iterable[Kept]) -> dict[str, Row]:
+    def _rows(self, page: Iterable[StoredChange]) -> dict[str, Row]:
         return self._space.records.known([kept.change.uid for kept in page])
 
     def _check(self, change: Change, row: Row | None) -> None:
@@ -100,29 +101,31 @@ class Receiver:
         ):
             raise damaged(f"another record has the id {change.uid} here")
 
-    def bury(self, execute: Execute, kept: Kept) -> bool:
+    def bury(self, execute: Execute, kept: StoredChange) -> bool:
         """Note that a record is erased elsewhere; whether it has yet to be erased here."""
         row = self._space.records.find(kept.change.uid)
         if row is None:
             return False
-        former = self._feed.kept(row["id"])
+        former = self._feed.stored(row["id"])
         if row["state"] == ERASED:
             return False
         seen = together(former.seen if former else {}, kept.change.seen)
         self._feed.put(execute, row["id"], seen, kept.document, kept.seal, peer=self._peer, erased=True)
         return True
 
-    def receive(self, execute: Execute, page: Sequence[Kept]) -> list[Outcome]:
+    def receive(self, execute: Execute, page: Sequence[StoredChange]) -> list[Outcome]:
         """Take changes of different records; what was changed here has been stamped."""
         rows = self._rows(page)
         return [self._received(execute, self._masked(kept), rows.get(kept.change.uid)) for kept in page]
 
-    def _masked(self, kept: Kept) -> Kept:
+    def _masked(self, kept: StoredChange) -> StoredChange:
         """A change without secrets, sealed anew where it had some: the other side may be of an older version."""
         if kept.change.erased or not may_hold_secret(kept.document.decode()):
             return kept
         masking = Masking(personal=False)
-        parts = masking.value(dict(kept.change.parts))
+        # A number stays one, as where it was written: a priority may have the digits of a card.
+        numbers = {name: part for name, part in kept.change.parts.items() if isinstance(part, int)}
+        parts = masking.value({**kept.change.parts, **dict.fromkeys(numbers, 0)}) | numbers
         relations = tuple(replace(one, relation=masking.text(one.relation)) for one in kept.change.relations)
         if not masking.found:
             return kept
@@ -130,13 +133,13 @@ class Receiver:
         document = replace(kept.change, parts=parts, relations=relations).document()
         return replace(kept, document=document, seal=self._feed.sealer.seal(document))
 
-    def _received(self, execute: Execute, kept: Kept, row: Row | None) -> Outcome:
+    def _received(self, execute: Execute, kept: StoredChange, row: Row | None) -> Outcome:
         change = kept.change
         if change.erased:
             return self._erased(execute, change, row)
         if row is None:
             return self._added(execute, kept)
-        former = self._feed.kept(row["id"])
+        former = self._feed.stored(row["id"])
         if row["state"] == ERASED:
             if former is not None:
                 self._tell_again(execute, former)
@@ -161,12 +164,12 @@ class Receiver:
         if self._feed.ours:  # what others changed there is theirs to tell
             self._feed.skip(execute)
 
-    def receive_rest(self, execute: Execute) -> list[tuple[Kept, Outcome]]:
+    def receive_rest(self, execute: Execute) -> list[tuple[StoredChange, Outcome]]:
         """Take what waited, now that all has come: what has its name by now, and the relations whose ends are here.
 
         What does not get its name is a conflict with whoever has it, or is left; other relations stay where they are.
         """
-        done: list[tuple[Kept, Outcome]] = []
+        done: list[tuple[StoredChange, Outcome]] = []
         waiting, self._unnamed = self._unnamed, []
         while waiting:
             outcomes = zip(waiting, self.receive(execute, waiting), strict=True)
@@ -184,12 +187,12 @@ class Receiver:
         self._unrelated.clear()
         return done
 
-    def _refused(self, execute: Execute, kept: Kept) -> Outcome:
+    def _refused(self, execute: Execute, kept: StoredChange) -> Outcome:
         """A change whose name is another record's, which keeps it."""
         if not self._merge:
             return Outcome.HELD
         row = self._space.records.find(kept.change.uid)
-        former = None if row is None else self._feed.kept(row["id"])
+        former = None if row is None else self._feed.stored(row["id"])
         local = kept.change if former is None else former.now
         other = self.holder(with_parts(local, kept.change, compare(local, kept.change).taken))
         assert other is not None
@@ -218,7 +221,7 @@ class Receiver:
             self._feed.learn(execute, row["id"], change.seen)
         return Outcome.SAME if row is None or row["state"] == ERASED else Outcome.HELD
 
-    def _added(self, execute: Execute, kept: Kept) -> Outcome:
+    def _added(self, execute: Execute, kept: StoredChange) -> Outcome:
         change = kept.change
         row = row_of(change)
         place = self._space.places.make(execute, change.place)
@@ -243,7 +246,7 @@ class Receiver:
             return None  # the name is another agent's here: what it wrote stands in no session
         return self._space.sessions.bring(execute, session).number
 
-    def _compared(self, execute: Execute, kept: Kept, row: Row, former: Kept) -> Outcome:
+    def _compared(self, execute: Execute, kept: StoredChange, row: Row, former: StoredChange) -> Outcome:
         local, change = former.now, kept.change
         found = compare(local, change)
         if found.clashing:
@@ -261,18 +264,18 @@ class Receiver:
             self._adopt(execute, kept, former)
             return Outcome.TAKEN if found.taken else Outcome.SAME
         if not found.taken:
-            return self._kept(execute, former, change, news=bool(found.ours) or not theirs_alone)
+            return self._stored(execute, former, change, news=bool(found.ours) or not theirs_alone)
         if not self._merge:
             return Outcome.HELD
         return self._merged(execute, row, local, change, found)
 
-    def _adopt(self, execute: Execute, kept: Kept, former: Kept) -> None:
+    def _adopt(self, execute: Execute, kept: StoredChange, former: StoredChange) -> None:
         """Tell of a record what the other side does."""
         if (kept.document, kept.seal, self._peer) != (former.document, former.seal, former.peer):
             seen = together(former.seen, kept.change.seen)
             self._feed.put(execute, former.record, seen, kept.document, kept.seal, peer=self._peer)
 
-    def _kept(self, execute: Execute, former: Kept, change: Change, *, news: bool) -> Outcome:
+    def _stored(self, execute: Execute, former: StoredChange, change: Change, *, news: bool) -> Outcome:
         """What is here says all that came, but for relations.
 
         Args:
@@ -291,10 +294,10 @@ class Receiver:
                 self._tell_again(execute, former)
         return Outcome.SAME
 
-    def _tell_again(self, execute: Execute, former: Kept) -> None:
+    def _tell_again(self, execute: Execute, former: StoredChange) -> None:
         """Let the other side have it, though it was told before."""
         if self._merge:
-            kept = self._feed.kept(former.record)
+            kept = self._feed.stored(former.record)
             if kept is not None and kept.document:
                 self._feed.again(execute, kept)
 
@@ -360,7 +363,7 @@ def with_parts(local: Change, remote: Change, taken: Iterable[str]) -> Change:
     return replace(local, parts=parts, dots=dots, seen=together(local.seen, remote.seen))
 
 
-def keep_conflict(feed: Feed, execute: Execute, record: int, peer: str, kept: Kept) -> None:
+def keep_conflict(feed: Feed, execute: Execute, record: int, peer: str, kept: StoredChange) -> None:
     """Keep a version from elsewhere beside the record that is here; a former version from there goes."""
     execute(
         "INSERT INTO sync_conflicts (id, record, uid, peer, at, document, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -383,7 +386,7 @@ def settle(feed: Feed, execute: Execute, record: int) -> None:
     rows = execute(
         "SELECT id, uid, document FROM sync_conflicts WHERE record = ? AND resolution = ''", (record,)
     ).fetchall()
-    kept = feed.kept(record) if rows else None
+    kept = feed.stored(record) if rows else None
     for conflict, uid, document in rows:
         assert kept is not None
         if kept.change.uid == uid and not compare(kept.now, parse(document.encode())).clashing:

@@ -15,10 +15,10 @@ from typing import Any
 import orjson
 
 from sb.store.records.checks import check, check_numbers, check_text
+from sb.store.records.columns import DEFAULTS, ERASED, Row
 from sb.store.records.descriptor import Descriptor
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.places import Place
-from sb.store.records.store import DEFAULTS, ERASED, Row
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
