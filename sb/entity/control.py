@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from sb.entity.routing import Routing
 from sb.errors import UsageError
+from sb.text import with_article
 
 
 @runtime_checkable
@@ -60,7 +61,7 @@ class Control(Routing):
         stack = self._required_stack()
         if not isinstance(stack, _Caring):
             raise UsageError(
-                f"a {type(stack).__name__} cannot do that with single memories",
+                f"{with_article(type(stack).__name__)} cannot do that with single memories",
                 "make another stack active: SQLiteStack can",
             )
         return stack

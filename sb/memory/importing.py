@@ -36,6 +36,7 @@ from sb.store.records.edges import Edge
 from sb.store.records.places import Execute, Place, checked_scope
 from sb.store.records.rows import from_row
 from sb.store.records.sessions import Session
+from sb.text import with_article
 
 MEMORY_IMPORTED = "memory.imported"
 kinds.register(MEMORY_IMPORTED, "Memories were read from a bundle")
@@ -295,7 +296,7 @@ def _difference(former: Row, row: Row) -> str:
     if former["state"] == ERASED:
         return "it was erased here"
     if former["kind"] != row["kind"]:
-        return f"a {former['kind']} of that id is here"
+        return f"{with_article(former['kind'])} has that id already"
     if former["place"] != row["place"]:
         return "it stands elsewhere here"
     row = {**row, "text": row["text"].replace("\0", " ")}  # as it is stored

@@ -12,7 +12,7 @@ from sb.memory.views import Memory
 from sb.sources import iso
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
-from sb.text import plain
+from sb.text import plain, plural
 
 _PAGE = 500
 _PLURALS = {"raw": "raw entries"}
@@ -65,7 +65,7 @@ def _of_place(space: Space, number: int, place: Place, whose: tuple[str, tuple[s
 
 
 def _plural(kind: str) -> str:
-    name = _PLURALS.get(kind) or (f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s")
+    name = _PLURALS.get(kind) or plural(kind)
     return name.replace("_", " ").capitalize()
 
 

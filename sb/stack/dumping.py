@@ -23,6 +23,7 @@ from sb.stack.saving import Saver
 from sb.stack.views import kinds_shown_as
 from sb.store.records.columns import ACTIVE, FORGOTTEN, SUPERSEDED
 from sb.store.records.descriptors import DESCRIPTORS
+from sb.text import with_article
 from sb.types import Belief, Drive, Episode, Goal, Note, Playbook, RawEntry, Relationship, StackState, Value
 
 FORMATS = frozenset({"markdown", "json"})
@@ -134,12 +135,12 @@ class Dumper:
     def _read(self, kind: str, said: Any) -> Any:
         about = DESCRIPTORS[kind]
         if not isinstance(said, dict) or not said.keys() <= set(about.attributes):
-            raise ValueError(f"a {kind} in this dump has attributes that no {kind} has")
+            raise ValueError(f"{with_article(kind)} in this dump has attributes that no {kind} has")
         try:
             times = {name: datetime.fromisoformat(said[name]) for name in about.times if said.get(name)}
             return about.type(**{**said, **times, "stack_id": self._container.stack_id})
         except TypeError as error:
-            raise ValueError(f"a {kind} in this dump is not whole: {error}") from error
+            raise ValueError(f"{with_article(kind)} in this dump is incomplete: {error}") from error
 
     def _query(self, kind: str, states: Sequence[str]) -> Query:
         query = Query().among("r.place", self._container.places()).among("r.kind", kinds_shown_as(kind))

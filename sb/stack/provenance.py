@@ -15,6 +15,7 @@ from sb.stack.checks import check_words
 from sb.stack.container import SYSTEMS, Container
 from sb.stack.views import CORE, VIEWS, kinds_shown_as
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
+from sb.text import with_article
 from sb.types import SourceType, StackState
 
 ENFORCED = "enforce_provenance"  # the setting of a stack
@@ -74,7 +75,8 @@ def _check_sources(container: Container, record: Any, references: Sequence[str])
             continue
         if source_kind not in allowed:
             raise ProvenanceError(
-                f"a {kind} cannot be derived from a {source_kind}", f"it comes from {' or '.join(allowed)}"
+                f"{with_article(kind)} cannot be derived from {with_article(source_kind)}",
+                f"it comes from {' or '.join(allowed)}",
             )
         if not container.find(uid, kinds_shown_as(source_kind)):
             raise ProvenanceError(f"{reference} is not in stack {container.stack_id}")

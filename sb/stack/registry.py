@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.protocols import InferenceService, StackComponentProtocol
+from sb.text import with_article
 from sb.types import SearchResult
 
 logger = logging.getLogger("sb.stack")
@@ -133,7 +134,7 @@ class Components:
             if failures:
                 done[name] = {"error": _described(failures[0])}
             elif said and not isinstance(said, dict):
-                done[name] = {"error": f"TypeError: it answered with a {type(said).__name__}"}
+                done[name] = {"error": f"TypeError: it returned {with_article(type(said).__name__)}"}
             elif said:
                 done[name] = said
         return done

@@ -24,6 +24,7 @@ from sb.store.records.descriptor import READ
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.places import Execute, Place
 from sb.store.records.rows import to_moment
+from sb.text import with_article
 from sb.types import MemorySuggestion, Remembered
 
 Also = Callable[[Execute, Sequence[str]], object]
@@ -208,7 +209,7 @@ class Saver:
         row, before = found
         former = shown(before)
         for name in changes.keys() - vars(former).keys():
-            raise ValueError(f"a {kind} has no {name}")
+            raise ValueError(f"{with_article(kind)} has no {name}")
         record = dataclasses.replace(former, **changes)
         new = self.change(execute, row, record, actor=actor, operation=operation, before=before)
         return int(new["version"])
@@ -338,7 +339,7 @@ class _StackKeeper(Keeper):
         if isinstance(before, Remembered) and type(shown(before)) is type(record):
             record = unshown(record, before)
         if KIND_OF[type(record)] != former["kind"]:
-            raise ValueError(f"{former['uid']} is a {former['kind']}")
+            raise ValueError(f"{former['uid']} is {with_article(former['kind'])}")
         new = masked_row(record, self.masked, former)
         if new["text"] == former["text"]:
             new["terms"], new["length"] = former["terms"], former["length"]

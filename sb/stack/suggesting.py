@@ -18,6 +18,7 @@ from sb.stack.saving import Saver
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment
+from sb.text import with_article
 from sb.types import MemorySuggestion
 from sb.types.vocabulary import SUGGESTION_MEMORY_TYPES, SUGGESTION_STATUSES
 
@@ -169,7 +170,7 @@ class Suggestions:
         about = DESCRIPTORS[kind]
         sayable = set(about.attributes) - _OURS
         for name in modifications.keys() - sayable:
-            raise ValueError(f"modifications has {name!r}, which is nothing of a {kind} that can be said")
+            raise ValueError(f"modifications has {name!r}, which cannot be set for {with_article(kind)}")
         said = {name: value for name, value in suggestion.content.items() if name in sayable}
         values = {**_DEFAULTS.get(kind, {}), **said, **modifications}
         for one in dataclasses.fields(about.type):
