@@ -31,12 +31,17 @@ from sb.runtime import open_authority, open_kill_switch, open_registry
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
 from sb.store.database import Database
-from sb.store.embedding.choosing import NoEmbedder, choose
+from sb.store.embedding.selection import NoEmbedder, choose
 from sb.store.filesystem import network_file_system
 from sb.text import counted, human_bytes, nearest
 
 _MOST_JOINED = 3
-_COUNTED = {"events": "event", "intents": "intent", "steps": "step", "memory": "kernel memory entry"}  # table to noun
+_COUNTED = {
+    "events": "event",
+    "intents": "intent",
+    "steps": "step",
+    "memory": "kernel memory entry",
+}  # table to noun
 
 
 def examine(config: Config) -> list[Finding]:

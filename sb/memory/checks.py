@@ -12,7 +12,7 @@ from sb.kernel.review.findings import Finding, Status
 from sb.memory.ranking.terms import words
 from sb.memory.space import Space
 from sb.redaction import one_line
-from sb.store.embedding.choosing import NoEmbedder
+from sb.store.embedding.selection import NoEmbedder
 from sb.store.records.columns import ACTIVE, ERASED, Row
 from sb.store.records.store import place_token
 from sb.text import counted

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from sb.stack.components.asking import asked
 from sb.stack.components.component import Component
-from sb.stack.promoting import Pattern
+from sb.stack.components.prompts import asked
+from sb.stack.promotion import Pattern
 from sb.stack.storage import StackStorage
 from sb.types import Episode
 

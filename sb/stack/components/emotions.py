@@ -8,9 +8,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sb.stack.components.asking import asked, number_within, words_within
 from sb.stack.components.component import Component
-from sb.stack.feelings import felt
+from sb.stack.components.prompts import asked, number_within, words_within
+from sb.stack.emotion_lexicon import felt
 from sb.stack.storage import StackStorage
 from sb.types import Episode
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from sb.stack.components.asking import asked, number_within
 from sb.stack.components.component import Component
+from sb.stack.components.prompts import asked, number_within
 from sb.stack.storage import StackStorage
 from sb.types import MemorySuggestion, RawEntry
 

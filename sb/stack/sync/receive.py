@@ -10,13 +10,13 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any
 
-from sb.memory.keeping import Keeper
 from sb.memory.masking import Labels
+from sb.memory.record_writer import Keeper
 from sb.redaction import Masking
 from sb.secret_shapes import may_hold_secret
 from sb.stack.container import SYSTEM
-from sb.stack.syncing.change_log import StoredChange
-from sb.stack.syncing.changes import (
+from sb.stack.sync.change_log import StoredChange
+from sb.stack.sync.changes import (
     KEYED,
     STANDING,
     TEXT,
@@ -29,8 +29,8 @@ from sb.stack.syncing.changes import (
     together,
     united,
 )
-from sb.stack.syncing.feed import Feed
-from sb.stack.syncing.merging import Comparison, compare
+from sb.stack.sync.feed import Feed
+from sb.stack.sync.merge import Comparison, compare
 from sb.store.records.columns import CONTENT, ERASED, Row
 from sb.store.records.edges import Edge
 from sb.store.records.places import Execute

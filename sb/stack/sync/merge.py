@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sb.stack.syncing.changes import KEYED, STANDING, TEXT, TRUST, Change
+from sb.stack.sync.changes import KEYED, STANDING, TEXT, TRUST, Change
 
 _ABOUT_THE_TEXT = frozenset({STANDING, TRUST, KEYED, "category"})  # were said of what the text was before
 _LATEST = frozenset(

@@ -14,8 +14,8 @@ from typing import Any
 from sb.memory.handoffs import HandoffPacket, Handoffs, loops, packet
 from sb.memory.masking import masked_text
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
+from sb.memory.session_writer import Writer
 from sb.memory.views import Memory
-from sb.memory.writing import Writer
 from sb.store.records.places import Execute, Place
 from sb.store.records.sessions import Session
 from sb.text import shorten

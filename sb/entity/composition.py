@@ -15,7 +15,7 @@ import orjson
 
 from sb.config import Config
 from sb.entity.checkpoints import Checkpoint, Checkpoints, read_checkpoint
-from sb.entity.restoring import FILE, KIND, component_name, location_of
+from sb.entity.restore import FILE, KIND, component_name, location_of
 from sb.errors import CheckFailed, NotFoundError
 from sb.log import kinds
 from sb.log.event import Subject

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sb.memory.keeping import Keeper
 from sb.memory.masking import Labels, masked_text, refuse_secret
+from sb.memory.record_writer import Keeper
 from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
 from sb.store.records.columns import Row

@@ -10,11 +10,11 @@ from sb.errors import NotFoundError
 from sb.memory.masking import masked_text
 from sb.memory.space import Space
 from sb.stack.container import Container
-from sb.stack.syncing.change_log import NEW, StoredChange
-from sb.stack.syncing.changes import KEYED, STANDING, Change, parse, parts_of, row_of, together, united
-from sb.stack.syncing.feed import Feed
-from sb.stack.syncing.merging import compare
-from sb.stack.syncing.receiving import ACTOR, Receiver, with_parts
+from sb.stack.sync.change_log import NEW, StoredChange
+from sb.stack.sync.changes import KEYED, STANDING, Change, parse, parts_of, row_of, together, united
+from sb.stack.sync.feed import Feed
+from sb.stack.sync.merge import compare
+from sb.stack.sync.receive import ACTOR, Receiver, with_parts
 from sb.stack.views import VIEWS, shown
 from sb.store.records.columns import SUPERSEDED, Row
 from sb.store.records.places import Execute

@@ -11,10 +11,10 @@ from typing import Any
 
 from sb.stack.checks import check_word, checked_number, checked_share
 from sb.stack.container import SYSTEM, Container
-from sb.stack.linting import objection
+from sb.stack.lint import objection
 from sb.stack.provenance import check_writable
-from sb.stack.reading import Query, Reader
-from sb.stack.saving import Saver
+from sb.stack.queries import Query, Reader
+from sb.stack.saver import Saver
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sb.stack.container import SYSTEM, Container
-from sb.stack.likeness import Likeness, Statement
-from sb.stack.reading import NEWEST, Query, Reader
-from sb.stack.saving import Saver
+from sb.stack.queries import NEWEST, Query, Reader
+from sb.stack.saver import Saver
+from sb.stack.similarity import Likeness, Statement
 from sb.types import Belief, Episode, SourceType
 
 _EPISODES = 500  # the newest ones, which are gone through

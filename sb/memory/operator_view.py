@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from sb.errors import UsageError
 from sb.memory.brain import Brain
+from sb.memory.session_writer import Writer
 from sb.memory.views import Memory
-from sb.memory.writing import Writer
 from sb.redaction import one_line
 from sb.store.records.columns import Row
 

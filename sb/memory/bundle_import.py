@@ -17,8 +17,8 @@ from sb.kernel.authority.authority import Authority
 from sb.log import kinds
 from sb.log.event_log import EventLog
 from sb.memory.bundles import SORTS, Progress, Seal, lines, opened, verified
-from sb.memory.keeping import count_words
 from sb.memory.masking import Labels, masked_row
+from sb.memory.record_writer import count_words
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.redaction import one_line

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from sb.memory.ranking.rank import Ranked
-from sb.memory.searching import Searcher
+from sb.memory.search import Searcher
 from sb.memory.views import tokens_of
 from sb.stack.checks import check_text, checked_limit, checked_share
 from sb.stack.container import Container
-from sb.stack.reading import Query
+from sb.stack.queries import Query
 from sb.stack.registry import Components
 from sb.stack.views import kinds_shown_as, shown
 from sb.store.records.columns import Row

@@ -9,8 +9,8 @@ from typing import Any
 
 from sb.stack.checks import checked_share
 from sb.stack.container import Container
-from sb.stack.reading import Query, Reader
-from sb.stack.saving import Saver
+from sb.stack.queries import Query, Reader
+from sb.stack.saver import Saver
 from sb.types import TrustAssessment
 
 GENERAL = "general"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from sb.memory.views import tokens_of
 from sb.stack.checks import checked_budget
 from sb.stack.container import Container
-from sb.stack.reading import Query
+from sb.stack.queries import Query
 from sb.stack.registry import Components
 from sb.stack.views import kinds_shown_as, shown
 from sb.store.records.columns import Row

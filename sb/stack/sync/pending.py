@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sb.memory.space import Space
-from sb.stack.syncing.exchange import Reach
-from sb.stack.syncing.feed import TELLING
+from sb.stack.sync.exchange import Reach
+from sb.stack.sync.feed import TELLING
 
 _PENDING = """
 WITH reached (id) AS (SELECT value FROM json_each(?)),

@@ -13,10 +13,10 @@ from typing import Any
 from sb.memory.entities import ONE
 from sb.memory.handoffs import PENDING, HandoffPacket, Handoffs, Newest
 from sb.memory.salience import salience, within
-from sb.memory.searching import Searcher
+from sb.memory.search import Searcher
+from sb.memory.session_writer import Writer
 from sb.memory.space import Space
 from sb.memory.views import Memory, View, tokens_of
-from sb.memory.writing import Writer
 from sb.store.records.columns import Row
 from sb.store.records.reads import ORIENT
 

@@ -18,12 +18,12 @@ from sb.memory.space import Space
 from sb.protocols import SyncResult
 from sb.stack.container import Container
 from sb.stack.provenance import check_writable
-from sb.stack.syncing.conflicts import Conflicts, Keep, open_conflicts
-from sb.stack.syncing.exchange import Exchange, Reach
-from sb.stack.syncing.exporting import exported
-from sb.stack.syncing.feed import Feed
-from sb.stack.syncing.pending import pending
-from sb.stack.syncing.seals import Sealer
+from sb.stack.sync.conflicts import Conflicts, Keep, open_conflicts
+from sb.stack.sync.exchange import Exchange, Reach
+from sb.stack.sync.export import exported
+from sb.stack.sync.feed import Feed
+from sb.stack.sync.pending import pending
+from sb.stack.sync.seals import Sealer
 from sb.store.database import open_database
 from sb.types import StackState, SyncConflict
 

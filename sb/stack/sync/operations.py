@@ -17,8 +17,8 @@ from sb.store.records.rows import to_seconds
 from sb.types import SyncConflict
 
 if TYPE_CHECKING:
-    from sb.stack.syncing.conflicts import Keep
-    from sb.stack.syncing.synchroniser import Synchroniser
+    from sb.stack.sync.conflicts import Keep
+    from sb.stack.sync.synchroniser import Synchroniser
 
 
 class SyncOperations:
@@ -31,7 +31,7 @@ class SyncOperations:
     @cached_property
     def synchroniser(self) -> Synchroniser:
         """What gives and takes; its `sync` can also be told who signs, and whom to trust."""
-        from sb.stack.syncing.synchroniser import Synchroniser
+        from sb.stack.sync.synchroniser import Synchroniser
 
         return Synchroniser(self._container, self._config, self._remote)
 

@@ -12,15 +12,15 @@ from typing import Any, Protocol
 from sb.errors import EmbedderError
 from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.fusion import fuse
+from sb.memory.ranking.match_query import word_query
 from sb.memory.ranking.questions import Query, understand
 from sb.memory.ranking.rank import Ranked, rank
 from sb.memory.ranking.weights import Weights
 from sb.memory.ranking.weights import weights as fitted
-from sb.memory.ranking.wording import word_query
 from sb.memory.salience import in_reach, salient
 from sb.memory.space import Space
 from sb.memory.views import Hit
-from sb.store.embedding.choosing import NoEmbedder
+from sb.store.embedding.selection import NoEmbedder
 from sb.store.records.columns import Row
 from sb.store.records.descriptors import ASIDE, DESCRIPTORS, MEMORIES
 

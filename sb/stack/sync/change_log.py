@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 
 from sb.memory.space import Space
-from sb.stack.syncing.changes import Change, Dot, Seen, damaged, parse, together
-from sb.stack.syncing.seals import Sealer
+from sb.stack.sync.changes import Change, Dot, Seen, damaged, parse, together
+from sb.stack.sync.seals import Sealer
 from sb.store.records.columns import Row
 from sb.store.records.places import Execute
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 from sb.log.search import Clause, LogFilter, contains, windows
 from sb.memory.ranking.terms import words
 from sb.store.database import Database
-from sb.store.index.words import WordIndex
+from sb.store.index.full_text import WordIndex
 from sb.store.records.places import Places
 from sb.store.records.store import RecordStore
 from sb.types.vocabulary import FADING, STRONG, WEAK

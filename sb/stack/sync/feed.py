@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sb.stack.syncing.change_log import AT_ONCE, NEW, ChangeLog, StoredChange
-from sb.stack.syncing.changes import (
+from sb.stack.sync.change_log import AT_ONCE, NEW, ChangeLog, StoredChange
+from sb.stack.sync.changes import (
     STANDING,
     Change,
     Relation,

@@ -18,8 +18,8 @@ from sb.memory.markdown import escaped
 from sb.sources import iso
 from sb.stack.checks import check_word
 from sb.stack.container import Container
-from sb.stack.reading import NEWEST, Query
-from sb.stack.saving import Saver
+from sb.stack.queries import NEWEST, Query
+from sb.stack.saver import Saver
 from sb.stack.views import kinds_shown_as
 from sb.store.records.columns import ACTIVE, FORGOTTEN, SUPERSEDED
 from sb.store.records.descriptors import DESCRIPTORS

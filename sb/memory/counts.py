@@ -10,7 +10,7 @@ from pathlib import Path
 from sb.memory.space import Space
 from sb.memory.views import View
 from sb.store.database import database_files
-from sb.store.embedding.choosing import NoEmbedder
+from sb.store.embedding.selection import NoEmbedder
 from sb.store.records.columns import ACTIVE
 
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sb.errors import StoreError, VersionConflictError
-from sb.memory.fading import recovered, state_of
-from sb.memory.keeping import Keeper, count_words
+from sb.memory.decay import recovered, state_of
 from sb.memory.masking import Labels, masked_row
+from sb.memory.record_writer import Keeper, count_words
 from sb.stack.checks import check_words, checked_share
 from sb.stack.container import SYSTEM, Container
-from sb.stack.linting import linted
+from sb.stack.lint import linted
 from sb.stack.provenance import check_provenance, check_writable
 from sb.stack.registry import Components
 from sb.stack.views import CORE, kinds_shown_as, shown, unshown
@@ -53,7 +53,7 @@ class Saver:
             beside: ids of memories besides their sources that whoever sees what the stack itself made has to see.
 
         Returns:
-            For a belief or value that `sb.stack.linting` objects to, `suggestion:` and the id of what was kept instead.
+            For a belief or value that `sb.stack.lint` objects to, `suggestion:` and the id of what was kept instead.
 
         Raises:
             ValueError: something cannot be kept as it is. ProvenanceError, MaintenanceModeError: it may not be kept.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sb.memory.decay import recovered
 from sb.memory.entities import ONE, added
-from sb.memory.fading import recovered
 from sb.memory.masking import Labels, masked_row, masked_rows, masked_text
 from sb.memory.ranking.encoding import NOTHING, encoded
 from sb.memory.space import Space

@@ -14,7 +14,7 @@ import orjson
 
 from sb.canonical import MAX_INTEGER
 from sb.errors import CheckFailed
-from sb.memory.keeping import count_words
+from sb.memory.record_writer import count_words
 from sb.store.records.columns import ACTIVE, DEFAULTS, FORGOTTEN, QUARANTINED, SUPERSEDED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place, checked_scope

@@ -17,12 +17,12 @@ from itertools import islice
 
 from sb.errors import UsageError
 from sb.log.event_log import EventLog
-from sb.memory.erasing import erase
+from sb.memory.erasure import erase
 from sb.protocols import SyncResult
-from sb.stack.syncing.change_log import AT_ONCE, StoredChange
-from sb.stack.syncing.changes import Change, damaged, together
-from sb.stack.syncing.feed import Feed
-from sb.stack.syncing.receiving import ACTOR, Outcome, Receiver
+from sb.stack.sync.change_log import AT_ONCE, StoredChange
+from sb.stack.sync.changes import Change, damaged, together
+from sb.stack.sync.feed import Feed
+from sb.stack.sync.receive import ACTOR, Outcome, Receiver
 from sb.store.records.places import Execute, Place
 
 _ROUNDS = 3  # of taking and giving, while others write there at once
