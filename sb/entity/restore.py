@@ -67,8 +67,10 @@ def _components(stack_id: str, described: Iterable[Any]) -> list[StackComponentP
     """The components of these names and arguments; one that cannot be made is left out."""
     found: list[StackComponentProtocol] = []
 
-    def load(one: Any) -> None:
-        name, arguments = (one["name"], one["arguments"]) if isinstance(one, dict) else (one, {})
+    def load(component: Any) -> None:
+        name, arguments = (
+            (component["name"], component["arguments"]) if isinstance(component, dict) else (component, {})
+        )
         found.append(load_component(find(STACK_COMPONENTS, name))(**arguments))
 
     for one in described:

@@ -151,8 +151,10 @@ class _Import:
             tuple(self._masked),
         )
 
-    def _place(self, said: Mapping[str, Any]) -> Place:
-        place = Place(self._seal.stack, self._into or _text(said, "scope"), _text(said, "owner", empty=True))
+    def _place(self, document: Mapping[str, Any]) -> Place:
+        place = Place(
+            self._seal.stack, self._into or _text(document, "scope"), _text(document, "owner", empty=True)
+        )
         try:
             checked_scope(place.scope)
         except ValueError as error:
@@ -161,42 +163,42 @@ class _Import:
             raise _damaged(f"the scope {place.scope}, which its seal does not name")
         return place
 
-    def _session(self, said: Mapping[str, Any]) -> Session:
-        started, ended = _number(said, "started_at"), said.get("ended_at")
-        scope = self._into or _text(said, "scope")
+    def _session(self, document: Mapping[str, Any]) -> Session:
+        started, ended = _number(document, "started_at"), document.get("ended_at")
+        scope = self._into or _text(document, "scope")
         return Session(
             0,
-            _text(said, "name"),
-            _text(said, "agent"),
+            _text(document, "name"),
+            _text(document, "agent"),
             self._seal.stack,
             scope,
             started,
-            None if ended is None else _number(said, "ended_at"),
+            None if ended is None else _number(document, "ended_at"),
         )
 
-    def _row(self, said: Mapping[str, Any]) -> Row:
+    def _row(self, document: Mapping[str, Any]) -> Row:
         """The row of a record as this version would have written it; raises CheckFailed if it would not have."""
-        place = self._places.get(_whole(said, "place", 0))
+        place = self._places.get(_whole(document, "place", 0))
         if place is None:
-            raise _damaged(f"record {said.get('uid')} stands nowhere")
-        held: Row = {**DEFAULTS, **said}
+            raise _damaged(f"record {document.get('uid')} stands nowhere")
+        held: Row = {**DEFAULTS, **document}
         for name in _NAMES:
-            if not isinstance(said.get(name), str) or not (said[name] or name == "text"):
+            if not isinstance(document.get(name), str) or not (document[name] or name == "text"):
                 raise _damaged(f"{name} is no text")
-        if not _UID.fullmatch(said["uid"]):
-            raise _damaged(f"{one_line(said['uid'], 40)!r} is no id")
+        if not _UID.fullmatch(document["uid"]):
+            raise _damaged(f"{one_line(document['uid'], 40)!r} is no id")
         for name in _TIMES:
-            held[name] = _number(said, name)
-        if held["state"] not in _STATES or not _whole(said, "version"):
+            held[name] = _number(document, name)
+        if held["state"] not in _STATES or not _whole(document, "version"):
             raise _damaged(f"record {held['uid']} has an impossible state or version")
         try:
-            held["fields"] = orjson.dumps(said["fields"]).decode()
-            held["tags"] = orjson.dumps(said["tags"]).decode() if "tags" in said else None
-            reads = (said.get("accessed", 0), said.get("last_accessed", -math.inf))
+            held["fields"] = orjson.dumps(document["fields"]).decode()
+            held["tags"] = orjson.dumps(document["tags"]).decode() if "tags" in document else None
+            reads = (document.get("accessed", 0), document.get("last_accessed", -math.inf))
             row = masked_row(from_row(held, place, reads), self._masked, held)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise _damaged(f"record {held['uid']} cannot be read: {error}") from None
-        row["place"], row["session"] = place, self._sessions.get(_whole(said, "session", 0))
+        row["place"], row["session"] = place, self._sessions.get(_whole(document, "session", 0))
         for name in _KEPT:
             row[name] = held[name]
         count_words(row)
@@ -307,11 +309,11 @@ def _difference(former: Row, row: Row) -> str:
     return f"it differs in {', '.join(differing)}" if differing else ""
 
 
-def _batches(found: Iterable[bytes]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _batches(lines: Iterable[bytes]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """What the lines between heading and seal hold, those of one sort together."""
     sort = ""
     batch: list[dict[str, Any]] = []
-    for name, held in filter(None, map(_held, found)):
+    for name, held in filter(None, map(_held, lines)):
         if batch and (name != sort or len(batch) == _AT_ONCE):
             yield sort, batch
             batch = []

@@ -211,11 +211,11 @@ class Orienting:
         return {number: tuple(some) for number, some in found.items()}
 
     def _shown(
-        self, query: str | None, newest: Newest, ranked: Sequence[tuple[Row, float]], kept: Sequence[Entry]
+        self, query: str | None, newest: Newest, ranked: Sequence[tuple[Row, float]], entries: Sequence[Entry]
     ) -> ContextPackage:
         """The package of what fits; it is kept that the session was shown it."""
         sections: dict[Section, list[Any]] = {name: [] for name in _TITLES}
-        for name, shown, _ in kept:
+        for name, shown, _ in entries:
             sections[name].append(shown)
         score = {row["id"]: value for row, value in ranked}
         rows = [pair for name in ("decisions", "memories", "entities") for pair in sections[name]]

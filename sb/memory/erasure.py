@@ -175,10 +175,10 @@ def _repeating(space: Space, wanted: set[tuple[str, ...]]) -> list[Row]:
     ]
 
 
-def _runs(found: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
+def _runs(tokens: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
     """Every run of so many words, or the only one where there are fewer."""
-    for start in range(max(1, len(found) - length + 1)) if found else ():
-        yield tuple(found[start : start + length])
+    for start in range(max(1, len(tokens) - length + 1)) if tokens else ():
+        yield tuple(tokens[start : start + length])
 
 
 def _remove(space: Space, write: LogWrite, rows: Sequence[Row], actor: str, reason: str) -> int:
@@ -194,10 +194,10 @@ def _remove(space: Space, write: LogWrite, rows: Sequence[Row], actor: str, reas
     return len(quoting - erased)
 
 
-def _only_in(space: Space, said: Sequence[str]) -> set[str]:
+def _only_in(space: Space, texts: Sequence[str]) -> set[str]:
     """The stems of what was said that no record has any more."""
     counted = TextStatistics(space.database)  # what is remembered of before would be wrong
-    stems = {stem(word) for text in said for word in words(text) if len(word) > 2 and word not in STOP_WORDS}
+    stems = {stem(word) for text in texts for word in words(text) if len(word) > 2 and word not in STOP_WORDS}
     return {one for one in stems if not counted.document_frequency(one)}
 
 

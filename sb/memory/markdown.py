@@ -69,20 +69,20 @@ def _plural(kind: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _item(one: Memory) -> str:
+def _item(memory: Memory) -> str:
     """A memory as an item of a list: what it says, and below it what is known of it."""
-    title = one.title
-    said = escaped(one.content)
-    if one.content != title and one.content.startswith(title):
-        said = f"**{escaped(title)}**{escaped(one.content[len(title) :])}"
-    known = [f"{iso(one.happened_at)[:16].replace('T', ' ')}", one.agent_id]
-    known += [one.category] if one.category else []
-    known += [f"said by {one.speaker}"] if one.speaker else []
-    known += [f"confidence {one.confidence:g}"] if one.confidence is not None else []
-    known += [f"tags {', '.join(one.tags)}"] if one.tags else []
-    origins = one.details.get("derived_from")
+    title = memory.title
+    said = escaped(memory.content)
+    if memory.content != title and memory.content.startswith(title):
+        said = f"**{escaped(title)}**{escaped(memory.content[len(title) :])}"
+    known = [f"{iso(memory.happened_at)[:16].replace('T', ' ')}", memory.agent_id]
+    known += [memory.category] if memory.category else []
+    known += [f"said by {memory.speaker}"] if memory.speaker else []
+    known += [f"confidence {memory.confidence:g}"] if memory.confidence is not None else []
+    known += [f"tags {', '.join(memory.tags)}"] if memory.tags else []
+    origins = memory.details.get("derived_from")
     known += [f"from {', '.join(origins)}"] if origins else []
-    return f"- {said}\n  ({escaped('; '.join(known))}; {one.id})\n"
+    return f"- {said}\n  ({escaped('; '.join(known))}; {memory.id})\n"
 
 
 def escaped(text: str) -> str:

@@ -32,11 +32,11 @@ class Everywhere(Writer):
         return tuple(number for number, place in known.items() if place.scope in chain)
 
     def broadcast(
-        self, operation: str, query: str, found: Sequence[tuple[int, float]], shown: Sequence[Memory]
+        self, operation: str, query: str, hits: Sequence[tuple[int, float]], memories: Sequence[Memory]
     ) -> None:
         """Nothing is noted."""
 
-    def note_read(self, operation: str, shown: Iterable[Memory]) -> None:
+    def note_read(self, operation: str, memories: Iterable[Memory]) -> None:
         """Nor of this."""
 
 

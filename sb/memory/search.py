@@ -146,14 +146,14 @@ class Searcher:
         return asked, self._candidates(legs, similar or {})
 
     def best(
-        self, found: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
+        self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
     ) -> list[tuple[Ranked, Hit]]:
         """What `first` gives, as an agent sees it."""
-        ranked = self.first(found, k, salience=salience, explain=explain)
+        ranked = self.first(candidates, k, salience=salience, explain=explain)
         return [(one, self._space.hit(row, one)) for one, row in ranked]
 
     def first(
-        self, found: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
+        self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
     ) -> list[tuple[Ranked, Row]]:
         """The k best of all candidates, the best first, with their rows.
 
@@ -161,7 +161,7 @@ class Searcher:
             salience: let it count a little how recent, how much used, how sure and how strong a memory is.
         """
         space = self._space
-        first = in_reach(found, k) if salience else found[:k]
+        first = in_reach(candidates, k) if salience else candidates[:k]
         numbers = [one.id for one in first]
         rows = {row["id"]: row for row in space.records.rows(numbers)}
         if salience:

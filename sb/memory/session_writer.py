@@ -168,17 +168,17 @@ class Writer:
         self.broadcast(operation, "", hits, list(memories.values()))
 
     def broadcast(
-        self, operation: str, query: str, found: Sequence[tuple[int, float]], shown: Sequence[Memory]
+        self, operation: str, query: str, hits: Sequence[tuple[int, float]], memories: Sequence[Memory]
     ) -> None:
         """Keep what reached the agent's context: the records are not changed by it."""
         if query:
             self.masked.clear()
             query = masked_text(query, self.masked)
-        tokens = sum(estimated_tokens(one.content) for one in shown)
+        tokens = sum(estimated_tokens(one.content) for one in memories)
         with self.space.database.write() as execute:
             session = self._opened(execute)
             self.space.reads.append(
-                execute, operation, query, found, at=self.space.clock.now(), agent=self.agent,
+                execute, operation, query, hits, at=self.space.clock.now(), agent=self.agent,
                 session=session.number, tokens=tokens,
             )  # fmt: skip
         self.session = session

@@ -172,9 +172,9 @@ class Space:
         """One row as agents and people see it."""
         return Memory(**self._shown(row))
 
-    def hit(self, row: Row, found: Ranked) -> Hit:
+    def hit(self, row: Row, ranked: Ranked) -> Hit:
         """One row that a search found."""
-        return Hit(**self._shown(row), score=found.score, explanation=found.features)
+        return Hit(**self._shown(row), score=ranked.score, explanation=ranked.features)
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])

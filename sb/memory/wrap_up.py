@@ -129,19 +129,19 @@ def _goal(writes: Sequence[Memory]) -> str:
     return ""
 
 
-def _is_open(one: Memory) -> bool:
+def _is_open(memory: Memory) -> bool:
     """Whether a memory, by itself, says that something is not settled."""
-    if one.kind == "event":
-        if one.category in ("session_start", "session_end", *_SETTLES):
+    if memory.kind == "event":
+        if memory.category in ("session_start", "session_end", *_SETTLES):
             return False
-        if one.category in _RAISES and not _DONE.search(one.content):
+        if memory.category in _RAISES and not _DONE.search(memory.content):
             return True
-    return _OPEN.search(one.content) is not None
+    return _OPEN.search(memory.content) is not None
 
 
-def _stems(one: Memory) -> frozenset[str]:
-    return frozenset(stem(word) for word in words(one.content[:_READ]) if word not in STOP_WORDS)
+def _stems(memory: Memory) -> frozenset[str]:
+    return frozenset(stem(word) for word in words(memory.content[:_READ]) if word not in STOP_WORDS)
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    return bool(one and other) and len(one & other) >= _SAME * min(len(one), len(other))
+def _alike(left: frozenset[str], right: frozenset[str]) -> bool:
+    return bool(left and right) and len(left & right) >= _SAME * min(len(left), len(right))

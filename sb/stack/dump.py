@@ -132,13 +132,15 @@ class Dumper:
         self._saver.restore([record for records in found.values() for record in records])
         return {LISTS[kind]: len(records) for kind, records in found.items() if records}
 
-    def _read(self, kind: str, said: Any) -> Any:
+    def _read(self, kind: str, document: Any) -> Any:
         about = DESCRIPTORS[kind]
-        if not isinstance(said, dict) or not said.keys() <= set(about.attributes):
+        if not isinstance(document, dict) or not document.keys() <= set(about.attributes):
             raise ValueError(f"{with_article(kind)} in this dump has attributes that no {kind} has")
         try:
-            times = {name: datetime.fromisoformat(said[name]) for name in about.times if said.get(name)}
-            return about.type(**{**said, **times, "stack_id": self._container.stack_id})
+            times = {
+                name: datetime.fromisoformat(document[name]) for name in about.times if document.get(name)
+            }
+            return about.type(**{**document, **times, "stack_id": self._container.stack_id})
         except TypeError as error:
             raise ValueError(f"{with_article(kind)} in this dump is incomplete: {error}") from error
 
@@ -184,43 +186,43 @@ def _day(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d}" if moment else ""
 
 
-def _value(one: Value) -> str:
-    return f"- **{escaped(one.name)}** (priority {one.priority}): {escaped(one.statement)}\n"
+def _value(record: Value) -> str:
+    return f"- **{escaped(record.name)}** (priority {record.priority}): {escaped(record.statement)}\n"
 
 
-def _belief(one: Belief) -> str:
-    return f"- [{one.confidence:.0%}] {escaped(one.statement)}\n"
+def _belief(record: Belief) -> str:
+    return f"- [{record.confidence:.0%}] {escaped(record.statement)}\n"
 
 
-def _goal(one: Goal) -> str:
-    return f"- {_GOAL_MARKS[one.status]} [{one.priority}] {escaped(one.title)}\n"
+def _goal(record: Goal) -> str:
+    return f"- {_GOAL_MARKS[record.status]} [{record.priority}] {escaped(record.title)}\n"
 
 
-def _drive(one: Drive) -> str:
-    areas = f": {escaped(', '.join(one.focus_areas))}" if one.focus_areas else ""
-    return f"- **{one.drive_type}** (intensity {one.intensity:g}){areas}\n"
+def _drive(record: Drive) -> str:
+    areas = f": {escaped(', '.join(record.focus_areas))}" if record.focus_areas else ""
+    return f"- **{record.drive_type}** (intensity {record.intensity:g}){areas}\n"
 
 
-def _episode(one: Episode) -> str:
-    lessons = "".join(f"  - {escaped(lesson)}\n" for lesson in one.lessons or ())
-    return f"### {escaped(one.objective)}\n\n*{_day(one.created_at)}* | {escaped(one.outcome)}\n{lessons}\n"
+def _episode(record: Episode) -> str:
+    lessons = "".join(f"  - {escaped(lesson)}\n" for lesson in record.lessons or ())
+    return f"### {escaped(record.objective)}\n\n*{_day(record.created_at)}* | {escaped(record.outcome)}\n{lessons}\n"
 
 
-def _note(one: Note) -> str:
-    return f"- [{one.note_type}] {escaped(one.content)}\n"
+def _note(record: Note) -> str:
+    return f"- [{record.note_type}] {escaped(record.content)}\n"
 
 
-def _relationship(one: Relationship) -> str:
-    notes = f": {escaped(one.notes)}" if one.notes else ""
-    return f"- **{escaped(one.entity_name)}** ({escaped(one.entity_type)}){notes}\n"
+def _relationship(record: Relationship) -> str:
+    notes = f": {escaped(record.notes)}" if record.notes else ""
+    return f"- **{escaped(record.entity_name)}** ({escaped(record.entity_type)}){notes}\n"
 
 
-def _playbook(one: Playbook) -> str:
-    return f"- **{escaped(one.name)}** ({one.mastery_level}): {escaped(one.description)}\n"
+def _playbook(record: Playbook) -> str:
+    return f"- **{escaped(record.name)}** ({record.mastery_level}): {escaped(record.description)}\n"
 
 
-def _raw(one: RawEntry) -> str:
-    return f"- [{'done' if one.processed else 'pending'}] {escaped(one.blob or '')}\n"
+def _raw(record: RawEntry) -> str:
+    return f"- [{'done' if record.processed else 'pending'}] {escaped(record.blob or '')}\n"
 
 
 # Kind to the heading of its section and how one of it is shown.

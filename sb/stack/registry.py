@@ -143,12 +143,12 @@ class Components:
         self,
         component: StackComponentProtocol,
         hook: str,
-        *said: Any,
+        *arguments: Any,
         also: Callable[[Exception], object] | None = None,
     ) -> Any:
         """What a hook answers; None if it fails, or if the component has no such hook."""
         try:
-            return getattr(component, hook)(*said)
+            return getattr(component, hook)(*arguments)
         except Exception as error:  # noqa: BLE001 - whatever a component raises is its own failure
             self.failed(component.name, hook, error)
             if also is not None:

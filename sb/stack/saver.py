@@ -201,12 +201,12 @@ class Saver:
         self,
         execute: Execute,
         kind: str,
-        found: tuple[Row, Any],
+        pair: tuple[Row, Any],
         changes: dict[str, Any],
         actor: str,
         operation: str,
     ) -> int:
-        row, before = found
+        row, before = pair
         former = shown(before)
         for name in changes.keys() - vars(former).keys():
             raise ValueError(f"{with_article(kind)} has no {name}")
@@ -260,10 +260,10 @@ class Saver:
                 self._components.failed(name, "on_save", error)
 
     def _keep_said(
-        self, execute: Execute, kind: str, said: Sequence[tuple[Any, str, dict[str, Any]]]
+        self, execute: Execute, kind: str, answers: Sequence[tuple[Any, str, dict[str, Any]]]
     ) -> None:
-        found = self._in_view([record.id for record, _, _ in said], kind)
-        for record, name, known in said:
+        found = self._in_view([record.id for record, _, _ in answers], kind)
+        for record, name, known in answers:
             # what another component said of it has changed it
             one = found.pop(record.id, None) or self._in_view([record.id], kind).get(record.id)
             try:

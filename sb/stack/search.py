@@ -77,9 +77,9 @@ class Finder:
             condition.add("r.confidence >= ?", checked_share("min_confidence", min_confidence))
         return condition
 
-    def _result(self, found: Ranked, row: Row) -> SearchResult:
+    def _result(self, hit: Ranked, row: Row) -> SearchResult:
         record = shown(from_row(row, self._container.space.places.numbered(row["place"])))
         told: dict[str, Any] = {name: getattr(record, name) for name in _TOLD if hasattr(record, name)}
         if told.get("created_at") is not None:
             told["created_at"] = told["created_at"].isoformat()
-        return SearchResult(KIND_OF[type(record)], row["uid"], content(record), found.score, told)
+        return SearchResult(KIND_OF[type(record)], row["uid"], content(record), hit.score, told)

@@ -142,11 +142,11 @@ def _array(numbers: Sequence[int]) -> Any:
     return np.array(numbers, np.intp)
 
 
-def _turned(one: Statement, other: Statement) -> bool:
-    (first, second), (others_first, others_second) = one.order, other.order
+def _turned(left: Statement, right: Statement) -> bool:
+    (first, second), (others_first, others_second) = left.order, right.order
     return bool(first & others_second or second & others_first)
 
 
-def _begins(one: str, other: str) -> bool:
-    short, long = sorted((stem(one), stem(other)), key=len)
+def _begins(left: str, right: str) -> bool:
+    short, long = sorted((stem(left), stem(right)), key=len)
     return len(short) >= _BEGINNING and long.startswith(short)

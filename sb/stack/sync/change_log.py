@@ -176,18 +176,18 @@ class ChangeLog:
         ).fetchall()
         return str(rows[0][0]), int(rows[0][1])
 
-    def _write(self, execute: Execute, kept: StoredChange, erased: bool) -> None:
+    def _write(self, execute: Execute, change: StoredChange, erased: bool) -> None:
         execute(
             f"INSERT OR REPLACE INTO sync_changes (stack, {_COLUMNS}, erased) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 self.stack,
-                kept.record,
-                kept.seq,
-                kept.peer,
-                kept.at,
-                orjson.dumps(kept.seen).decode(),
-                kept.document.decode(),
-                kept.seal.decode(),
+                change.record,
+                change.seq,
+                change.peer,
+                change.at,
+                orjson.dumps(change.seen).decode(),
+                change.document.decode(),
+                change.seal.decode(),
                 int(erased),
             ),
         )
@@ -199,10 +199,10 @@ class ChangeLog:
             values = (orjson.dumps(together(kept.seen, seen)).decode(), record)
             execute("UPDATE sync_changes SET seen = ? WHERE record = ?", values)
 
-    def again(self, execute: Execute, kept: StoredChange) -> None:
+    def again(self, execute: Execute, stored: StoredChange) -> None:
         """Tell of a change once more, since somebody has not got it."""
-        erased = not kept.document or kept.change.erased
-        self.put(execute, kept.record, kept.seen, kept.document, kept.seal, erased=erased)
+        erased = not stored.document or stored.change.erased
+        self.put(execute, stored.record, stored.seen, stored.document, stored.seal, erased=erased)
 
     def tell_erased(self, execute: Execute, row: Row) -> None:
         """Tell of a record that was erased before anybody was told of it: somebody has it."""

@@ -220,20 +220,20 @@ def row_of(change: Change) -> Row:
     return row
 
 
-def together(one: Seen, other: Seen) -> dict[str, int]:
+def together(left: Seen, right: Seen) -> dict[str, int]:
     """The changes that either has seen."""
-    return {name: max(one.get(name, 0), other.get(name, 0)) for name in (*one, *other)}
+    return {name: max(left.get(name, 0), right.get(name, 0)) for name in (*left, *right)}
 
 
-def covers(one: Seen, other: Seen) -> bool:
+def covers(left: Seen, right: Seen) -> bool:
     """Whether one has seen all that the other has."""
-    return all(one.get(name, 0) >= count for name, count in other.items())
+    return all(left.get(name, 0) >= count for name, count in right.items())
 
 
-def united(one: Iterable[Relation], other: Iterable[Relation]) -> tuple[Relation, ...]:
+def united(left: Iterable[Relation], right: Iterable[Relation]) -> tuple[Relation, ...]:
     """The relations of both, each with the larger weight."""
     found: dict[tuple[str, str, bool], Relation] = {}
-    for relation in (*one, *other):
+    for relation in (*left, *right):
         name = (relation.relation, relation.target, relation.inward)
         former = found.get(name)
         if former is None or former.weight < relation.weight:
@@ -252,8 +252,8 @@ def _known(kind: str) -> str:
     return kind
 
 
-def _relation(said: Sequence[Any]) -> Relation:
-    relation, target, weight, agent, at, *inward = said
+def _relation(document: Sequence[Any]) -> Relation:
+    relation, target, weight, agent, at, *inward = document
     if _number(weight) < 0:
         raise ValueError("a relation has a weight below 0")
     if inward not in ([], [True]):
@@ -262,8 +262,8 @@ def _relation(said: Sequence[Any]) -> Relation:
     return Relation(*about, inward=bool(inward))
 
 
-def _session(said: Sequence[Any], stack: str) -> Session:
-    name, agent, scope, started, ended = said
+def _session(document: Sequence[Any], stack: str) -> Session:
+    name, agent, scope, started, ended = document
     return Session(
         0,
         _text(name),

@@ -81,10 +81,10 @@ class Conflicts:
         return row
 
     def _choose(
-        self, execute: Execute, keep: Keep, row: Row, kept: StoredChange, remote: Change, reason: str
+        self, execute: Execute, keep: Keep, row: Row, stored: StoredChange, remote: Change, reason: str
     ) -> None:
         """One record with two versions."""
-        local = kept.now
+        local = stored.now
         parts = local.parts.keys() | remote.parts.keys()
         differing = {name for name in parts if local.parts.get(name) != remote.parts.get(name)}
         if keep == "both":
@@ -108,7 +108,7 @@ class Conflicts:
         execute: Execute,
         keep: Keep,
         row: Row,
-        kept: StoredChange,
+        stored: StoredChange,
         conflict: tuple[Any, ...],
         reason: str,
     ) -> None:
@@ -119,12 +119,12 @@ class Conflicts:
         remote = parse(document.encode())
         if keep == "local":
             self._retire(execute, remote, reason)
-            self._feed.again(execute, kept)  # so that the name is free by then
+            self._feed.again(execute, stored)  # so that the name is free by then
             return
         receiver = self._receiver(peer)
         holder = receiver.holder(remote)
         if holder is not None and holder["id"] == row["id"]:  # it may have got another name meanwhile
-            retired = _retired(kept.now)
+            retired = _retired(stored.now)
             receiver.write(execute, row, retired, {STANDING, KEYED}, "resolve", reason)
             self._feed.tell(execute, row["id"], retired)
         receiver.receive(

@@ -193,11 +193,11 @@ class Exchange:
         self.result.notes += [one for one in notes if one not in self.result.notes]
         return gone
 
-    def _count(self, outcome: Outcome, kept: StoredChange) -> None:
+    def _count(self, outcome: Outcome, stored: StoredChange) -> None:
         if outcome in (Outcome.TAKEN, Outcome.MERGED):
             self.result.pulled += 1
         elif outcome is Outcome.CONFLICT:
-            self.found.add(kept.change.uid)
+            self.found.add(stored.change.uid)
 
     def _erase(self, feed: Feed, receiver: Receiver, gone: Iterable[StoredChange]) -> int:
         """Erase for good what the other side has erased; returns how many there were."""

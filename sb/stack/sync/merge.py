@@ -64,5 +64,5 @@ def _saw(change: Change, dot: tuple[str, int]) -> bool:
     return change.seen.get(dot[0], 0) >= dot[1]
 
 
-def _is_later(one: Any, other: Any) -> bool:
-    return isinstance(one, str) and (not isinstance(other, str) or one > other)
+def _is_later(left: Any, right: Any) -> bool:
+    return isinstance(left, str) and (not isinstance(right, str) or left > right)

@@ -101,16 +101,16 @@ class Receiver:
         ):
             raise damaged(f"another record has the id {change.uid} here")
 
-    def bury(self, execute: Execute, kept: StoredChange) -> bool:
+    def bury(self, execute: Execute, stored: StoredChange) -> bool:
         """Note that a record is erased elsewhere; whether it has yet to be erased here."""
-        row = self._space.records.find(kept.change.uid)
+        row = self._space.records.find(stored.change.uid)
         if row is None:
             return False
         former = self._feed.stored(row["id"])
         if row["state"] == ERASED:
             return False
-        seen = together(former.seen if former else {}, kept.change.seen)
-        self._feed.put(execute, row["id"], seen, kept.document, kept.seal, peer=self._peer, erased=True)
+        seen = together(former.seen if former else {}, stored.change.seen)
+        self._feed.put(execute, row["id"], seen, stored.document, stored.seal, peer=self._peer, erased=True)
         return True
 
     def receive(self, execute: Execute, page: Sequence[StoredChange]) -> list[Outcome]:
@@ -118,27 +118,29 @@ class Receiver:
         rows = self._rows(page)
         return [self._received(execute, self._masked(kept), rows.get(kept.change.uid)) for kept in page]
 
-    def _masked(self, kept: StoredChange) -> StoredChange:
+    def _masked(self, stored: StoredChange) -> StoredChange:
         """A change without secrets, sealed anew where it had some: the other side may be of an older version."""
-        if kept.change.erased or not may_hold_secret(kept.document.decode()):
-            return kept
+        if stored.change.erased or not may_hold_secret(stored.document.decode()):
+            return stored
         masking = Masking(personal=False)
         # A number stays one, as where it was written: a priority may have the digits of a card.
-        numbers = {name: part for name, part in kept.change.parts.items() if isinstance(part, int)}
-        parts = masking.value({**kept.change.parts, **dict.fromkeys(numbers, 0)}) | numbers
-        relations = tuple(replace(one, relation=masking.text(one.relation)) for one in kept.change.relations)
+        numbers = {name: part for name, part in stored.change.parts.items() if isinstance(part, int)}
+        parts = masking.value({**stored.change.parts, **dict.fromkeys(numbers, 0)}) | numbers
+        relations = tuple(
+            replace(one, relation=masking.text(one.relation)) for one in stored.change.relations
+        )
         if not masking.found:
-            return kept
+            return stored
         self.masked |= masking.found
-        document = replace(kept.change, parts=parts, relations=relations).document()
-        return replace(kept, document=document, seal=self._feed.sealer.seal(document))
+        document = replace(stored.change, parts=parts, relations=relations).document()
+        return replace(stored, document=document, seal=self._feed.sealer.seal(document))
 
-    def _received(self, execute: Execute, kept: StoredChange, row: Row | None) -> Outcome:
-        change = kept.change
+    def _received(self, execute: Execute, stored: StoredChange, row: Row | None) -> Outcome:
+        change = stored.change
         if change.erased:
             return self._erased(execute, change, row)
         if row is None:
-            return self._added(execute, kept)
+            return self._added(execute, stored)
         former = self._feed.stored(row["id"])
         if row["state"] == ERASED:
             if former is not None:
@@ -148,7 +150,7 @@ class Receiver:
             return Outcome.HELD
         if former is None or (not self._merge and self._feed.unstamped(execute, row["id"])):
             return Outcome.HELD
-        outcome = self._compared(execute, kept, row, former)
+        outcome = self._compared(execute, stored, row, former)
         if outcome in (Outcome.HELD, Outcome.WAITS):
             return outcome
         self._relate(execute, row, change.relations)
@@ -187,16 +189,16 @@ class Receiver:
         self._unrelated.clear()
         return done
 
-    def _refused(self, execute: Execute, kept: StoredChange) -> Outcome:
+    def _refused(self, execute: Execute, stored: StoredChange) -> Outcome:
         """A change whose name is another record's, which keeps it."""
         if not self._merge:
             return Outcome.HELD
-        row = self._space.records.find(kept.change.uid)
+        row = self._space.records.find(stored.change.uid)
         former = None if row is None else self._feed.stored(row["id"])
-        local = kept.change if former is None else former.now
-        other = self.holder(with_parts(local, kept.change, compare(local, kept.change).taken))
+        local = stored.change if former is None else former.now
+        other = self.holder(with_parts(local, stored.change, compare(local, stored.change).taken))
         assert other is not None
-        keep_conflict(self._feed, execute, other["id"], self._peer, kept)
+        keep_conflict(self._feed, execute, other["id"], self._peer, stored)
         return Outcome.CONFLICT
 
     def holder(self, version: Change) -> Row | None:
@@ -221,18 +223,18 @@ class Receiver:
             self._feed.learn(execute, row["id"], change.seen)
         return Outcome.SAME if row is None or row["state"] == ERASED else Outcome.HELD
 
-    def _added(self, execute: Execute, kept: StoredChange) -> Outcome:
-        change = kept.change
+    def _added(self, execute: Execute, stored: StoredChange) -> Outcome:
+        change = stored.change
         row = row_of(change)
         place = self._space.places.make(execute, change.place)
         if row["key"] and self._space.records.keyed(place, change.kind, row["key"]):
-            self._unnamed.append(kept)
+            self._unnamed.append(stored)
             return Outcome.WAITS
         row["place"], row["session"] = place, self._session(execute, change.session)
         (number,) = self._space.records.insert(execute, [row])
         self._note(execute, number)
         self._new.append(number)
-        self._feed.put(execute, number, change.seen, kept.document, kept.seal, peer=self._peer)
+        self._feed.put(execute, number, change.seen, stored.document, stored.seal, peer=self._peer)
         self._relate(execute, {**row, "id": number}, change.relations)
         if row["key"]:
             self._named(execute, change.uid, number)
@@ -246,22 +248,22 @@ class Receiver:
             return None  # the name is another agent's here: what it wrote stands in no session
         return self._space.sessions.bring(execute, session).number
 
-    def _compared(self, execute: Execute, kept: StoredChange, row: Row, former: StoredChange) -> Outcome:
-        local, change = former.now, kept.change
+    def _compared(self, execute: Execute, stored: StoredChange, row: Row, former: StoredChange) -> Outcome:
+        local, change = former.now, stored.change
         found = compare(local, change)
         if found.clashing:
             if self._merge:
-                keep_conflict(self._feed, execute, row["id"], self._peer, kept)
+                keep_conflict(self._feed, execute, row["id"], self._peer, stored)
             return Outcome.CONFLICT if self._merge else Outcome.HELD
         if not found.taken.isdisjoint(_NAMING) and self.holder(with_parts(local, change, found.taken)):
-            self._unnamed.append(kept)
+            self._unnamed.append(stored)
             return Outcome.WAITS
         theirs_alone = united(change.relations, local.relations) == change.relations
         alone = not found.ours and theirs_alone and covers(change.seen, local.seen)
         if alone:
             if found.taken:
                 self.write(execute, row, change, found.taken, "sync", f"from {self._peer}")
-            self._adopt(execute, kept, former)
+            self._adopt(execute, stored, former)
             return Outcome.TAKEN if found.taken else Outcome.SAME
         if not found.taken:
             return self._stored(execute, former, change, news=bool(found.ours) or not theirs_alone)
@@ -269,11 +271,11 @@ class Receiver:
             return Outcome.HELD
         return self._merged(execute, row, local, change, found)
 
-    def _adopt(self, execute: Execute, kept: StoredChange, former: StoredChange) -> None:
+    def _adopt(self, execute: Execute, stored: StoredChange, former: StoredChange) -> None:
         """Tell of a record what the other side does."""
-        if (kept.document, kept.seal, self._peer) != (former.document, former.seal, former.peer):
-            seen = together(former.seen, kept.change.seen)
-            self._feed.put(execute, former.record, seen, kept.document, kept.seal, peer=self._peer)
+        if (stored.document, stored.seal, self._peer) != (former.document, former.seal, former.peer):
+            seen = together(former.seen, stored.change.seen)
+            self._feed.put(execute, former.record, seen, stored.document, stored.seal, peer=self._peer)
 
     def _stored(self, execute: Execute, former: StoredChange, change: Change, *, news: bool) -> Outcome:
         """What is here says all that came, but for relations.
@@ -302,12 +304,12 @@ class Receiver:
                 self._feed.again(execute, kept)
 
     def _merged(
-        self, execute: Execute, row: Row, local: Change, change: Change, found: Comparison
+        self, execute: Execute, row: Row, local: Change, change: Change, merge: Comparison
     ) -> Outcome:
-        merged = with_parts(local, change, found.taken)
-        if found.taken:
-            told = ", ".join(sorted(found.taken))
-            self.write(execute, row, merged, found.taken, "merge", f"{told} from {self._peer}")
+        merged = with_parts(local, change, merge.taken)
+        if merge.taken:
+            told = ", ".join(sorted(merge.taken))
+            self.write(execute, row, merged, merge.taken, "merge", f"{told} from {self._peer}")
         relations = united(local.relations, change.relations)
         self._feed.tell(execute, row["id"], replace(merged, relations=relations))
         return Outcome.MERGED
@@ -363,7 +365,7 @@ def with_parts(local: Change, remote: Change, taken: Iterable[str]) -> Change:
     return replace(local, parts=parts, dots=dots, seen=together(local.seen, remote.seen))
 
 
-def keep_conflict(feed: Feed, execute: Execute, record: int, peer: str, kept: StoredChange) -> None:
+def keep_conflict(feed: Feed, execute: Execute, record: int, peer: str, stored: StoredChange) -> None:
     """Keep a version from elsewhere beside the record that is here; a former version from there goes."""
     execute(
         "INSERT INTO sync_conflicts (id, record, uid, peer, at, document, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -372,11 +374,11 @@ def keep_conflict(feed: Feed, execute: Execute, record: int, peer: str, kept: St
         (
             f"con_{feed.space.ids.token(8)}",
             record,
-            kept.change.uid,
+            stored.change.uid,
             peer,
             feed.space.clock.now(),
-            kept.document.decode(),
-            kept.seal.decode(),
+            stored.document.decode(),
+            stored.seal.decode(),
         ),
     )
 
