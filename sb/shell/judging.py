@@ -68,7 +68,7 @@ _LEAVE_SETTINGS = (["git", "add"], ["git", "commit"], ["git", "diff"], ["git", "
 
 
 class LineJudge:
-    """Goes through one command line in the order in which it is written.
+    """Judges one command line in the order in which it is written.
 
     What may have happened is remembered, never forgotten: folders it may be in, values its variables may have.
     """
@@ -109,7 +109,7 @@ class LineJudge:
     # --- command lines
 
     def line(self, text: str, stdin: Input = NOTHING) -> Finding:
-        """A command line inside of this one, such as that of `sh -c`.
+        """Judge a command line inside of this one, such as that of `sh -c`.
 
         Raises:
             Unparsed: it, or one inside of it, is not understood.
@@ -122,7 +122,7 @@ class LineJudge:
         return found
 
     def script(self, script: Script, stdin: Input = NOTHING) -> Finding:
-        """Commands one after the other."""
+        """Judge commands, one after the other."""
         found: list[Finding] = []
         for node in script:
             found.append(self._node(node, stdin))
@@ -130,12 +130,12 @@ class LineJudge:
         return highest(*found)
 
     def again(self, script: Script) -> Finding:
-        """The whole line once more, with all that it set: what a loop or a function sets last may be what it uses first."""
+        """Judge the line again with the values that it set: a loop may use first what it sets last."""
         self.paths.here = self.paths.here if len(self.paths.folders) == 1 else ""
         return self.script(script)
 
     def go(self, word: str) -> None:
-        """The line goes into another folder, which it surely reaches if that is there and nothing before can have removed it."""
+        """Enter another folder; it is surely reached if it exists and nothing before can have removed it."""
         before = self.paths.here
         self.paths.go(word)
         self._doubtful = not (self.settled and os.path.isdir(self.paths.here)) and self.paths.here != before
@@ -145,7 +145,7 @@ class LineJudge:
             self.paths.here, self._doubtful = "", False
 
     def _apart(self, nodes: Sequence[Node], stdin: Input, *, comes_back: bool) -> Finding:
-        """Commands of which it is not sure that each runs, or that are another shell's, which `comes_back` by itself."""
+        """Judge commands that may not all run, or run in a subshell, which `comes_back` by itself."""
         before = self.paths.here
         found: list[Finding] = []
         for node in nodes:
@@ -212,7 +212,7 @@ class LineJudge:
         return highest(self._apart(node.bodies, stdin, comes_back=node.kind in _OTHER_SHELLS), found)
 
     def _joined(self, node: Compound, stdin: Input) -> Finding:
-        """Commands of which only the first surely runs; behind `&&` those before it have succeeded."""
+        """Judge commands of which only the first surely runs; after `&&` those before it have succeeded."""
         found = self._node(node.bodies[0], stdin)
         surely = "" if self._doubtful else self.paths.here
         for body in node.bodies[1:]:
@@ -268,7 +268,7 @@ class LineJudge:
         return bool(self.functions or self.aliases)
 
     def _of_processes(self, word: str) -> bool:
-        """Whether a file of the session's folder holds nothing but numbers of processes, or is not there."""
+        """Whether a file in the session's folder holds process ids only, or does not exist."""
         from sb.shell.listing import holds_processes
 
         places = self.paths.now(word) if word and is_literal(word) else []
@@ -277,14 +277,14 @@ class LineJudge:
         return bool(places) and inside and all(map(self.stays, places)) and all(map(holds_processes, places))
 
     def stays(self, place: str) -> bool:
-        """Whether no command of the line so far is known to have written what is at a place."""
+        """Whether no command so far is known to have written to a place."""
         return not any(
             f"{place}/".startswith(f"{other.rstrip('/')}/") or other.startswith(f"{place.rstrip('/')}/")
             for other in self.touched
         )
 
     def _removes_made(self, words: Sequence[Word]) -> bool:
-        """Whether a command removes only files and folders that the line itself has made with `mktemp`."""
+        """Whether a command removes only files and folders that this line made with `mktemp`."""
         moved = any(program.rpartition("/")[2] == "mv" for program in self.programs)
         if words[0].text != "rm" or moved or self.renames:  # what was moved there is not new
             return False
@@ -296,7 +296,7 @@ class LineJudge:
         return word.raw == f'"${name}"' and name in self._made and self.values.get(name) == [MADE]
 
     def assign(self, name: str, text: str, *, made: bool = False) -> Finding:
-        """A variable gets a value; `made`: a file or folder that the line makes."""
+        """Judge an assignment; `made`: the value is a file or folder that the line makes."""
         values = self._expand(text) or [""]
         self._count(len(values))
         for value in values:
@@ -315,7 +315,7 @@ class LineJudge:
         return QUIET
 
     def _set(self, name: str, values: Sequence[str], *, made: bool = False) -> None:
-        """One of the values that a variable may have from here on; of many none is sure."""
+        """Add values that a variable may have from here on; beyond a limit the value is unknown."""
         if made and name not in self.values:
             self._made.add(name)
         elif not made:
@@ -358,7 +358,7 @@ class LineJudge:
         return found
 
     def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
-        """A path that is written; of a folder not `whole` if only something is put into it."""
+        """Judge a write to a path; not `whole` if it is a folder that only gets entries."""
         self.look(target)
         if is_literal(target):
             if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
@@ -373,16 +373,16 @@ class LineJudge:
         return highest(Finding(WRITE, f"{by} {display(target)}: writes a file"), change(self, target))
 
     def refuse(self, why: str) -> None:
-        """The whole line is refused; the first reason stays."""
+        """Refuse the whole line; the first reason stays."""
         self.refused = self.refused or why
 
     def look(self, word: str) -> None:
-        """Refuse the line if a word names what agents leave alone."""
+        """Refuse the line if a word names a protected path."""
         if own := self.paths.protects(word):
             self.refuse(f"{display(word)}: {own} belongs to SecondBrain; agents must not read or change it")
 
     def command(self, argv: Sequence[str], stdin: Input = NOTHING) -> Finding:
-        """A program with its arguments, as expanded words."""
+        """Judge a program with its arguments, given as expanded words."""
         self._depth += 1
         self._count(len(argv))
         if self._depth > 40:
@@ -450,7 +450,7 @@ class LineJudge:
         return highest(found or Finding(NETWORK, f"{display(name, 40)}: runs an unknown program"), floor)
 
     def _variables(self, builtin: str, arguments: Sequence[str]) -> Finding:
-        """What a builtin assigns."""
+        """Judge the assignments of a builtin."""
         if builtin in _DECLARE:
             if any(word[:1] == "-" and "n" in word for word in arguments):
                 return Finding(
@@ -466,7 +466,7 @@ class LineJudge:
         return QUIET
 
     def _consequences(self, argv: list[str], found: Finding, stdin: Input) -> Finding:
-        """What a command writes, and whether it reaches what agents leave alone."""
+        """Judge what a command writes, and whether it reaches protected places."""
         base, worst = argv[0].rpartition("/")[2], QUIET
         if base in WRITES:
             for at in operands(argv[1:]):

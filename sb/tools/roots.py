@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sb.tools.failures import denied, invalid, shown
+from sb.tools.failures import denied, display, invalid
 from sb.tools.folders import (
     FOLDER,
     Folder,
@@ -46,7 +46,7 @@ def path_parts(path: str) -> tuple[str, ...]:
         raise invalid(f"the path is longer than {LONGEST_PATH} characters")
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     if ".." in parts:
-        raise denied(f"{shown(path)}: '..' is not allowed in a path")
+        raise denied(f"{display(path)}: '..' is not allowed in a path")
     return parts
 
 
@@ -88,7 +88,7 @@ class Roots:
             for prefix in (configured, resolved):
                 if parts[: len(prefix)] == prefix:
                     return resolved, parts[len(prefix) :]
-        raise denied(f"{shown(path)} is outside the folders of the setting files.roots")
+        raise denied(f"{display(path)} is outside the folders of the setting files.roots")
 
     @contextmanager
     def folder(self, path: str) -> Iterator[Folder]:
@@ -104,7 +104,7 @@ class Roots:
 
     @contextmanager
     def parent(self, path: str, *, make: bool = False) -> Iterator[tuple[Folder, str]]:
-        """Open the folder that holds what a path names, and give the name in it.
+        """Open the folder that contains a path, and return the name in it.
 
         Args:
             make: make missing folders below the root.
@@ -114,7 +114,7 @@ class Roots:
         """
         root, parts = self.locate(path)
         if not parts:
-            raise invalid(f"{shown(path)} is a folder")
+            raise invalid(f"{display(path)} is a folder")
         with self._walk(root, parts[:-1], make=make) as folder:
             folder.protected.refuse_place(folder.fd, parts[-1], folder.path / parts[-1])
             yield folder, parts[-1]

@@ -8,7 +8,7 @@ from typing import Any
 from sb.config.groups import Shell
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolError, ToolErrorCode, ToolReturnSchema
 from sb.kernel.registry.registry import ToolRegistry
-from sb.tools.failures import invalid, not_found, os_failure, shown
+from sb.tools.failures import display, invalid, not_found, os_failure
 from sb.tools.processes import run_program
 from sb.tools.roots import Roots
 
@@ -17,7 +17,7 @@ _MAX_TIMEOUT_S = 50.0
 
 
 def register_shell(registry: ToolRegistry, settings: Shell, roots: Roots) -> None:
-    """Add shell.run."""
+    """Register shell.run."""
     registry.register_fn(
         "shell.run",
         "Run a program",
@@ -90,11 +90,13 @@ class ShellRunner:
                     max_output=self._settings.max_output_bytes,
                 )
             except FileNotFoundError:
-                raise not_found(f"{shown(argv[0])}: no such program, or its interpreter is missing") from None
+                raise not_found(
+                    f"{display(argv[0])}: no such program, or its interpreter is missing"
+                ) from None
             except OSError as error:
                 raise os_failure(error, argv[0]) from error
         if ended.timed_out:
-            raise ToolError(ToolErrorCode.TIMEOUT, f"{shown(argv[0])} was killed after {timeout_s:g} s")
+            raise ToolError(ToolErrorCode.TIMEOUT, f"{display(argv[0])} was killed after {timeout_s:g} s")
         return {
             "exit_code": ended.exit_code,
             "stdout": ended.stdout.text(),

@@ -20,7 +20,7 @@ _MOST_NAMED = 3
 
 
 def runtime_findings(home: Home, again: str) -> Iterator[Finding]:
-    """One finding for each thing that hooks run from and that is not as it was installed.
+    """One finding for each change to the files that hooks run from.
 
     Args:
         again: the command that records it anew.
@@ -65,7 +65,7 @@ def _changed(made: Path, known: dict[str, Any], record: dict[str, Any], again: s
 
 
 def _upgraded(versions: Mapping[str, str], folders: list[str]) -> list[str]:
-    """The packages that have another version now."""
+    """The packages whose version changed."""
     now = {normal(one.metadata["Name"] or ""): one.version for one in distributions(path=folders)}
     return [
         f"{name} {version} is {now.get(name, 'gone')}"
@@ -75,7 +75,7 @@ def _upgraded(versions: Mapping[str, str], folders: list[str]) -> list[str]:
 
 
 def _as_installed(made: Path, record: dict[str, Any], again: str) -> Finding:
-    """Nothing was changed; a copy may be older than what is installed."""
+    """The finding that nothing changed; a copy may be older than the installed sb."""
     if record["kind"] == Kind.ISOLATED:
         return Finding("hooks", Status.OK, "they run sb where it is installed, unchanged since sb install")
     try:

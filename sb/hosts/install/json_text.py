@@ -92,7 +92,7 @@ class _Edit:
         return node
 
     def child(self, node: Node, step: str | int, path: Path) -> Child | None:
-        """What stands there in a container, or None.
+        """The child at a step, or None.
 
         Raises:
             Malformed: it is no such container, or has the key twice.

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from sb.config.home import Home
-from sb.hosts.install.files import look, replace
+from sb.hosts.install.files import read_file, replace
 from sb.hosts.install.runtime import Runtimes, in_use
 from sb.tools.hosted.guarding import wrapper_path
 
@@ -57,7 +57,7 @@ _LAST_HOOKS_S = 0.5  # for hooks that began before the switch, and import more w
 
 
 def write_wrapper(home: Home) -> Path:
-    """Make the script, or point it at `sb` as it is installed now; what it pointed at before is removed.
+    """Write the script for `sb` as it is installed now, and remove the runtime that it used before.
 
     Raises:
         SBError: `sb` cannot be started from the interpreter alone, or the script cannot be written.
@@ -73,9 +73,9 @@ def write_wrapper(home: Home) -> Path:
         home=shlex.quote(str(home.folder)),
     ).encode()
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    seen = look(path)
-    if seen.content != content:
-        replace(seen, content)
+    current = read_file(path)
+    if current.content != content:
+        replace(current, content)
     path.chmod(0o700)
     if former not in (None, runtime):
         time.sleep(_LAST_HOOKS_S)

@@ -145,7 +145,7 @@ def test_a_write_that_happened_and_was_not_reported_is_in_doubt_and_can_be_undon
     host.tell("Stop")
     with host.open() as runtime:
         (intent,) = runtime.executor.in_doubt()
-        left = {"files": hosted_files(host.config()).now([str(path)])}
+        left = {"files": hosted_files(host.config()).states([str(path)])}
         settling = Settling(runtime.recovery)
         undone = settling.settle(intent.call_id, Settled.COMPENSATE, ADA, "it was written", left)
         assert undone is not None
