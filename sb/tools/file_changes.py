@@ -96,9 +96,9 @@ class FileChanges:
             return self._snapshots.take(fd, key=key)
         except SnapshotTooLarge as error:
             raise denied(
-                f"{display(folder.path / name)} is larger than the {human_bytes(error.limit)} that are kept for undo "
-                "(setting files.keep_max_bytes), so it is left as it is; with keep = false the change cannot be undone, "
-                "and a person has to agree"
+                f"{display(folder.path / name)} is larger than {human_bytes(error.limit)}, the limit of a snapshot "
+                "(files.keep_max_bytes); it was not changed. With keep = false it can be changed without undo, "
+                "and a person must approve that"
             ) from None
 
     def _deleted_before(self, key: str) -> Snapshot | None:
@@ -119,8 +119,8 @@ def sha256_of(fd: int) -> str:
 def _changed_meanwhile(folder: Folder, name: str) -> ToolError:
     return tool_failure(
         ErrorKind.EVIDENCE_STALE,
-        f"{display(folder.path / name)} was changed by somebody else since this call began and is left as it is; "
-        "read it again",
+        f"{display(folder.path / name)} was changed by somebody else since this call began; it was not written. "
+        "Read it again",
     )
 
 

@@ -84,15 +84,15 @@ class FileRestoring:
                 if _state(fd) == _before(former):
                     return {
                         "ok": True,
-                        "detail": f"{display(folder.path / name)} is as it was before already",
+                        "detail": f"{display(folder.path / name)} is already restored",
                     }
                 _require_unchanged(folder, name, fd, _State(sha256, mode))
         except ToolError as error:
             return {"ok": False, "detail": str(error)}
         if former is None:
-            return {"ok": True, "detail": f"would remove {path}, which did not exist before"}
+            return {"ok": True, "detail": f"would delete {path}, which did not exist before"}
         size = human_bytes(former.size)
-        return {"ok": True, "detail": f"would put back the {size} that {path} had, mode {former.mode:04o}"}
+        return {"ok": True, "detail": f"would restore {path} ({size}, mode {former.mode:04o})"}
 
     def digest(self, path: str) -> dict[str, Any]:
         """The hash of one file's content; raises ToolError when it cannot be read."""
@@ -108,7 +108,7 @@ class FileRestoring:
         try:
             return self._snapshots.get(key)
         except NotFoundError:
-            raise not_found(f"what the file was before is not kept any more ({display(key)})") from None
+            raise not_found(f"no snapshot of the file is left ({display(key)})") from None
         except SBError as error:
             raise invalid(error.message) from None
 
@@ -128,10 +128,10 @@ def _require_unchanged(folder: Folder, name: str, fd: int | None, left: _State) 
     found, path = _state(fd), display(folder.path / name)
     if found.sha256 != left.sha256:
         if found.sha256 is None:
-            raise invalid(f"{path} was removed since, and is left as it is")
-        what = "there is a file again at" if left.sha256 is None else "somebody has since changed"
-        raise invalid(f"{what} {path}, and it is left as it is")
+            raise invalid(f"{path} was deleted since; it was not restored")
+        what = "was created again" if left.sha256 is None else "was changed since"
+        raise invalid(f"{path} {what}; it was not restored")
     if left.mode is not None and found.mode != left.mode:
         raise invalid(
-            f"the mode of {path} was changed since, from {left.mode:04o} to {found.mode or 0:04o}; it is left as it is"
+            f"{path}: its mode was changed since, from {left.mode:04o} to {found.mode or 0:04o}; it was not restored"
         )

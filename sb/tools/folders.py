@@ -77,7 +77,7 @@ def _cannot_tell(error: OSError) -> None:
 
 
 def belongs_to_us(path: Path) -> ToolError:
-    return denied(f"{display(path)} belongs to SecondBrain itself; tools do not touch it")
+    return denied(f"{display(path)} belongs to SecondBrain; tools must not touch it")
 
 
 @dataclass(frozen=True)

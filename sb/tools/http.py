@@ -144,7 +144,7 @@ class HttpGet:
             for entry in addresses:
                 if not is_public(entry[4][0]):
                     raise denied(
-                        f"{target.host} leads to the private address {entry[4][0]}; only an entry "
+                        f"{target.host} resolves to the private address {entry[4][0]}; only an entry "
                         f'"{target.host}:{target.port}" in the setting http.allow permits that'
                     )
         return addresses

@@ -37,11 +37,11 @@ def path_parts(path: str) -> tuple[str, ...]:
     if not path:
         raise invalid("the path is empty")
     if "\0" in path:
-        raise invalid("the path holds a NUL character")
+        raise invalid("the path contains a NUL character")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise invalid("the path holds a character that no file name can hold") from None
+        raise invalid("the path contains a character that is not valid in file names") from None
     if len(path) > LONGEST_PATH:
         raise invalid(f"the path is longer than {LONGEST_PATH} characters")
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
@@ -79,7 +79,7 @@ class Roots:
 
     def _located(self, path: str, parts: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not self._roots:
-            raise denied("no folder is open to tools; name folders in the setting files.roots")
+            raise denied("no folder is open to tools (set files.roots)")
         if not path.startswith("/"):
             if self._start is None:
                 return self._roots[0][1], parts
@@ -88,7 +88,7 @@ class Roots:
             for prefix in (configured, resolved):
                 if parts[: len(prefix)] == prefix:
                     return resolved, parts[len(prefix) :]
-        raise denied(f"{display(path)} is outside the folders of the setting files.roots")
+        raise denied(f"{display(path)} is outside of files.roots")
 
     @contextmanager
     def folder(self, path: str) -> Iterator[Folder]:

@@ -113,10 +113,10 @@ def _require_usable(argv: list[str], timeout_s: float) -> None:
     if not argv[0]:
         raise invalid("argv begins with an empty string instead of a program")
     if any("\0" in argument for argument in argv):
-        raise invalid("argv holds a NUL character")
+        raise invalid("argv contains a NUL character")
     try:
         os.fsencode("".join(argv))
     except UnicodeEncodeError:
-        raise invalid("argv holds a character that no argument can hold") from None
+        raise invalid("argv contains a character that is not valid in arguments") from None
     if not 0 < timeout_s <= _MAX_TIMEOUT_S:
         raise invalid(f"timeout_s is {timeout_s}, must be above 0 and at most {_MAX_TIMEOUT_S:g}")

@@ -133,7 +133,7 @@ def _renewed(text: str, form: Format, layout: Layout, entry: Entry) -> str:
     found = find(form.load(text), entry.place)
     if entry.named:
         if found is not None and not layout.owns(found):
-            raise Malformed(0, f"{'.'.join(entry.place)} is there already and runs something else")
+            raise Malformed(0, f"{'.'.join(entry.place)} already exists and runs something else")
         return text if found in (None, entry.value) else form.replace(text, entry.place, entry.value)
     if isinstance(found, list) and entry.value not in found:
         for place, element in enumerate(found):

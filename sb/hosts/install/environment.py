@@ -59,8 +59,8 @@ class Environment:
                 self._all[key] = Package(key, found.version, root, found)
         if NAME not in self._all:
             raise SBError(
-                f"{sys.executable} runs sb from a folder where it is not installed",
-                "python -m pip install . installs it there",
+                f"sb is not installed in the environment of {sys.executable}",
+                "python -m pip install . installs it",
             )
 
     @cached_property
@@ -103,8 +103,8 @@ class Environment:
         """How to keep agents further away from `sb`, or ""."""
         if self.kind is Kind.ISOLATED:
             return ""
-        where = "a project" if self.kind is Kind.PROJECT else "an environment that it shares"
-        return f"pipx install {NAME} (or uv tool install) gives you an sb that agents cannot change: this one is in {where}"
+        where = "a project" if self.kind is Kind.PROJECT else "a shared environment"
+        return f"pipx install {NAME} (or uv tool install) gives sb its own environment, which agents cannot change; this one is in {where}"
 
 
 def normal(name: str) -> str:

@@ -73,7 +73,7 @@ def read_file(path: Path) -> FileContent:
     with open(handle, "rb") as file:
         content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
-        raise refusal(path, "is larger than any configuration")
+        raise refusal(path, f"is larger than {_LARGEST >> 20} MiB")
     return FileContent(path, Path(os.path.realpath(path)), content, status)
 
 

@@ -28,7 +28,7 @@ class JsonText:
             container = edit.at(path[:depth])
             if edit.child(container, step, path[: depth + 1]) is None:
                 return edit.append(container, step, _nested(path[depth + 1 :], value))
-        raise Malformed(0, f"{_told(path)} is there already")
+        raise Malformed(0, f"{_told(path)} already exists")
 
     def replace(self, text: str, path: Path, value: Any) -> str:
         edit = _Edit(text, self.relaxed)

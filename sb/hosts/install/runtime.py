@@ -109,7 +109,7 @@ class Runtimes:
         except BaseException as error:
             shutil.rmtree(made, ignore_errors=True)
             if isinstance(error, OSError | shutil.Error):
-                raise SBError(f"{made}: cannot be made: {error}") from None
+                raise SBError(f"{made}: cannot be created: {error}") from None
             raise
 
     def _recorded(self, made: Path, environment: Environment) -> tuple[Path, str, Path]:
@@ -227,7 +227,7 @@ def _try(python: str, made: Path, entries: list[str]) -> None:
         raise SBError(f"{python} cannot be started: {error}") from None
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise SBError(f"{python} cannot start sb by itself: {said[-1] if said else 'it says nothing'}")
+        raise SBError(f"{python} cannot start sb: {said[-1] if said else 'no output'}")
 
 
 def _files(environment: Environment, made: Path) -> dict[str, Any]:

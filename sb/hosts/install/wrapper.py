@@ -1,4 +1,4 @@
-"""The script that hosts run, and its answers when the interpreter or `sb` is gone.
+"""The script that hosts run, and its answers when the interpreter or `sb` is missing.
 
 A host's configuration outlives the environment that `sb` was installed into, and a command that is missing blocks every
 tool call on some hosts. So hosts run this script, whose path never changes and which needs nothing but a shell.
@@ -35,8 +35,8 @@ fi
 
 PATH=/usr/bin:/bin:${{PATH-}}
 if [ "${{2-}}" = --fail-closed ]; then
-    echo "SecondBrain is gone, and $1 is set to run no tool without it." >&2
-    echo "A person installs it again, or takes the entries that name $0 out of the settings of $1." >&2
+    echo "Not run: SecondBrain is missing, and $1 is set to run no tool without it. Do not work around it." >&2
+    echo "Ask the user to install it again, or to remove the entries that name $0 from the settings of $1." >&2
     exit 2
 fi
 [ "$verb" ] || exit 0

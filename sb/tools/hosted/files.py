@@ -62,9 +62,7 @@ class HostedFiles:
             ToolError: one is protected, no regular file, or too large to keep.
         """
         if len(paths) > MOST_FILES:
-            raise denied(
-                f"the call changes {len(paths)} files, more than the {MOST_FILES} that can be undone at once"
-            )
+            raise denied(f"the call changes {len(paths)} files; at most {MOST_FILES} can be undone at once")
         for path in paths:
             self._take_snapshot(path, _key(idempotency_key, path), wanted=keep)
 
@@ -83,7 +81,7 @@ class HostedFiles:
             self._snapshots.take(None, key=key)  # its folder is not there either
         except SnapshotTooLarge as error:
             raise denied(
-                f"{display(path)} is larger than the {human_bytes(error.limit)} that are kept"
+                f"{display(path)} is larger than {human_bytes(error.limit)}, the limit of a snapshot (files.keep_max_bytes)"
             ) from None
 
     def too_large(self, paths: Sequence[str]) -> bool:

@@ -177,7 +177,7 @@ def test_who_asked_for_it_is_refused_when_sb_is_gone(wrapper: Path) -> None:
     point(wrapper, python="/nonexistent")
     done = run([str(wrapper), "cursor", "--fail-closed"])
     assert done.returncode == 2
-    assert "SecondBrain is gone" in done.stderr
+    assert "SecondBrain is missing" in done.stderr
     assert f"entries that name {wrapper}" in done.stderr  # `sb uninstall` is gone too
 
 
