@@ -20,6 +20,7 @@ import orjson
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.entity.folders import path_part, private_folder
 from sb.errors import StoreError
+from sb.files import write_atomic
 from sb.memory.masking import masked_text, refuse_secret
 from sb.protocols import Binding
 from sb.sources import Clock, Ids
@@ -80,7 +81,7 @@ class Checkpoints:
         path = self.folder / f"{checkpoint_id}.json"
         try:
             private_folder(self.folder)
-            _write(path, orjson.dumps(document, option=orjson.OPT_INDENT_2))
+            write_atomic(path, orjson.dumps(document, option=orjson.OPT_INDENT_2))
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
         self._retain(core, checkpoint_id)
@@ -176,23 +177,23 @@ def _check_version(path: Path, document: Mapping[str, Any]) -> None:
         )
 
 
-def _binding(path: Path, said: Mapping[str, Any], *, upstream: bool) -> Binding:
-    core_id = said.get("core_id")
+def _binding(path: Path, document: Mapping[str, Any], *, upstream: bool) -> Binding:
+    core_id = document.get("core_id")
     if not isinstance(core_id, str) or not core_id.strip():
         raise _odd(path, "its binding has no core_id")
     parts: dict[str, Any] = {}
     kinds = {"model_config": dict, "stacks": dict, "plugins": list, "stack_locations": dict, "metadata": dict}
     for name, kind in kinds.items():
-        parts[name] = kind() if said.get(name) is None else said[name]
+        parts[name] = kind() if document.get(name) is None else document[name]
         if not isinstance(parts[name], kind):
             raise _odd(path, f"{name} of its binding is no {kind.__name__}")
-    if upstream and "active_stack_id" not in said:
+    if upstream and "active_stack_id" not in document:
         parts["stacks"] = _by_id(parts["stacks"])
-    active = said.get("active_stack_id")
+    active = document.get("active_stack_id")
     return Binding(
         core_id,
         active_stack_id=active if isinstance(active, str) else None,
-        created_at=_moment(said.get("created_at")),
+        created_at=_moment(document.get("created_at")),
         **parts,
     )
 
@@ -221,18 +222,3 @@ def _digest(document: Mapping[str, Any]) -> str:
 def _core_of(checkpoint_id: str) -> str:
     found = _NAME.fullmatch(checkpoint_id)
     return found["core"] if found else ""
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Make a file with this content: all of it, or none."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with open(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(handle)
-        os.replace(fresh, path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise

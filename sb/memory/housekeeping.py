@@ -17,8 +17,8 @@ from sb.store.embedding.context import ContextEmbedder
 from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.statistics import correct_counters
 from sb.store.index.vectors import Source, VectorRow
+from sb.store.records.columns import ACTIVE, ERASED, Row
 from sb.store.records.places import Execute
-from sb.store.records.store import ACTIVE, ERASED, Row
 
 FEWEST = 50  # records: fewer say nothing of what is common
 _GROWTH = 2  # times the records of the last time: then what was counted is too old

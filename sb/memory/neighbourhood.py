@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
+from sb.store.records.columns import Row
 from sb.store.records.edges import Edge
-from sb.store.records.store import Row
 
 DEEPEST = 5  # steps: further out a tree shows the whole graph
 

@@ -11,9 +11,9 @@ import orjson
 from sb.memory.neighbourhood import Neighbour, neighbourhood
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
+from sb.store.records.columns import ERASED, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.edges import DERIVED_FROM, Edge
-from sb.store.records.store import ERASED, Row
 
 MOST_ORIGINS = 200
 DEEPEST = 20  # steps back; whoever wants to know more asks about one of the last

@@ -1,4 +1,4 @@
-"""What is a stack, and what is a component of one?
+"""The protocols of a stack and of its components.
 
 Source: the stack protocol.
 """
@@ -71,6 +71,15 @@ class StackComponentProtocol(Protocol):
         ...
 
 
+def _save(stack: Any, kind: str, records: list[Any]) -> list[str]:
+    saved: list[str] = stack.save_records(kind, records)
+    return saved
+
+
+def _update(stack: Any, kind: str, record: Any, expected_version: int | None) -> bool:
+    return bool(stack.update_record(kind, record, expected_version))
+
+
 @runtime_checkable
 class StackProtocol(Protocol):
     """A container of memories, which may be attached to one core, to many, or to none."""
@@ -96,50 +105,64 @@ class StackProtocol(Protocol):
         """Let each component do what is due; what each did, by name."""
         ...
 
-    # Each save returns the id that the memory has from now on.
+    # Each save returns the id that the memory has from now on. A class that inherits this protocol has them all by
+    # `save_records(kind, records)` and `update_record(kind, record, expected_version)`.
 
-    def save_episode(self, episode: Episode) -> str: ...
+    def save_episode(self, episode: Episode) -> str:
+        return _save(self, "episode", [episode])[0]
 
-    def save_belief(self, belief: Belief) -> str: ...
+    def save_belief(self, belief: Belief) -> str:
+        return _save(self, "belief", [belief])[0]
 
-    def save_value(self, value: Value) -> str: ...
+    def save_value(self, value: Value) -> str:
+        return _save(self, "value", [value])[0]
 
-    def save_goal(self, goal: Goal) -> str: ...
+    def save_goal(self, goal: Goal) -> str:
+        return _save(self, "goal", [goal])[0]
 
-    def save_note(self, note: Note) -> str: ...
+    def save_note(self, note: Note) -> str:
+        return _save(self, "note", [note])[0]
 
-    def save_drive(self, drive: Drive) -> str: ...
+    def save_drive(self, drive: Drive) -> str:
+        return _save(self, "drive", [drive])[0]
 
-    def save_relationship(self, relationship: Relationship) -> str: ...
+    def save_relationship(self, relationship: Relationship) -> str:
+        return _save(self, "relationship", [relationship])[0]
 
-    def save_raw(self, raw: RawEntry) -> str: ...
+    def save_raw(self, raw: RawEntry) -> str:
+        return _save(self, "raw", [raw])[0]
 
-    def save_playbook(self, playbook: Playbook) -> str: ...
+    def save_playbook(self, playbook: Playbook) -> str:
+        return _save(self, "playbook", [playbook])[0]
 
-    def save_epoch(self, epoch: Epoch) -> str: ...
+    def save_epoch(self, epoch: Epoch) -> str:
+        return _save(self, "epoch", [epoch])[0]
 
-    def save_summary(self, summary: Summary) -> str: ...
+    def save_summary(self, summary: Summary) -> str:
+        return _save(self, "summary", [summary])[0]
 
-    def save_self_narrative(self, narrative: SelfNarrative) -> str: ...
+    def save_self_narrative(self, narrative: SelfNarrative) -> str:
+        return _save(self, "self_narrative", [narrative])[0]
 
-    def save_suggestion(self, suggestion: MemorySuggestion) -> str: ...
+    def save_suggestion(self, suggestion: MemorySuggestion) -> str:
+        return _save(self, "suggestion", [suggestion])[0]
 
     def update_drive_atomic(self, drive: Drive, expected_version: int | None = None) -> bool:
-        """Write it unless somebody else did; False if it is gone.
+        """Change a drive unless somebody else did; False if it is gone.
 
         Args:
-            expected_version: by default the drive's own.
+            expected_version: the version it has to be at, by default the drive's own.
 
         Raises:
             VersionConflictError: it is at another version.
         """
-        ...
+        return _update(self, "drive", drive, expected_version)
 
     def update_relationship_atomic(
         self, relationship: Relationship, expected_version: int | None = None
     ) -> bool:
-        """As update_drive_atomic."""
-        ...
+        """Change a relationship unless somebody else did; see `update_drive_atomic`."""
+        return _update(self, "relationship", relationship, expected_version)
 
     def get_suggestion(self, suggestion_id: str) -> MemorySuggestion | None: ...
 
@@ -162,11 +185,17 @@ class StackProtocol(Protocol):
 
     def dismiss_suggestion(self, suggestion_id: str, reason: str | None = None) -> bool: ...
 
-    def save_episodes_batch(self, episodes: list[Episode]) -> list[str]: ...
+    def save_episodes_batch(self, episodes: list[Episode]) -> list[str]:
+        """Save all of them or, if one cannot be, none."""
+        return _save(self, "episode", episodes)
 
-    def save_beliefs_batch(self, beliefs: list[Belief]) -> list[str]: ...
+    def save_beliefs_batch(self, beliefs: list[Belief]) -> list[str]:
+        """Save all of them or, if one cannot be, none."""
+        return _save(self, "belief", beliefs)
 
-    def save_notes_batch(self, notes: list[Note]) -> list[str]: ...
+    def save_notes_batch(self, notes: list[Note]) -> list[str]:
+        """Save all of them or, if one cannot be, none."""
+        return _save(self, "note", notes)
 
     def get_episodes(
         self,

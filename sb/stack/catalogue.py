@@ -11,8 +11,9 @@ from sb.memory.masking import refuse_secret
 from sb.memory.views import View
 from sb.stack.views import VIEWS
 from sb.store.database import Database
+from sb.store.records.columns import ACTIVE, FORGOTTEN
 from sb.store.records.places import Places
-from sb.store.records.store import ACTIVE, FORGOTTEN, RecordStore
+from sb.store.records.store import RecordStore
 from sb.text import LONGEST_NAME, nearest, plain
 from sb.types import MemoryType, StackState
 

@@ -10,15 +10,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sb.memory.fading import FORGET, faded
-from sb.memory.keeping import Keeper
+from sb.memory.decay import FORGET, faded
+from sb.memory.record_writer import Keeper
 from sb.stack.container import SYSTEM, Container
 from sb.stack.provenance import check_writable
 from sb.stack.strength import Strengths
 from sb.stack.views import kinds_shown_as
+from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute
-from sb.store.records.store import ACTIVE, Row
 from sb.types.vocabulary import WEAK
 
 FADING_KINDS = ("episode", "belief", "goal", "note", "relationship")  # as a stack calls them

@@ -9,17 +9,17 @@ import orjson
 from sb.stack.container import Container
 from sb.stack.provenance import ANNOTATIONS
 from sb.stack.views import VIEWS, kinds_shown_as
+from sb.store.records.columns import ERASED
 from sb.store.records.edges import DERIVED_FROM
-from sb.store.records.store import ERASED
 from sb.types import MemoryType
 
 _KINDS = (*MemoryType, *VIEWS)
 _AT_ONCE = 200
 
 
-def made_from(container: Container, kind: str, uid: str) -> list[str]:
-    """References `type:id` to the memories in view that were made from one, the oldest first."""
-    row = container.find(uid, kinds_shown_as(kind))
+def made_from(container: Container, memory_type: str, memory_id: str) -> list[str]:
+    """References `type:id` to the memories in view that were made from a memory, the oldest first."""
+    row = container.find(memory_id, kinds_shown_as(memory_type))
     if row is None:
         return []
     edges = container.space.edges.lineage(row["id"])

@@ -1,32 +1,24 @@
-"""Which reading operations has a stack? What is present of each kind, newest first unless said otherwise.
+"""Read the memories of a stack, kind by kind.
 
-Source: the stack protocol, "Read operations", "Suggestion lifecycle" and "Trust layer". Strong and fading memories are given; `include_weak` adds the weak ones,
-`include_forgotten` everything.
+Source: the stack protocol, "Read operations". Strong and fading memories are given, the newest first unless said otherwise;
+`include_weak` adds the weak ones, `include_forgotten` everything.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from sb.stack.checks import check_text, check_word, checked_share
-from sb.stack.reading import Reader
+from sb.stack.queries import Reader
 from sb.types import (
     Belief,
     Drive,
     Episode,
     Goal,
-    MemorySuggestion,
     Note,
     RawEntry,
     Relationship,
-    TrustAssessment,
     Value,
 )
 from sb.types.vocabulary import BELIEF_TYPES, GOAL_STATUSES, NOTE_TYPES, WEAK
-
-if TYPE_CHECKING:  # they check their own arguments as is done here
-    from sb.stack.suggesting import Suggestions
-    from sb.stack.trusting import Trust
 
 _SENTIMENT = (
     "coalesce(json_extract(r.fields, '$.sentiment'), json_extract(r.fields, '$.standing.sentiment'), 0)"
@@ -37,8 +29,6 @@ class Reads:
     """The reading half of a stack."""
 
     _reader: Reader
-    suggestions: Suggestions
-    _trust: Trust
 
     def get_episodes(
         self,
@@ -171,51 +161,3 @@ class Reads:
     def get_raw(self, *, limit: int = 50, tags: list[str] | None = None) -> list[RawEntry]:
         """What was captured, the latest first."""
         return self._reader.read(self._reader.query("raw", tags=tags), limit=limit)
-
-    def get_memory(self, memory_type: str, memory_id: str) -> Any | None:
-        """One memory, whatever its strength; None if there is none of that type and id."""
-        return self._reader.one(memory_type, memory_id)
-
-    def get_suggestion(self, suggestion_id: str) -> MemorySuggestion | None:
-        """The suggestion of an id, whatever became of it."""
-        return self.suggestions.get(suggestion_id)
-
-    def get_suggestions(
-        self,
-        *,
-        status: str | None = None,
-        memory_type: str | None = None,
-        limit: int = 100,
-        min_confidence: float | None = None,
-        max_age_hours: float | None = None,
-        source_raw_id: str | None = None,
-    ) -> list[MemorySuggestion]:
-        """Suggestions, the newest first.
-
-        Args:
-            status: pending, promoted, modified, rejected, dismissed or expired; any by default.
-            memory_type: what they would become. min_confidence: from 0 to 1. max_age_hours: since they were made.
-            source_raw_id: what they were made from.
-
-        Raises:
-            ValueError: a value that cannot be.
-        """
-        return self.suggestions.find(
-            status=status, memory_type=memory_type, limit=limit, min_confidence=min_confidence,
-            max_age_hours=max_age_hours, source_raw_id=source_raw_id,
-        )  # fmt: skip
-
-    def get_trust_assessments(
-        self, *, entity_id: str | None = None, domain: str | None = None
-    ) -> list[TrustAssessment]:
-        """The assessment of an entity, or all that say something of a domain; the newest first."""
-        return self._trust.find(entity_id, domain)
-
-    def compute_trust(self, entity_id: str, domain: str | None = None) -> dict[str, Any]:
-        """How far an entity is trusted in a domain, by default in general, from 0 to 1.
-
-        Returns:
-            `entity`, `domain`, `score`, and as `source` where that is known from: `assessment` of the domain, `general` where
-            nothing is known of that, `default` (0.5) where nothing is known at all.
-        """
-        return self._trust.of(entity_id, domain)

@@ -6,8 +6,7 @@ as what.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -17,38 +16,35 @@ from typing import TYPE_CHECKING, Any, Self
 from sb.config import Config, current_config
 from sb.memory.masking import refuse_secret
 from sb.memory.space import Space
-from sb.protocols import InferenceService, StackComponentProtocol, SyncResult
+from sb.protocols import InferenceService, StackComponentProtocol, StackProtocol
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
-from sb.stack.checks import check_words, checked_share
 from sb.stack.container import Container
-from sb.stack.dumping import Dumper, write_whole
+from sb.stack.dump import Dumper, write_whole
 from sb.stack.lineage import made_from, ungrounded
-from sb.stack.loading import Loader
+from sb.stack.parts import of_part
 from sb.stack.provenance import ENFORCED
-from sb.stack.reading import Reader
+from sb.stack.queries import Reader
 from sb.stack.reads import Reads
 from sb.stack.registry import Components
-from sb.stack.saving import Saver
+from sb.stack.saver import Saver
 from sb.stack.storage import StackStorage
 from sb.stack.strength import Strengths
-from sb.stack.suggesting import Suggestions
-from sb.stack.trusting import Trust
-from sb.stack.writes import Writes
+from sb.stack.suggestions import Suggestions
+from sb.stack.sync.operations import SyncOperations
+from sb.stack.trust import Trust
+from sb.stack.working_memory import Loader
 from sb.store import migrate
 from sb.store.database import Database, open_database
 from sb.store.records.places import GLOBAL, checked_scope
-from sb.store.records.rows import to_seconds
 from sb.text import checked_name
-from sb.types import SearchResult, StackState, SyncConflict
+from sb.types import SearchResult, StackState
 from sb.types.vocabulary import TOKEN_BUDGET
 
 if TYPE_CHECKING:
-    from sb.stack.finding import Finder
-    from sb.stack.syncing.conflicts import Keep
-    from sb.stack.syncing.synchroniser import Synchroniser
+    from sb.stack.search import Finder
 
 
-class SQLiteStack(Writes, Reads):
+class SQLiteStack(Reads, SyncOperations, StackProtocol):
     """One stack; close it, or use it as a context manager, where the process goes on without it.
 
     Args:
@@ -140,20 +136,10 @@ class SQLiteStack(Writes, Reads):
         """All components by name, in the order of their registration; a copy."""
         return self._components.all()
 
-    def add_component(self, component: StackComponentProtocol) -> None:
-        """Register a component; ValueError if there is one of that name."""
-        self._components.add(component)
-
-    def remove_component(self, name: str) -> None:
-        """Drop a component; ValueError if there is none of that name, or it is required."""
-        self._components.remove(name)
-
-    def get_component(self, name: str) -> StackComponentProtocol | None:
-        return self._components.get(name)
-
-    def maintenance(self) -> dict[str, Any]:
-        """Let each component do its work in the background; what each did, by name."""
-        return self._components.on_maintenance()
+    add_component = of_part("_components", Components.add)
+    remove_component = of_part("_components", Components.remove)
+    get_component = of_part("_components", Components.get)
+    maintenance = of_part("_components", Components.on_maintenance)
 
     def promote(self, *, context: str | None = None) -> dict[str, Any]:
         """Make a belief of each lesson that several episodes taught, in whatever words; what was found and made.
@@ -245,7 +231,7 @@ class SQLiteStack(Writes, Reads):
 
     @cached_property
     def _finder(self) -> Finder:
-        from sb.stack.finding import Finder  # numpy, for who searches
+        from sb.stack.search import Finder  # numpy, for who searches
 
         return Finder(self._container, self._components)
 
@@ -262,7 +248,7 @@ class SQLiteStack(Writes, Reads):
 
         Args:
             limit: the most that are returned.
-            record_types: kinds to look for, of `sb.stack.finding.SEARCHED`; all by default.
+            record_types: kinds to look for, of `sb.stack.search.SEARCHED`; all by default.
             context: only what belongs to it. min_confidence: only what is as sure as this, from 0 to 1.
 
         Raises:
@@ -285,24 +271,9 @@ class SQLiteStack(Writes, Reads):
 
     # As a whole
 
-    def get_stats(self) -> dict[str, int]:
-        """How many memories of each kind there are, forgotten ones too, and how many suggestions are pending."""
-        return self._dumper.stats()
-
-    def dump(
-        self, *, format: str = "markdown", include_raw: bool = True, include_forgotten: bool = False
-    ) -> str:
-        """All memories in view: as a document for people, or as JSON that `load_dump` takes.
-
-        Args:
-            format: markdown, or json, which holds every kind and attribute.
-            include_raw: also what was captured as it came.
-            include_forgotten: also what is dormant, forgotten, or no longer held to be true.
-
-        Raises:
-            ValueError: there is no such format.
-        """
-        return self._dumper.dump(format, raw=include_raw, forgotten=include_forgotten)
+    get_stats = of_part("_dumper", Dumper.stats)
+    dump = of_part("_dumper", Dumper.dump)
+    load_dump = of_part("_dumper", Dumper.load)
 
     def export(self, path: str | PathLike[str], *, format: str = "markdown") -> None:
         """Write what `dump` gives to a file, whole or not at all; its folder is made if need be.
@@ -312,65 +283,21 @@ class SQLiteStack(Writes, Reads):
         """
         write_whole(Path(path), self.dump(format=format))
 
-    def load_dump(self, text: str) -> dict[str, int]:
-        """Take in what `dump` wrote as JSON, all of it or nothing, into a stack that belongs to nobody yet.
+    # Memories
 
-        Returns:
-            How many memories of each list there were.
+    def save_records(self, kind: str, records: Sequence[Any]) -> list[str]:
+        """Save records of one kind, all or none; returns their ids. See `Saver.save`."""
+        return self._saver.save(kind, records)
 
-        Raises:
-            ValueError: it is no such dump, or this stack belongs to a core.
-        """
-        return self._dumper.take_in(text)
-
-    # How present memories are
-
-    def record_access(self, memory_type: str, memory_id: str) -> bool:
-        """Keep that a memory was used, which makes it a little stronger; False if there is none."""
-        return self._strengths.access(memory_type, memory_id)
-
-    def update_memory_meta(
-        self,
-        memory_type: str,
-        memory_id: str,
-        *,
-        confidence: float | None = None,
-        tags: list[str] | None = None,
-    ) -> bool:
-        """Say how sure a memory is, or what it belongs to; False if there is none, or nothing is said.
-
-        Raises:
-            ValueError: the confidence is not from 0 to 1, or its kind has no tags.
-        """
-        changes: dict[str, Any] = {}
-        if confidence is not None:
-            changes["confidence"] = checked_share("confidence", confidence)
-        if tags is not None:
-            check_words("tags", tags)
-            changes["tags"] = list(tags)
-        return bool(changes) and bool(self._saver.amend(memory_type, memory_id, changes, operation="meta"))
-
-    def forget_memory(self, memory_type: str, memory_id: str, reason: str) -> bool:
-        """Take a memory out of every search; False if there is none, it is protected, or forgotten already."""
-        return self._strengths.forget(memory_type, memory_id, reason)
-
-    def recover_memory(self, memory_type: str, memory_id: str) -> bool:
-        """Bring a forgotten memory back, weak as it is; False if there is none, or it is not forgotten."""
-        return self._strengths.recover(memory_type, memory_id)
-
-    def protect_memory(self, memory_type: str, memory_id: str, protected: bool = True) -> bool:
-        """Keep a memory from fading and from being forgotten, or no longer; False if there is none."""
-        return self._strengths.protect(memory_type, memory_id, protected)
-
-    def weaken_memory(self, memory_type: str, memory_id: str, amount: float, *, reason: str = "") -> bool:
-        """Take some of its strength from a memory; False if there is none, or it is protected."""
-        return self._strengths.weaken(memory_type, memory_id, amount, reason=reason)
-
-    def verify_memory(self, memory_type: str, memory_id: str, *, evidence: str = "") -> bool:
-        """Keep that a memory still holds, which makes it and its sources stronger; False if there is none."""
-        return self._strengths.verify(memory_type, memory_id, reason=evidence)
-
-    # Lineage
+    update_record = of_part("_saver", Saver.update)
+    update_memory_meta = of_part("_saver", Saver.update_meta)
+    get_memory = of_part("_reader", Reader.get)
+    record_access = of_part("_strengths", Strengths.access)
+    forget_memory = of_part("_strengths", Strengths.forget)
+    recover_memory = of_part("_strengths", Strengths.recover)
+    protect_memory = of_part("_strengths", Strengths.protect)
+    weaken_memory = of_part("_strengths", Strengths.weaken)
+    verify_memory = of_part("_strengths", Strengths.verify)
 
     def get_memories_derived_from(self, memory_type: str, memory_id: str) -> list[str]:
         """References `type:id` to what was made from a memory, the oldest first."""
@@ -380,70 +307,16 @@ class SQLiteStack(Writes, Reads):
         """References to the memories that name sources, none of which is there any more."""
         return ungrounded(self._container)
 
-    # Sync
+    # Suggestions and trust
 
-    @cached_property
-    def synchroniser(self) -> Synchroniser:
-        """What gives and takes; its `sync` can also be told who signs, and whom to trust."""
-        from sb.stack.syncing.synchroniser import Synchroniser
-
-        return Synchroniser(self._container, self._config, self._remote)
-
-    def sync(self) -> SyncResult:
-        """Take what is new in the other database, then give it what is new here.
-
-        Returns:
-            What was done; nothing without a remote. While that cannot be opened, `errors` says so.
-
-        Raises:
-            CheckFailed: something there was edited, or is damaged. DeniedError: nobody who counts here sealed it, or an
-                operator has to sign what leaves. Nothing was taken or given then. MaintenanceModeError, StoreError: this
-                database cannot be written. UsageError: one database is a copy of the other. ValueError: the remote is this
-                stack's own file.
-        """
-        return self.synchroniser.sync()
-
-    def pull_changes(self, *, since: datetime | None = None) -> SyncResult:
-        """Only take what is new in the other database; raises as `sync` does.
-
-        Args:
-            since: look again at all that was written there since, by its clock.
-        """
-        return self.synchroniser.pull(None if since is None else to_seconds(since))
-
-    def get_pending_sync_count(self) -> int:
-        """How many memories were changed since they were last given to the other database, or to any without a remote."""
-        return self.synchroniser.pending()
-
-    def is_online(self) -> bool:
-        """Whether there is another database, and it can be opened."""
-        return self.synchroniser.online()
-
-    def conflicts(self) -> list[SyncConflict]:
-        """What was changed here and elsewhere at once and nobody has resolved, oldest first."""
-        return self.synchroniser.conflicts()
-
-    def resolve_conflict(self, conflict_id: str, keep: Keep, reason: str) -> SyncConflict:
-        """Let one version hold, here and, from the next `sync`, everywhere.
-
-        Args:
-            keep: `local`, `remote`, or `both`: then the other version becomes a memory of its own.
-
-        Raises:
-            NotFoundError: there is no such open conflict.
-            ValueError: no reason, no such choice, or there can be only one memory of that name.
-        """
-        return self.synchroniser.resolve(conflict_id, keep, reason)
-
-    def export_stack(self, path: str | Path) -> int:
-        """Write this stack, and nothing else of its database, into a new file that opens by itself and can be its remote.
-
-        What others keep for themselves is left out. Returns the file's size in bytes.
-
-        Raises:
-            StoreError: the file is there already, or cannot be written.
-        """
-        return self.synchroniser.export(Path(path))
+    get_suggestion = of_part("suggestions", Suggestions.get)
+    get_suggestions = of_part("suggestions", Suggestions.find)
+    accept_suggestion = of_part("suggestions", Suggestions.accept)
+    dismiss_suggestion = of_part("suggestions", Suggestions.dismiss)
+    expire_suggestions = of_part("suggestions", Suggestions.expire)
+    save_trust_assessment = of_part("_trust", Trust.save)
+    get_trust_assessments = of_part("_trust", Trust.find)
+    compute_trust = of_part("_trust", Trust.compute)
 
     def close(self) -> None:
         """Close the file, if this stack opened it."""

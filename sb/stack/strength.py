@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sb.memory.fading import state_of
-from sb.memory.keeping import Keeper
+from sb.memory.decay import state_of
+from sb.memory.record_writer import Keeper
 from sb.stack.checks import checked_number
 from sb.stack.container import Container
 from sb.stack.views import kinds_shown_as
+from sb.store.records.columns import Row
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment, to_row
-from sb.store.records.store import Row
 from sb.types.blocks import Meta
 from sb.types.vocabulary import WEAK
 
@@ -34,10 +34,10 @@ class Strengths:
         self._container = container
         self._space = container.space
 
-    def access(self, kind: str, uid: str) -> bool:
+    def access(self, memory_type: str, memory_id: str) -> bool:
         """Keep that a memory was used, which makes it a little stronger; False if there is none."""
         with self._space.database.write() as execute:
-            row = self._row(kind, uid)
+            row = self._row(memory_type, memory_id)
             if row is None:
                 return False
             times, _ = self._space.reads.stats([row["id"]]).get(row["id"], (0, 0.0))
@@ -47,27 +47,27 @@ class Strengths:
                 self.set(execute, row, more)
         return True
 
-    def forget(self, kind: str, uid: str, reason: str, *, actor: str = "") -> bool:
+    def forget(self, memory_type: str, memory_id: str, reason: str) -> bool:
         """Take a memory out of every search; False if there is none, it is protected, or forgotten already."""
 
         def forgotten(row: Row) -> Changes | None:
             return None if row["protected"] or row["strength"] == 0 else _as_strong_as(row, 0.0)
 
-        return self._change(kind, uid, forgotten, "forget", reason, actor)
+        return self._change(memory_type, memory_id, forgotten, "forget", reason)
 
-    def recover(self, kind: str, uid: str) -> bool:
+    def recover(self, memory_type: str, memory_id: str) -> bool:
         """Bring a forgotten memory back, weak as it is; False if there is none, or it is not forgotten."""
 
         def recovered(row: Row) -> Changes | None:
             return None if row["strength"] > 0 else _as_strong_as(row, WEAK)
 
-        return self._change(kind, uid, recovered, "recover")
+        return self._change(memory_type, memory_id, recovered, "recover")
 
-    def protect(self, kind: str, uid: str, protected: bool) -> bool:
+    def protect(self, memory_type: str, memory_id: str, protected: bool = True) -> bool:
         """Keep a memory from fading and from being forgotten, or no longer; False if there is none."""
-        return self._change(kind, uid, lambda _: {"protected": int(protected)}, "protect")
+        return self._change(memory_type, memory_id, lambda _: {"protected": int(protected)}, "protect")
 
-    def weaken(self, kind: str, uid: str, amount: float, *, reason: str = "", actor: str = "") -> bool:
+    def weaken(self, memory_type: str, memory_id: str, amount: float, *, reason: str = "") -> bool:
         """Take some of its strength from a memory; False if there is none, or it is protected.
 
         Raises:
@@ -79,17 +79,17 @@ class Strengths:
             less = max(0.0, row["strength"] - abs(amount))
             return None if row["protected"] else _as_strong_as(row, less)
 
-        return self._change(kind, uid, weakened, "weaken", reason, actor)
+        return self._change(memory_type, memory_id, weakened, "weaken", reason)
 
-    def verify(self, kind: str, uid: str, *, reason: str = "", actor: str = "") -> bool:
+    def verify(self, memory_type: str, memory_id: str, *, evidence: str = "") -> bool:
         """Keep that a memory still holds, which makes it and what it was made from stronger; False if there is none."""
         with self._space.database.write() as execute:
-            row = self._row(kind, uid)
+            row = self._row(memory_type, memory_id)
             if row is None:
                 return False
             more = min(1.0, row["strength"] + _VERIFIED) if row["strength"] > 0 else 0.0
             changes = {**_as_strong_as(row, more), **self._verified(row)}
-            self._keeper(actor).change(execute, row, changes, "verify", reason)
+            self._keeper().change(execute, row, changes, "verify", evidence)
             places = self._container.places()
             for edge in self._space.edges.lineage(row["id"]):
                 source = self._space.records.row(edge.target) if edge.source == row["id"] else None
@@ -102,7 +102,7 @@ class Strengths:
         state = state_of(strength, row["state"])
         self._space.records.strengthen(execute, row["id"], strength, state)
         if state != row["state"]:
-            self._keeper("").reindex(execute, row["id"])
+            self._keeper().reindex(execute, row["id"])
 
     def _verified(self, row: Row) -> Changes:
         """What a record says of having been verified; one that a Brain keeps has no place for that."""
@@ -113,8 +113,8 @@ class Strengths:
         record = replace(record, verification_count=record.verification_count + 1, last_verified=now)
         return {"fields": to_row(record, row)["fields"]}
 
-    def _keeper(self, actor: str) -> Keeper:
-        return Keeper(self._space, actor or self._container.reader)
+    def _keeper(self) -> Keeper:
+        return Keeper(self._space, self._container.reader)
 
     def _row(self, kind: str, uid: str) -> Row | None:
         return self._container.find(uid, kinds_shown_as(kind))
@@ -126,7 +126,6 @@ class Strengths:
         changes: Callable[[Row], Changes | None],
         operation: str,
         reason: str = "",
-        actor: str = "",
     ) -> bool:
         """Change a memory as it is by then, whoever else changes it; False if there is none, or it is to stay."""
         with self._space.database.write() as execute:
@@ -134,7 +133,7 @@ class Strengths:
             wanted = None if row is None else changes(row)
             if row is None or wanted is None:
                 return False
-            self._keeper(actor).change(execute, row, wanted, operation, reason)
+            self._keeper().change(execute, row, wanted, operation, reason)
         return True
 
 

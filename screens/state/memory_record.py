@@ -11,12 +11,12 @@ from sb.screens.state.memory import standing, tier
 from sb.errors import NotFoundError
 from sb.memory.provenance import Dossier, Origin, show, why
 from sb.sources import iso
+from sb.store.records.columns import Row
 from sb.store.records.edges import LINEAGE
-from sb.store.records.store import Row
 from sb.text import shorten
 
 if TYPE_CHECKING:
-    from sb.memory.overseeing import Overseer
+    from sb.memory.operator_view import Overseer
 
 LONGEST_LINE = 300  # characters of another memory
 

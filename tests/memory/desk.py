@@ -15,7 +15,7 @@ from sb.memory import Brain
 from sb.memory.space import Space
 from sb.sources import SYSTEM_IDS, SteeredClock
 from sb.store.database import open_database
-from sb.store.records.store import Row
+from sb.store.records.columns import Row
 
 
 class Desk:

@@ -220,3 +220,12 @@ def test_an_id_that_is_taken_is_refused_and_nothing_is_changed(agents: Agents) -
     with pytest.raises(ValueError, match="uid"):
         brain.remember("the till is full", id=uid)
     assert [hit.content for hit in brain.search("till")] == ["the till is short"]
+
+
+def test_brain_closed_twice_stays_closed(home: Path) -> None:
+    brain = Brain("one", path=home / "own.db")
+    brain.remember("the build takes a minute")
+    brain.close()
+    brain.close()
+    with Brain("one", path=home / "own.db") as again:
+        again.close()

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sb.memory.keeping import Keeper
+from sb.memory.record_writer import Keeper
 from sb.protocols import SyncResult
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
 from sb.store.records.rows import from_row
-from sb.types import Handoff
+from sb.types import Handoff, Value
 from tests.stack.copies import Copy
 from tests.store.records.shelf import records_of
 
@@ -69,3 +69,10 @@ def test_a_record_of_any_kind_goes_over_whole(
     assert read(one, record.id) == read(other, record.id)
     assert one.state()[record.id] == other.state()[record.id]
     assert one.with_remote(other).sync() == SyncResult()
+
+
+def test_number_with_the_digits_of_a_card_goes_over_as_it_is(pair: tuple[Copy, Copy]) -> None:
+    one, other = pair
+    uid = one.stack.save_value(Value("", "mine", "speed", "fast enough", priority=4111_1111_1111_1111))
+    assert one.with_remote(other).sync().pushed == 1
+    assert read(one, uid)["priority"] == read(other, uid)["priority"] == 4111_1111_1111_1111

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sb.errors import ConfigError
+from sb.files import atomic_file, sync_folder
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # a pipe must not be waited for
 _LARGEST = 16 * 1024 * 1024
@@ -113,43 +114,30 @@ def replace(current: FileContent, content: bytes | None) -> None:
         if content is None:
             _refuse_changed(current)
             current.target.unlink()
+            sync_folder(current.target.parent)
         else:
             _write(current, content)
-        _sync_folder(current.target.parent)
     except OSError as error:
         raise refusal(current.path, f"cannot be written: {error.strerror}") from None
 
 
 def _write(current: FileContent, content: bytes) -> None:
-    partial = current.target.with_name(f".{current.target.name}.sb-new")
+    unfinished = f".{current.target.name}.sb-new"
     with contextlib.suppress(FileNotFoundError):  # of a process that was killed; a lock keeps living ones out
-        partial.unlink()
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    try:
-        with open(handle, "wb") as file:
-            if current.status is not None:
-                made = os.fstat(file.fileno())
-                if (made.st_uid, made.st_gid) != (current.status.st_uid, current.status.st_gid):
-                    os.fchown(file.fileno(), current.status.st_uid, current.status.st_gid)
-                os.fchmod(file.fileno(), stat.S_IMODE(current.status.st_mode))
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        current.target.with_name(unfinished).unlink()
+    with atomic_file(current.target, mode=0o666, unfinished=unfinished) as file:
+        if current.status is not None:
+            made = os.fstat(file.fileno())
+            if (made.st_uid, made.st_gid) != (current.status.st_uid, current.status.st_gid):
+                os.fchown(file.fileno(), current.status.st_uid, current.status.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(current.status.st_mode))
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())  # it takes time: before the last look at the other file
         _refuse_changed(current)
-        partial.replace(current.target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _refuse_changed(current: FileContent) -> None:
     now = read_file(current.path)
     if (now.content, now.target) != (current.content, current.target):
         raise refusal(current.path, "was changed by somebody else meanwhile", "run the command again")
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from sb.sources import CountingIds, SteeredClock
 from sb.store.database import open_database
+from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place, Places
 from sb.store.records.reads import ReadLog
 from sb.store.records.rows import from_row, to_row
-from sb.store.records.store import RecordStore, Row
+from sb.store.records.store import RecordStore
 from sb.types import Remembered
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # where a steered clock stands

@@ -1,0 +1,51 @@
+"""The parts of a Brain that its operations share, and the record that a call names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sb.config import Config
+from sb.errors import NotFoundError
+from sb.memory.search import Searcher
+from sb.memory.session_writer import Writer
+from sb.memory.space import ID_PREFIX, Space
+from sb.redaction import one_line
+from sb.store.records.columns import ACTIVE, Row
+from sb.store.records.descriptors import DESCRIPTORS
+from sb.store.records.places import Place
+
+
+class Operations:
+    """What one agent does with its memory."""
+
+    config: Config
+    agent_id: str
+    stack: str
+    space: Space
+    writer: Writer
+    searcher: Searcher
+
+    def _place(self, project: str | None, scope: str | None, private: bool) -> Place:
+        return Place(self.stack, self.writer.chosen(project, scope), self.agent_id if private else "")
+
+    def _visible_row(self, record: str, states: Iterable[str] | None = (ACTIVE,)) -> Row:
+        """The row of a record that this agent sees: by its id, or the entity of that name."""
+        places = self.writer.places()
+        row = self.space.records.find(record)
+        own = row is not None and record.startswith(ID_PREFIX)  # others may be an entity's name
+        rows = [*([] if own else self._entities(record, places)), *([row] if row else [])]
+        seen = [one for one in rows if one["place"] in places]
+        for one in seen:
+            if states is None or one["state"] in states:
+                return one
+        if seen:
+            raise NotFoundError(f"memory {seen[0]['uid']} is {seen[0]['state']}")
+        problem = f"no memory {one_line(record, 80)!r}, or not visible to you"
+        raise NotFoundError(problem, "sb memory search finds ids")
+
+    def _entities(self, name: str, places: Sequence[int]) -> list[Row]:
+        """The entities of a name, the one of the nearest scope first."""
+        folded = DESCRIPTORS["entity"].normal(name)
+        keys = dict.fromkeys((("entity", folded), ("relationship", name), ("relationship", folded)))
+        found = (self.space.records.keyed(place, *key) for place in places for key in keys)
+        return [row for row in found if row is not None]

@@ -1,0 +1,130 @@
+"""Read memories: search, associate, look up, and follow relations and provenance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sb.memory.operations import Operations
+from sb.memory.search import Filters
+from sb.memory.views import Hit, Memory
+from sb.text import storable
+
+if TYPE_CHECKING:  # a process that asks one question has no need of them
+    from sb.memory.activation import Activated
+    from sb.memory.neighbourhood import Neighbour
+    from sb.memory.provenance import Change, Origin
+
+
+class Reads(Operations):
+    """The reading operations of a Brain."""
+
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        explain: bool = False,
+        fusion: bool = False,
+        benchmark: bool = False,
+        **filters: Any,
+    ) -> list[Hit]:
+        """The memories that answer a question best, the best first.
+
+        Args:
+            k: the most that are returned.
+            project, scope: where to search, by default in the session's scope; with what that includes.
+            explain: say for each hit what each stage gave.
+            fusion: order by reciprocal rank fusion (k = 60), as the paper does; it finds less.
+            benchmark: leave out what depends on the past: how recent and how much used a memory is.
+            filters: fields of `sb.memory.search.Filters`, such as `kinds=["decision"]`.
+
+        Raises:
+            ValueError: a value that cannot be; TypeError: there is no such filter.
+        """
+        if k < 1:
+            raise ValueError("k must be at least 1")
+        query = storable(query)
+        places = self.writer.places(self.writer.named(project, scope))
+        found = self.searcher.find(query, places, filters=Filters(**filters), fusion=fusion, explain=explain)
+        hits = self.searcher.best(found, k, salience=not benchmark, explain=explain)
+        self.writer.broadcast(
+            "search", query, [(one.id, one.score) for one, _ in hits], [hit for _, hit in hits]
+        )
+        return [hit for _, hit in hits]
+
+    def think(self, query: str, *, hops: int = 2, decay: float = 0.6, k: int = 20) -> list[Activated]:
+        """What answers a question and what that is related to, the most active first.
+
+        Args:
+            hops: how many relations away from a hit. decay: what is left of activation after each, at most 1.
+            k: the most that are returned.
+
+        Raises:
+            ValueError: a value that cannot be.
+        """
+        from sb.memory.activation import think
+
+        query = storable(query)
+        found = think(self.space, self.searcher, query, self.writer.places(), hops, decay, k)
+        hits = [(number, one.activation) for number, one in found]
+        self.writer.broadcast("think", query, hits, [one for _, one in found])
+        return [one for _, one in found]
+
+    def get(self, record: str) -> Memory:
+        """One memory by its id, or an entity by its name.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        found = self.look_up(record)
+        self.writer.note_read("get", [found])
+        return found
+
+    def look_up(self, record: str) -> Memory:
+        """As `get`, for who acts on a memory instead of reading it: it does not count as read.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        return self.space.memory(self._visible_row(record, states=None))
+
+    def graph(self, record: str, depth: int = 1) -> Neighbour:
+        """What a memory is related to, as far as this agent sees it, as a tree.
+
+        Args:
+            depth: in how many steps, from 1 to `sb.memory.neighbourhood.DEEPEST`.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        from sb.memory.neighbourhood import neighbourhood
+
+        found = neighbourhood(self.space, self._visible_row(record), self.writer.places(), depth=depth)
+        self.writer.note_read("graph", found.memories())
+        return found
+
+    def why(self, record: str) -> Origin:
+        """What a memory was made from, and what that was made from in turn.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        from sb.memory.provenance import why
+
+        found = why(self.space, self._visible_row(record, states=None), self.writer.places())
+        self.writer.note_read("why", found.memories())
+        return found
+
+    def history(self, record: str) -> list[Change]:
+        """What was done with a memory since it was kept, oldest first.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        from sb.memory.provenance import history
+
+        row = self._visible_row(record, states=None)
+        self.writer.note_read("history", [self.space.memory(row)])
+        return history(self.space, row)

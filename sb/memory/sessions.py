@@ -1,0 +1,133 @@
+"""Start and end sessions, and hand work over between agents.
+
+Source: the memory whitepaper, "retrieval in the session lifecycle".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sb.memory.operations import Operations
+from sb.store.records.columns import Row
+from sb.text import storable
+from sb.types import Handoff
+
+if TYPE_CHECKING:  # a process that asks one question has no need of them
+    from sb.memory.context_package import ContextPackage
+    from sb.memory.handoffs import HandoffPacket, Handoffs
+
+DEFAULT_TOKENS = 2_000  # that a context package may take
+
+
+class Sessions(Operations):
+    """The session operations of a Brain."""
+
+    _named: str | None  # the session's name by whoever made this Brain, until that session ends
+
+    @cached_property
+    def handoffs(self) -> Handoffs:
+        """The packets that this agent sends and receives."""
+        from sb.memory.handoffs import Handoffs
+
+        return Handoffs(self.writer, self.config.home)
+
+    def orient(
+        self,
+        project: str | None = None,
+        *,
+        scope: str | None = None,
+        query: str | None = None,
+        token_budget: int = DEFAULT_TOKENS,
+        session: str | None = None,
+        repeat: bool = False,
+    ) -> ContextPackage:
+        """Start a session, and get what the agent should know from the start.
+
+        Args:
+            project, scope: the session's scope from now on, by default the one that there is.
+            query: what the session is about; what answers it comes first.
+            token_budget: tokens that the package may take as text, at least 100.
+            session: the name of a session to go on in, such as a coding agent's own id; by default a new one begins.
+            repeat: show also what that session has seen before, since it was lost from its context.
+
+        Raises:
+            ValueError: a value that cannot be, or a session of another agent.
+        """
+        from sb.memory.context_package import Orienting
+
+        self.writer.begin(self.writer.chosen(project, scope), session or self._named)
+        return Orienting(self.writer, self.searcher, self.handoffs).package(
+            None if query is None else storable(query), token_budget, repeat=repeat
+        )
+
+    def handoff(
+        self,
+        goal: str,
+        current_state: str,
+        open_loops: str | Sequence[str],
+        next_step: str,
+        *,
+        recipient: str = "",
+        project: str | None = None,
+        scope: str | None = None,
+    ) -> HandoffPacket:
+        """Leave a signed packet for another agent, or for whoever comes next; the session goes on.
+
+        Args:
+            recipient: the agent it is for; "" for anyone.
+
+        Raises:
+            ValueError: the goal is empty. ConfigError: the home's secret cannot be used.
+        """
+        from sb.memory.handoffs import loops
+
+        said = Handoff(goal, current_state, loops(open_loops), next_step, recipient)
+        return self.handoffs.send(said, self.writer.chosen(project, scope))
+
+    def resume(self, project: str | None = None, *, scope: str | None = None) -> HandoffPacket | None:
+        """Take over the newest packet that is waiting for this agent, or for anyone; None if none is.
+
+        Look at `verified` first: of a packet that cannot be verified the content is left out, and it goes on waiting.
+        """
+        return self.handoffs.resume(self.writer.chosen(project, scope))
+
+    def wrap_up(
+        self,
+        summary: str,
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        goal: str | None = None,
+        open_loops: str | Sequence[str] | None = None,
+        next_step: str | None = None,
+        recipient: str = "",
+    ) -> HandoffPacket:
+        """End the session with a signed packet for the next one.
+
+        Args:
+            summary: where things stand.
+            goal, open_loops, next_step: derived from what the session wrote where they are not given; docs/guides/memory.md
+                says how.
+            recipient: the agent it is for; "" for anyone.
+
+        Raises:
+            ValueError: the summary is empty. ConfigError: the home's secret cannot be used.
+        """
+        from sb.memory.wrap_up import wrap_up
+
+        given = {"goal": goal, "open_loops": open_loops, "next_step": next_step}
+        made = wrap_up(
+            self.writer, self.handoffs, summary, self.writer.chosen(project, scope), given, recipient
+        )
+        self._named = None
+        return made
+
+    def _refusal(self, handoff: Row) -> str:
+        """Why this agent is not shown what a handoff says, on whatever way it came to it."""
+        return self.handoffs.refusal(handoff)
+
+    def _leaves_out(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
+        """What no search of this agent finds, in SQL over `r`."""
+        return self.handoffs.between_others(places)

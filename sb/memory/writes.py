@@ -1,0 +1,147 @@
+"""Write memories: facts, decisions, events, entities and relations; forget, recover and protect them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sb.memory.decay import FORGET, recovered
+from sb.memory.operations import Operations
+from sb.store.records.columns import FORGOTTEN
+from sb.types import Decision, EntityRecord, Event, Fact
+
+
+class Writes(Operations):
+    """The writing operations of a Brain."""
+
+    def remember(
+        self,
+        content: str,
+        category: str = "project",
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        private: bool = False,
+        **more: Any,
+    ) -> str:
+        """Keep a fact; returns its id.
+
+        Args:
+            category: convention, decision, environment, identity, integration, lesson, preference, project or user.
+            project, scope: where it belongs, by default the session's scope; `project="x"` is `scope="project:x"`.
+            private: only this agent may read it.
+            more: further fields of `sb.types.Fact`, such as `confidence`, `source_type`, `derived_from`, `tags`,
+                `speaker`, `happened_at`.
+
+        Raises:
+            ValueError: a field has a value that it cannot have.
+        """
+        fact = Fact(content=content, category=category, **more)
+        return self.writer.keep(fact, self._place(project, scope, private))
+
+    def decide(
+        self,
+        title: str,
+        rationale: str,
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        private: bool = False,
+        **more: Any,
+    ) -> str:
+        """Keep a decision and why it was taken, neither of which can be changed; returns its id.
+
+        Args:
+            more: further fields of `sb.types.Decision`; the others are those of `remember`.
+
+        Raises:
+            ValueError: a field has a value that it cannot have.
+        """
+        decision = Decision(title=title, rationale=rationale, **more)
+        return self.writer.keep(decision, self._place(project, scope, private))
+
+    def log(
+        self,
+        summary: str,
+        event_type: str = "observation",
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        private: bool = False,
+        **more: Any,
+    ) -> str:
+        """Keep an event, which cannot be changed; returns its id.
+
+        Args:
+            event_type: artifact, decision, error, handoff, result, session_start, session_end, task_update, warning or
+                observation.
+            more: further fields of `sb.types.Event`; the others are those of `remember`.
+
+        Raises:
+            ValueError: a field has a value that it cannot have.
+        """
+        event = Event(summary=summary, event_type=event_type, **more)
+        return self.writer.keep(event, self._place(project, scope, private))
+
+    def entity(
+        self,
+        name: str,
+        entity_type: str,
+        *,
+        observations: Sequence[str] = (),
+        project: str | None = None,
+        scope: str | None = None,
+        private: bool = False,
+        **more: Any,
+    ) -> str:
+        """Keep an entity, or add to the one of that name what was observed since; returns its id.
+
+        Args:
+            entity_type: agent, concept, document, event, location, organization, person, project, service or tool.
+            more: further fields of `sb.types.EntityRecord`; the others are those of `remember`.
+
+        Raises:
+            ValueError: a field has a value that it cannot have.
+        """
+        entity = EntityRecord(name=name, entity_type=entity_type, observations=list(observations), **more)
+        return self.writer.keep(entity, self._place(project, scope, private))
+
+    def relate(self, source: str, relation: str, target: str, *, weight: float = 1.0) -> None:
+        """Relate two records that this agent sees, each by its id or as an entity by its name.
+
+        Args:
+            relation: a word for what the first is to the second, such as `depends_on`.
+            weight: how strong, above 0; `think` follows strong relations further.
+
+        Raises:
+            NotFoundError: there is no such record. ValueError: the relation or its weight cannot be used.
+        """
+        self.writer.relate(self._visible_row(source), relation, self._visible_row(target), weight)
+
+    def forget(self, record: str, reason: str = "") -> None:
+        """Take a memory out of every search until it is recovered.
+
+        Raises:
+            NotFoundError: there is none that this agent sees. ValueError: it is protected.
+        """
+        row = self._visible_row(record)
+        if row["protected"]:
+            raise ValueError(f"{row['uid']} is protected: lift that first")
+        self.writer.change(row, FORGET, "forget", reason)
+
+    def recover(self, record: str, reason: str = "") -> None:
+        """Take back that a memory was forgotten; it is as strong as it was.
+
+        Raises:
+            NotFoundError: this agent has forgotten no such memory.
+        """
+        row = self._visible_row(record, states=(FORGOTTEN,))
+        self.writer.change(row, recovered(self.space.records.history(row["id"])), "recover", reason)
+
+    def protect(self, record: str, protected: bool = True, reason: str = "") -> None:
+        """Keep a memory from being forgotten, or no longer.
+
+        Raises:
+            NotFoundError: there is none that this agent sees.
+        """
+        self.writer.change(self._visible_row(record), {"protected": int(protected)}, "protect", reason)
