@@ -1,4 +1,4 @@
-"""What `sb doctor` says of the hosts that were joined."""
+"""What `sb doctor` reports about installed hosts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def told(sb: CommandLine, name: str) -> list[tuple[str, str]]:
     return [(item["status"], item["detail"]) for item in items if item["name"] == name]
 
 
-def test_nothing_is_said_of_hosts_that_were_not_joined(person: Path, sb: CommandLine) -> None:
+def test_doctor_is_silent_on_hosts_that_are_not_installed(person: Path, sb: CommandLine) -> None:
     assert told(sb, "hooks") == told(sb, "claude-code") == []
 
 
-def test_a_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb: CommandLine) -> None:
+def test_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb: CommandLine) -> None:
     sb("init")
     sb("install", "claude-code", "--yes")
     [(status, detail)] = told(sb, "hooks")
@@ -36,7 +36,7 @@ def test_a_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb
     assert "denies calls if sb is gone" in told(sb, "claude-code")[0][1]
 
 
-def test_what_is_broken_is_named(person: Path, home: Path, sb: CommandLine) -> None:
+def test_broken_install_is_reported(person: Path, home: Path, sb: CommandLine) -> None:
     sb("install", "claude-code", "--yes")
     file = person / ".claude" / "settings.json"
     (home / "bin" / "sb-hook").unlink()
@@ -100,7 +100,7 @@ def test_server_entry_of_an_earlier_version_is_reported(person: Path, home: Path
     assert (status, detail) == ("warn", f"{file} names sb serve, which does not exist yet")
 
 
-def test_a_change_of_what_hooks_run_is_named_and_an_upgrade_is_called_one(isolated: Installed) -> None:
+def test_changed_files_of_hooks_are_reported_and_upgrades_recognised(isolated: Installed) -> None:
     def hooks() -> list[tuple[str, str, str]]:
         items = json.loads(isolated.run("doctor", "--json").stdout)["items"]
         return [(item["status"], item["detail"], item["hint"]) for item in items if item["name"] == "hooks"]
