@@ -1,4 +1,4 @@
-"""The judge of one command line, as the handlers of programs see it; `judging.LineJudge` is it."""
+"""The judge of one command line, as the handlers of programs see it; `judging.LineJudge` implements it."""
 
 from __future__ import annotations
 
