@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from sb.config import Config, current_config
 from sb.entity.checkpoints import FOLDER, Checkpoints, read_checkpoint
-from sb.entity.lifecycle import Control
+from sb.entity.lifecycle import Lifecycle
 from sb.entity.plugins import Plugins, logger, vouch
 from sb.entity.restore import location_of, rehydrate
 from sb.entity.routing import text
@@ -37,7 +37,7 @@ from sb.text import checked_name
 from sb.types import SearchResult
 
 
-class Entity(RoutedWrites, Upserts, Trust, Control):
+class Entity(RoutedWrites, Upserts, Trust, Lifecycle):
     """One core. It works without a model and without plugins; to remember something it needs an active stack.
 
     Args:

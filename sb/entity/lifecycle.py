@@ -22,7 +22,7 @@ class _Caring(Protocol):
     def get_ungrounded_memories(self) -> list[str]: ...
 
 
-class Control(Routing):
+class Lifecycle(Routing):
     """Care of memories in the active stack.
 
     Raises:

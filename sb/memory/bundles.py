@@ -313,7 +313,7 @@ def verified(file: BinaryIO, authority: Authority, progress: Progress | None = N
         raise CheckFailed("the bundle has no seal: it was cut off", "ask for it again")
     if statement.get("digest") != f"sha256:{digest.hexdigest()}":
         raise CheckFailed("the bundle was changed: its content is not what was sealed", "ask for it again")
-    seal = _seal(sealed, standing(sealed, authority))
+    seal = _seal(sealed, seal_status(sealed, authority))
     unknown = sorted(set(seal.counts) - set(DESCRIPTORS))
     if unknown:
         raise CheckFailed(
@@ -357,7 +357,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def standing(sealed: Mapping[str, Any], authority: Authority) -> str:
+def seal_status(sealed: Mapping[str, Any], authority: Authority) -> str:
     """Whose a seal is: `operator` if its key is one of this home's operators, `stranger` if it is another, `unsigned`.
 
     Args:

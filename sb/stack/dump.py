@@ -20,7 +20,7 @@ from sb.stack.checks import check_word
 from sb.stack.container import Container
 from sb.stack.queries import NEWEST, Query
 from sb.stack.saver import Saver
-from sb.stack.views import kinds_shown_as
+from sb.stack.views import kinds_viewed_as
 from sb.store.records.columns import ACTIVE, FORGOTTEN, SUPERSEDED
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.text import with_article
@@ -145,7 +145,7 @@ class Dumper:
             raise ValueError(f"{with_article(kind)} in this dump is incomplete: {error}") from error
 
     def _query(self, kind: str, states: Sequence[str]) -> Query:
-        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_shown_as(kind))
+        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_viewed_as(kind))
         return query.among("r.state", states)
 
     def _number(self, query: Query) -> int:

@@ -13,7 +13,7 @@ from sb.errors import StoreReadOnly
 from sb.protocols import MaintenanceModeError, ProvenanceError
 from sb.stack.checks import check_words
 from sb.stack.container import SYSTEMS, Container
-from sb.stack.views import CORE, VIEWS, kinds_shown_as
+from sb.stack.views import CORE, VIEWS, kinds_viewed_as
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.text import with_article
 from sb.types import SourceType, StackState
@@ -78,7 +78,7 @@ def _check_sources(container: Container, record: Any, references: Sequence[str])
                 f"{with_article(kind)} cannot be derived from {with_article(source_kind)}",
                 f"it comes from {' or '.join(allowed)}",
             )
-        if not container.find(uid, kinds_shown_as(source_kind)):
+        if not container.find(uid, kinds_viewed_as(source_kind)):
             raise ProvenanceError(f"{reference} is not in stack {container.stack_id}")
         sources += 1
     if not sources and container.find(record.id, VIEWS) is None:  # what a Brain keeps has its own provenance

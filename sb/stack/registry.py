@@ -117,7 +117,7 @@ class Components:
             if isinstance(answer, list) and all(isinstance(one, SearchResult) for one in answer):
                 results = answer
             elif answer is not None:
-                self.failed(name, "on_search", TypeError("it answered with no list of results"))
+                self.failed(name, "on_search", TypeError("it returned no list of results"))
         return results
 
     def on_load(self, context: dict[str, Any]) -> None:

@@ -89,7 +89,7 @@ class Counted:
         columns = np.zeros(distinct[-1] + 1, np.intp)
         columns[distinct] = np.arange(len(distinct))
         at = columns[self._words]
-        near = lexicon.alike(terms, distinct)
+        near = lexicon.similarity(terms, distinct)
         best = self._of_parts(np.maximum, near.take(at, axis=1)).T
         self.asking, self.telling = best[::2], best[1::2]
         marks = np.vstack(

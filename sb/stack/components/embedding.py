@@ -58,7 +58,7 @@ class EmbeddingComponent(Component):
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:
         done = storage.reindex()
         report: dict[str, Any] = {"re_indexed": done.embedded if done else 0}
-        missing = (done.words_alone if done else "") or storage.words_alone
+        missing = (done.words_alone if done else "") or storage.vector_search_disabled_reason
         if missing:
             return report | {"words_alone": missing}
         return report | {"provider": self.embedding_provider_id, "dimension": self.embedding_dimension}

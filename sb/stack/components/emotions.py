@@ -58,7 +58,7 @@ class EmotionalTaggingComponent(Component):
             at, changes = said.get("number"), _judged(said)
             if type(at) is int and 0 <= at < len(waiting) and changes:
                 report["judged"] += storage.amend("episode", waiting[at].id, changes, component=self.name)
-        storage.keep_setting(_JUDGED, storage.clock.now())
+        storage.save_setting(_JUDGED, storage.clock.now())
         return report
 
 

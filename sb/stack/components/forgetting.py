@@ -50,7 +50,7 @@ class ForgettingComponent(Component):
         if self._storage is None:
             raise RuntimeError("a half-life is kept by a stack: add the component to one first")
         kept = dict(self._storage.setting(_SETTING) or {})
-        self._storage.keep_setting(_SETTING, kept | {kind: _to_json(checked)})
+        self._storage.save_setting(_SETTING, kept | {kind: _to_json(checked)})
 
     def on_save(self, memory_type: str, memory_id: str, memory: Any) -> None:
         """Let time count from the first memory on."""

@@ -54,7 +54,7 @@ class Relation:
     at: float
     inward: bool = False
 
-    def said(self) -> list[Any]:
+    def as_list(self) -> list[Any]:
         """The same as a list."""
         return [
             self.relation,
@@ -114,7 +114,7 @@ class Change:
         said |= {
             "parts": dict(self.parts),
             "dots": {part: list(dot) for part, dot in self.dots.items()},
-            "relations": [one.said() for one in self.relations],
+            "relations": [one.as_list() for one in self.relations],
         }
         if self.session is not None:
             one = self.session

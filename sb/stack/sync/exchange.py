@@ -181,7 +181,7 @@ class Exchange:
         told = set[str]()
         for page, _ in _pages(iter(incoming)):
             for kept in page:
-                standings[self._local.sealer.standing(kept.document, kept.seal)] += 1
+                standings[self._local.sealer.status(kept.document, kept.seal)] += 1
                 if kept.change.seen.get(here, 0) > head:
                     raise damaged(f"{kept.change.uid} knows of changes that were never made here")
                 if kept.change.uid in told:

@@ -17,7 +17,7 @@ from sb.config import Config
 from sb.errors import CheckFailed, DeniedError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Label, Operator, signed_statement
-from sb.memory.bundles import standing
+from sb.memory.bundles import seal_status
 from sb.sources import Clock, iso
 from sb.store.secret import derived_key, home_secret
 
@@ -56,8 +56,8 @@ class Sealer:
         said = orjson.loads(seal)["statement"]
         return bool(said["home"] == self.home and not said["key"])
 
-    def standing(self, document: bytes, seal: bytes) -> str:
-        """Who sealed a document: `home`, or as `bundles.standing` says.
+    def status(self, document: bytes, seal: bytes) -> str:
+        """Who sealed a document: `home`, or as `bundles.seal_status` says.
 
         Raises:
             CheckFailed: it is not what was sealed. Unauthorised: its key was shut out.
@@ -78,7 +78,7 @@ class Sealer:
                 "a change is not what was sealed: somebody edited it",
                 "nothing was taken; look at the other database",
             )
-        return OURS if ours else standing(sealed, self._authority)
+        return OURS if ours else seal_status(sealed, self._authority)
 
     def admit(self, standings: Counter[str], *, from_anybody: bool) -> list[str]:
         """Refuse what no one of this home sealed, once it has operators.

@@ -75,7 +75,7 @@ class BitIndex:
         found: list[int] = records[np.lexsort((records, differing))[:k]].tolist()
         return found
 
-    def kept(self, execute: Execute, model: str = "", dimensions: int = 0) -> bool:
+    def prepared(self, execute: Execute, model: str = "", dimensions: int = 0) -> bool:
         """Whether bits are to be written as well, after making their table what it has to be.
 
         Args:
