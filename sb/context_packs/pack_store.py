@@ -1,4 +1,4 @@
-"""Which pieces of prepared context are there to choose from?"""
+"""The store of context packs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a decision file read so that nothing in it is guessed, executed or silently ignored?
+"""Parse a decision file strictly: no tags, no aliases, no repeated keys.
 
 The YAML is composed into nodes and never constructed: no tag can run code, aliases (which can blow a small
 file up) and repeated keys are refused, and only mappings, lists, text, whole numbers and true/false come out.

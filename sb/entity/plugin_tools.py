@@ -1,4 +1,4 @@
-"""How do the tools of a plugin come under the kernel? With a contract each, so that nothing but the executor runs them."""
+"""Register the tools of a plugin with the kernel, each with a contract."""
 
 from __future__ import annotations
 

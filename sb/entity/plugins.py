@@ -1,4 +1,4 @@
-"""Which plugins has a core loaded, and how are they? A plugin's failure is its own: the core goes on.
+"""Load, unload and query plugins; a plugin's failure never stops the core.
 
 Source: the core protocol, "Plugin lifecycle".
 """

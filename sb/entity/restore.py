@@ -1,4 +1,4 @@
-"""How is a core put together again from what a checkpoint says? As far as it goes: what fails is logged and left out.
+"""Rebuild a core from a checkpoint, best effort: failures are logged and left out.
 
 A checkpoint names classes only by the entry points of what is installed: no file decides what is imported.
 """

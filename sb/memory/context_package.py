@@ -1,4 +1,4 @@
-"""What does an agent have to know when a session starts? One package, put together from a few bounded reads.
+"""Build the context package for the start of a session, from a few bounded reads.
 
 Source: the memory whitepaper, "orient retrieval", "salience routing" and "theory of mind"; docs/guides/memory.md.
 """

@@ -1,4 +1,4 @@
-"""Turn a record into a row that can be found: words counted, key looked up, origins related."""
+"""Write records with their index: words counted, key looked up, sources related, vectors made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write what an agent says as records, in its session, indexed in the same transaction."""
+"""Write the records of an agent's session, indexed in the same transaction."""
 
 from __future__ import annotations
 

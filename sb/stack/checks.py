@@ -1,4 +1,4 @@
-"""What may an argument of a stack be? What it cannot be is a ValueError, before anything is written."""
+"""Check the arguments of a stack, before anything is written."""
 
 from __future__ import annotations
 

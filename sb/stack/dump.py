@@ -1,4 +1,4 @@
-"""What is in a stack, all of it? As numbers, as a document that a person reads, and as JSON that a stack takes in again.
+"""Dump a whole stack: statistics, Markdown for people, and JSON that a stack loads again.
 
 Source: the stack protocol, "Stats and export".
 """

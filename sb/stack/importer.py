@@ -1,4 +1,4 @@
-"""How does a stack come in from a file? From a dump into a new stack, or from a database that keeps the same one."""
+"""Import a stack from a file: a JSON dump into a new stack, or a database that holds the same one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was made from a memory, and which memories name only sources that are gone?"""
+"""Lineage: what was derived from a memory, and which memories lost all their sources."""
 
 from __future__ import annotations
 

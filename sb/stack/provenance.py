@@ -1,4 +1,4 @@
-"""May a stack keep this? Only what says where it came from, once the stack belongs to somebody.
+"""Enforce provenance: once a stack belongs to a core, each memory must name its sources.
 
 Source: the stack protocol, "Provenance and write discipline"; its reference implementation for which kind may be made from
 which. What an attached core experienced, observed or was told by others needs no source beyond that core.

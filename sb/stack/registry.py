@@ -1,4 +1,4 @@
-"""Which components extend a stack, and what happens when one of them fails? Its failure is logged, and stays its own.
+"""Register the components of a stack and call their hooks; failures are logged and contained.
 
 Source: the stack protocol, "Component registry" and "Component hooks".
 """

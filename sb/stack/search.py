@@ -1,4 +1,4 @@
-"""Which memories answer a question? Those that a Brain would find, as the kinds of a stack.
+"""Search a stack: the hits a Brain would find, as the kinds of a stack.
 
 Source: the stack protocol, "Search" and "Search pipeline". What a hit must be is a condition in SQL: a limit counts what is
 returned. What shares no word with the question and is not near in meaning is no hit (docs/reference/retrieval.md).

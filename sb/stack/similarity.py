@@ -1,4 +1,4 @@
-"""When do two short statements say the same? When each word of the shorter one has its like in the other.
+"""Similarity of short statements, word by word.
 
 Words are alike by their stems, by one beginning with the other, or by their vectors: "faster" and "quicker" are, "small" and
 "large" are not, nor are "tabs" and "spaces". Whole texts cannot be told apart so: their vectors are as near for "read the

@@ -1,4 +1,4 @@
-"""How present is a memory, and what changes that? Strength from 1 to 0, in four tiers; a person or a sweep moves it.
+"""Strength of memories, from 1 to 0 in four tiers: access, forget, recover, protect, verify.
 
 Source: the stack protocol, "Strength-tier filtering"; its reference implementation for the amounts. Strength decides the
 state of a record, so that no search has to look at it: what is below `WEAK` is found by none.

@@ -1,5 +1,4 @@
-"""What of a Brain's memory does a stack show, and as what? A fact is a belief, a decision a note, an event an episode, an
-entity a relationship; everything else that a Brain keeps is its own.
+"""Views of a Brain's records in a stack: fact as belief, decision as note, event as episode, entity as relationship.
 
 What is changed through such a view is changed in the record itself, as far as that has a place for it.
 """

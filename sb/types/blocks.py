@@ -1,4 +1,4 @@
-"""Which fields do many kinds share? Blocks that a kind lists in reverse, so that its own fields come first.
+"""Field blocks shared by many kinds; listed in reverse, so that a kind's own fields come first.
 
 Source: the stack protocol's records; a dataclass takes the fields of its last base first.
 """

@@ -1,4 +1,4 @@
-"""Which words have been met, what is known of each, and how alike are they?"""
+"""The lexicon of words met so far, with their vectors and similarity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often, and how nearly, does each of a question's terms occur in the candidates and in what was said before them?"""
+"""Count the query's terms in candidates and in the records before them, exactly and by similarity."""
 
 from __future__ import annotations
 

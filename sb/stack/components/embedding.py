@@ -1,4 +1,4 @@
-"""Are the vectors that searches compare those of the texts and of the model in use? This component sees to it.
+"""Keep the vectors current: re-embed what is missing, changed or of another model.
 
 A memory gets its vector with the save that wrote it. What is left for maintenance: vectors of another model, of a
 server that was away, or made when too little was known of what is common. A bound model's own vectors are never kept:

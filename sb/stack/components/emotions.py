@@ -1,4 +1,4 @@
-"""How did it feel? An episode is kept with its valence, arousal and emotions, unless its author said them.
+"""Detect the valence, arousal and emotions of episodes, unless their author gave them.
 
 A save waits for no model: what its words say is kept with it, and a bound model judges the newest ones in maintenance.
 """

@@ -1,4 +1,4 @@
-"""What does a stack forget by itself? What nobody used or changed fades by half-lives, which can be set."""
+"""Decay unused memories by half-lives, which can be set per kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does one database tell another of a record? All that it says, in parts that can be changed apart from each other.
+"""The change document of one record, in parts that merge independently.
 
 The format is in docs/guides/sync.md. What only concerns one database (its numbers, version, index, reads, fading) is left out.
 """

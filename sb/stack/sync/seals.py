@@ -1,4 +1,4 @@
-"""Whose is a change that comes from another database? It is sealed by the home that wrote it, or by its operator.
+"""Seal changes, and verify the seals of other databases: by home or by operator.
 
 Databases of one home know each other's seals by the home's secret. For another home only the signature of an operator
 counts, as it does for bundles of memories; while nobody is enrolled here, unsigned changes are taken, and that is said.

@@ -1,4 +1,4 @@
-"""How does a local Ollama server make vectors of texts?"""
+"""Embed texts with a local Ollama server."""
 
 from __future__ import annotations
 

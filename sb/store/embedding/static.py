@@ -1,4 +1,4 @@
-"""How does a text become a vector without a network, a language model, or waiting?
+"""Embed texts with static token vectors, offline and without a model.
 
 By the mean of fixed token vectors, which rare tokens pull harder, less what all texts of the collection have in
 common. The `wordllama` package carries the tokens and their vectors as two files; its code is never imported, since

@@ -1,4 +1,4 @@
-"""Which records are nearest in meaning to a question?
+"""The vector index: nearest records by exact vectors, preselected by bit vectors.
 
 Each active record has an exact vector. Few are compared with all of them; of many, their signs name the best
 (`sb.store.index.bit_vectors`), and these are compared exactly. The bits only propose: who may see a record, and whether it is

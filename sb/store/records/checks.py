@@ -1,4 +1,4 @@
-"""Can a record be kept as it is? What its kind's descriptor does not allow is refused, with the attribute's name."""
+"""Validate a record against the descriptor of its kind."""
 
 from __future__ import annotations
 

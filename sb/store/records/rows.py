@@ -1,4 +1,4 @@
-"""How does a record become a row, and a row a record again? By its kind's descriptor; no kind has code of its own.
+"""Convert records to rows and back, by the descriptor of their kind.
 
 An attribute has one home: a column, the record's place, the counts of its reads, or else `fields`, as JSON. The
 column `text` is home to the only text of a kind that has one. A time that a column cannot hold to the microsecond
