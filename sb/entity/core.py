@@ -120,7 +120,7 @@ class Entity(RoutedWrites, Upserts, Trust, Lifecycle):
         """
         stack_id = stack.stack_id
         if stack_id in self._stacks:
-            raise ValueError(f"a stack {stack_id!r} is attached already")
+            raise ValueError(f"stack {stack_id!r} is already attached")
         stack.on_attach(self._core_id, self._inference)
         read_from = getattr(stack, "read_from", None)  # a stack of another make may have no scopes
         if read_from is not None:

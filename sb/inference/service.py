@@ -63,5 +63,5 @@ class ModelInference:
 
         chosen = choose(self._settings)
         if isinstance(chosen, NoEmbedder):
-            raise EmbedderError(f"there are no vectors: {chosen.reason}", chosen.hint)
+            raise EmbedderError(f"no vectors: {chosen.reason}", chosen.hint)
         return chosen

@@ -245,7 +245,7 @@ class Handoffs:
         if make:
             self._home.create()
         elif not path.exists():
-            raise ConfigError(f"there is no {path} to verify it with")
+            raise ConfigError(f"no {path} to verify it with")
         return home_secret(path)
 
     def _signature(self, handoff: Handoff, secret: bytes) -> str:

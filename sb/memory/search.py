@@ -55,7 +55,7 @@ class Filters:
         for kind in self.kinds:
             if kind not in DESCRIPTORS or kind in ASIDE:
                 known = ", ".join(one for one in DESCRIPTORS if one not in ASIDE)
-                raise ValueError(f"{kind!r} is no kind of memory: {known}")
+                raise ValueError(f"{kind!r} is not a memory kind: {known}")
 
     def sql(self) -> tuple[str, tuple[Any, ...]]:
         """A condition over `r`, the table of records, and its parameters; "" without filters."""

@@ -58,7 +58,7 @@ def wrap_up(
         ValueError: the summary is empty. ConfigError: the home's secret cannot be used.
     """
     if not summary.strip():
-        raise ValueError("the summary must not be empty")
+        raise ValueError("the summary must not be blank")
     writer.masked.clear()
     summary = masked_text(summary, writer.masked)  # before any of it is cut
     found = derived(own_writes(writer, scope))

@@ -122,12 +122,12 @@ class Dumper:
         try:
             whole = orjson.loads(text)
         except orjson.JSONDecodeError as error:
-            raise ValueError(f"this is no dump in JSON: {error}") from error
+            raise ValueError(f"not a JSON dump: {error}") from error
         if not isinstance(whole, dict) or "stack_id" not in whole:
-            raise ValueError("this is no dump of a stack: it has no stack_id")
+            raise ValueError("not a dump of a stack: no stack_id")
         odd = [name for name in LISTS.values() if not isinstance(whole.get(name, []), list)]
         if odd:
-            raise ValueError(f"{', '.join(odd)} of this dump is no list")
+            raise ValueError(f"{', '.join(odd)} of this dump must be a list")
         found = {kind: [self._read(kind, one) for one in whole.get(name, ())] for kind, name in LISTS.items()}
         self._saver.restore([record for records in found.values() for record in records])
         return {LISTS[kind]: len(records) for kind, records in found.items() if records}

@@ -34,11 +34,11 @@ def check_writable(container: Container) -> None:
         MaintenanceModeError, StoreReadOnly: it is.
     """
     if container.read_only:
-        raise StoreReadOnly(f"stack {container.stack_id} was opened for reading only")
+        raise StoreReadOnly(f"stack {container.stack_id} is open for reading only")
     container.look_again()
     if container.state is StackState.MAINTENANCE:
         raise MaintenanceModeError(
-            f"stack {container.stack_id} is being maintained", "call exit_maintenance() when that is done"
+            f"stack {container.stack_id} is in maintenance", "call exit_maintenance() when it is done"
         )
 
 
@@ -83,8 +83,8 @@ def _check_sources(container: Container, record: Any, references: Sequence[str])
         sources += 1
     if not sources and container.find(record.id, VIEWS) is None:  # what a Brain keeps has its own provenance
         raise ProvenanceError(
-            f"this {kind} says nothing of where it came from",
-            f"name {' or '.join(allowed)} that it was made from" + (_OR_CORE if kind in _FIRST_KINDS else ""),
+            f"this {kind} names no source",
+            f"name {' or '.join(allowed)} it was derived from" + (_OR_CORE if kind in _FIRST_KINDS else ""),
         )
 
 

@@ -41,7 +41,7 @@ class Components:
         """
         name = component.name
         if name in self._all:
-            raise ValueError(f"component {name!r} is registered already")
+            raise ValueError(f"component {name!r} is already registered")
         self._all[name] = component
         self._asked(component, "attach", self._stack_id, self._inference)
         if hasattr(component, "set_storage"):

@@ -123,7 +123,7 @@ class Saver:
         named = [one.rpartition(":")[2] for one in sources or ()]
         place = self._container.place_of([*named, *beside]) if named or beside else self._container.place
         if place is None:
-            raise ValueError("this was made from memories that nobody may see together")
+            raise ValueError("no one may see all of the memories this was derived from")
         return place
 
     def update(self, kind: str, record: Any, expected_version: int | None = None) -> bool:
@@ -304,7 +304,7 @@ class _StackRecordWriter(RecordWriter):
             found = self.space.records.find(row["uid"])
         self._there.add(row["uid"])
         if found is not None and (found["state"] == ERASED or found["place"] not in self._container.places()):
-            raise ValueError(f"{row['uid']} is the id of another record: leave it empty for a new one")
+            raise ValueError(f"{row['uid']} is another record's id: leave it empty for a new record")
         return found
 
     def update(self, execute: Execute, row: Row, former: Row, record: Any) -> None:
@@ -376,7 +376,7 @@ def check_kind(kind: str, record: Any) -> None:
         ValueError: it is.
     """
     if KIND_OF.get(type(record)) != kind:
-        raise ValueError(f"{type(record).__name__} is no {kind}")
+        raise ValueError(f"{type(record).__name__} is not {with_article(kind)}")
 
 
 def _state(record: Any, row: Row) -> str:

@@ -82,5 +82,5 @@ def parse_datetime(text: str | None) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no time such as 2026-03-04T05:06:07+00:00: {error}") from error
+        raise ValueError(f"{text!r} is not a time such as 2026-03-04T05:06:07+00:00: {error}") from error
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

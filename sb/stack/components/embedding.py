@@ -52,7 +52,7 @@ class EmbeddingComponent(Component):
     @property
     def _bound(self) -> InferenceService:
         if self._inference is None:
-            raise EmbedderError("there are no vectors: no embedder, and no model", "sb config show memory")
+            raise EmbedderError("no vectors: no embedder, and no model", "sb config show memory")
         return self._inference
 
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:

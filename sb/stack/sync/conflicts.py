@@ -97,7 +97,7 @@ class Conflicts:
         if keep == "remote":
             chosen = with_parts(local, remote, differing)
             if self._receiver("").holder(chosen) is not None:
-                raise ValueError(f"another {row['kind']} has that name here: rename it first, or keep local")
+                raise ValueError(f"another {row['kind']} has that name here: rename it, or keep local")
             self._receiver("").write(execute, row, chosen, differing, "resolve", reason)
         dots = {**chosen.dots, **dict.fromkeys(differing, NEW)}
         relations = united(local.relations, remote.relations)

@@ -68,15 +68,15 @@ class Sealer:
             digest, home, mac = str(said["digest"]), str(said["home"]), str(said["mac"])
         except (orjson.JSONDecodeError, KeyError, TypeError):
             raise CheckFailed(
-                "a change has no seal", "nothing was taken; look at the other database"
+                "a change has no seal", "nothing was imported; check the other database"
             ) from None
         ours = home == self.home
         if digest != _digest(document) or (
             ours and not hmac.compare_digest(mac.encode(), self._mac(document).encode())
         ):
             raise CheckFailed(
-                "a change is not what was sealed: somebody edited it",
-                "nothing was taken; look at the other database",
+                "a change was edited after it was sealed",
+                "nothing was imported; check the other database",
             )
         return OURS if ours else seal_status(sealed, self._authority)
 
@@ -96,7 +96,7 @@ class Sealer:
         told = [f"changes {_MEANING[one]}: {count}" for one, count in sorted(others.items())]
         if others and self._authority.enrolled() and not from_anybody:
             raise DeniedError(
-                "; ".join(told), "let an operator of this home sign them there, or take them from anybody"
+                "; ".join(told), "have an operator of this home sign them there, or accept them from anybody"
             )
         return told
 

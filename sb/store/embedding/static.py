@@ -147,7 +147,7 @@ class StaticEmbedder:
     def __init__(self, static: StaticModel, statistics: TokenStatistics | None = None) -> None:
         counted = statistics or TokenStatistics.empty(*static.shape)
         if (len(counted.df), len(counted.total)) != static.shape:
-            raise EmbedderError("these statistics are those of another model", "count the texts again")
+            raise EmbedderError("the statistics belong to another model", "count the texts again")
         self.model = static.name
         self.dimensions = static.shape[1]
         self.statistics = counted

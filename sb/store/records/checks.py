@@ -52,7 +52,7 @@ def check_text(name: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{name} is no valid text: {error.reason} at character {error.start}") from error
+        raise ValueError(f"{name} is not valid text: {error.reason} at character {error.start}") from error
 
 
 def check_numbers(name: str, value: Any) -> None:

@@ -39,12 +39,12 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
         (Fact(""), "content of this fact is empty"),
         (Fact(" \n"), "content of this fact is empty"),
         (RawEntry("i", "s"), "blob of this raw is empty"),
-        (Fact("half \ud83d of a pair"), "content is no valid text: surrogates not allowed at character 5"),
-        (Decision("x", "\udcff"), "title/rationale is no valid text: surrogates not allowed at character 3"),
-        (Fact("x", id="\udcff"), "id is no valid text"),
-        (Fact("x", speaker="\udcff"), "speaker is no valid text"),
-        (Fact("x", tags=["\udcff"]), "tags of this fact cannot be kept: .*surrogates"),
-        (Fact("x", source_entity="\udcff"), "a field of this fact cannot be kept: .*surrogates"),
+        (Fact("half \ud83d of a pair"), "content is not valid text: surrogates not allowed at character 5"),
+        (Decision("x", "\udcff"), "title/rationale is not valid text: surrogates not allowed at character 3"),
+        (Fact("x", id="\udcff"), "id is not valid text"),
+        (Fact("x", speaker="\udcff"), "speaker is not valid text"),
+        (Fact("x", tags=["\udcff"]), "tags of this fact cannot be stored: .*surrogates"),
+        (Fact("x", source_entity="\udcff"), "a field of this fact cannot be stored: .*surrogates"),
         (Fact("x", happened_at="2026-01-01"), "happened_at is '2026-01-01', must be a time"),  # type: ignore[arg-type]
         (Fact("x", tags="billing"), "tags is 'billing', must be a list of strings"),  # type: ignore[arg-type]
         (Fact("x", tags=["a", 1]), r"tags is \['a', 1\], must be a list of strings"),  # type: ignore[list-item]
@@ -70,7 +70,7 @@ def test_a_refusal_of_a_huge_text_is_short() -> None:
 
 
 def test_what_is_no_record_has_no_row() -> None:
-    with pytest.raises(TypeError, match="dict is no kind of record"):
+    with pytest.raises(TypeError, match="dict is not a record kind"):
         to_row({"content": "x"})
 
 
