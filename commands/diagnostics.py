@@ -45,6 +45,7 @@ def report(error: SBError, *, as_json: bool) -> None:
 
 def internal_error(error: Exception) -> SBError:
     """The one line for a failure of our own; its traceback, redacted, goes to a file in SB_HOME."""
+    from sb.files import write_atomic
     from sb.redaction import redact_text
 
     home = Path(os.environ.get("SB_HOME") or Path.home() / ".sb").expanduser()
@@ -52,9 +53,7 @@ def internal_error(error: Exception) -> SBError:
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = home / "last-error.log"
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(fd, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_atomic(path, text.encode(errors="replace"), durable=False)
         hint = f"the traceback is in {path}; please report it"
     except OSError:
         hint = "run again with --debug to see the traceback, and please report it"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -60,12 +59,12 @@ def _offer_enrolment(ctx: typer.Context) -> None:
 
 
 def _write_new(path: Path, text: str) -> bool:
+    from sb.files import write_atomic
+
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_atomic(path, text.encode(), replace=False)
     except FileExistsError:
         return False
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        file.write(text)
     return True

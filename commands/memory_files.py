@@ -50,7 +50,7 @@ def export_memories(
 ) -> None:
     """Write memories to a file, signed with your key."""
     from sb.memory.bundles import export
-    from sb.runtime import open_authority
+    from sb.parts import open_authority
 
     brain, log = _opened(ctx)
     if markdown:
@@ -105,7 +105,7 @@ def import_memories(
     """Import memories from a file; existing ones stay."""
     from sb.memory.bundle_import import load
     from sb.memory.bundles import verify
-    from sb.runtime import open_authority
+    from sb.parts import open_authority
 
     brain, log = _opened(ctx)
     authority = open_authority(brain.config, log)

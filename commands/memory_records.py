@@ -98,7 +98,7 @@ def erase(
     from sb.memory.erasure import erase as remove
     from sb.memory.erasure import old_copies
     from sb.memory.operator_view import Overseer
-    from sb.runtime import open_authority
+    from sb.parts import open_authority
 
     required(reason)
     log = event_log(ctx)

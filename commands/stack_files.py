@@ -109,7 +109,7 @@ def sync(
 
     Exit 1 means that conflicts or changes are left.
     """
-    from sb.runtime import open_authority
+    from sb.parts import open_authority
 
     log = event_log(ctx)
     with stack_database(ctx) as (database, config):

@@ -27,7 +27,7 @@ from sb.kernel.review.findings import (
 )
 from sb.kernel.review.host_sessions import connected_agents
 from sb.log.event_log import EventLog
-from sb.runtime import open_authority, open_kill_switch, open_registry
+from sb.parts import open_authority, open_kill_switch, open_registry
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
 from sb.store.database import Database

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +16,15 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def atomic_file(
-    path: Path, *, replace: bool = True, durable: bool = True, unfinished: str = ""
+    path: Path, *, replace: bool = True, durable: bool = True, mode: int = 0o600, unfinished: str = ""
 ) -> Iterator[BinaryIO]:
-    """Open a new file that only its owner may read; it gets its name when the block ends without an error.
+    """Open a new file, which gets its name when the block ends without an error.
 
     Args:
         replace: put it in place of an older file of that name; otherwise such a file stays, and the block ends in
             FileExistsError.
         durable: return once content and name survive power loss.
+        mode: permission bits, less the umask; by default only the owner may read it.
         unfinished: the file's name until then, for a caller that removes what a killed process left; by default
             one that no other process has.
 
@@ -30,7 +32,10 @@ def atomic_file(
         OSError: it cannot be written; an older file of that name is then as it was.
     """
     partial = path.with_name(unfinished or f".{path.name}@{SYSTEM_IDS.token(8)}")
-    handle = os.open(partial, _NEW, 0o600)
+    try:
+        handle = os.open(partial, _NEW, mode)
+    except ValueError as error:  # a name that no file can have
+        raise OSError(errno.EINVAL, str(error)) from None
     try:
         with open(handle, "wb") as file:
             yield file
@@ -41,14 +46,16 @@ def atomic_file(
             os.replace(partial, path)
         else:
             os.link(partial, path)
-    finally:
+            partial.unlink()
+    except BaseException:
         partial.unlink(missing_ok=True)
+        raise
     if durable:
         sync_folder(path.parent)
 
 
 def write_atomic(path: Path, content: bytes, *, replace: bool = True, durable: bool = True) -> None:
-    """Write a whole file like `atomic_file`."""
+    """Write a whole file that only its owner may read; see `atomic_file`."""
     with atomic_file(path, replace=replace, durable=durable) as file:
         file.write(content)
 

@@ -20,6 +20,7 @@ import orjson
 from sb.canonical import NotCanonical, canonical_bytes, digest
 from sb.entity.folders import path_part, private_folder
 from sb.errors import StoreError
+from sb.files import write_atomic
 from sb.memory.masking import masked_text, refuse_secret
 from sb.protocols import Binding
 from sb.sources import Clock, Ids
@@ -80,7 +81,7 @@ class Checkpoints:
         path = self.folder / f"{checkpoint_id}.json"
         try:
             private_folder(self.folder)
-            _write(path, orjson.dumps(document, option=orjson.OPT_INDENT_2))
+            write_atomic(path, orjson.dumps(document, option=orjson.OPT_INDENT_2))
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
         self._retain(core, checkpoint_id)
@@ -221,18 +222,3 @@ def _digest(document: Mapping[str, Any]) -> str:
 def _core_of(checkpoint_id: str) -> str:
     found = _NAME.fullmatch(checkpoint_id)
     return found["core"] if found else ""
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Make a file with this content: all of it, or none."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with open(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(handle)
-        os.replace(fresh, path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise

@@ -19,6 +19,7 @@ import orjson
 
 from sb.canonical import canonical_bytes
 from sb.errors import CheckFailed, NotFoundError, UsageError
+from sb.files import atomic_file
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Operator, key_id_of, signature_fits, signed_statement
 from sb.log import kinds
@@ -117,25 +118,15 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         UsageError: it is there already, or cannot be written.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+        with atomic_file(path, replace=False) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(partial, path)
     except FileExistsError:
         raise UsageError(
             f"{path} exists already", "choose another name; an export never overwrites"
         ) from None
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[int, Place]:

@@ -1,6 +1,6 @@
 """Judge a shell command line by parsing it.
 
-The command line is read as bash reads it. Its class is the highest of its parts; what is not understood is destructive.
+The command line is read as bash reads it. Its class is the highest of its parts; one that cannot be parsed is destructive.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ __all__ = ["ShellVerdict", "classify"]
 
 @dataclass(frozen=True)
 class ShellVerdict:
-    """What a command line does, as far as that can be seen without running it.
+    """The class of a command line, as far as it can be told without running it.
 
     Args:
         reason: one line that names the part which decided the class.
-        refused: why it must not run whoever agrees, or "": an operator's command, or a path that agents leave alone.
+        refused: why it must not run whoever approves, or "": operator command, or a protected path.
         programs: as they are called, for display.
         writes: absolute paths that redirections and known programs write, as far as they are known.
+        parsed: whether it is a command line that could be parsed.
     """
 
     safety_class: SafetyClass
@@ -36,6 +37,7 @@ class ShellVerdict:
     refused: str = ""
     programs: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    parsed: bool = True
 
 
 def classify(
@@ -59,20 +61,24 @@ def classify(
     """
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
+    parsed = True
     try:
         script = parse(command)
         found = judge.script(script)
         if judge.repeats:  # what a loop or a function sets last may be what it uses first
             found = max(found, judge.again(script), key=lambda finding: finding.rank)
     except Unparsed as problem:
-        found = Finding(DESTROY, f"not understood: {problem}")
+        found = Finding(DESTROY, f"cannot be parsed: {problem}")
+        parsed = False
     except (RecursionError, ValueError, OSError) as error:
         # What cannot be judged waits for a person.
-        found = Finding(DESTROY, f"not understood: {type(error).__name__}")
+        found = Finding(DESTROY, f"cannot be parsed: {type(error).__name__}")
+        parsed = False
     return ShellVerdict(
         tuple(SafetyClass)[found.rank],
         found.reason,
         judge.refused,
         tuple(dict.fromkeys(judge.programs)),
         tuple(dict.fromkeys(judge.writes)),
+        parsed,
     )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from sb.shell.arguments import WRAPPERS
 from sb.shell.containers import container
 from sb.shell.git import git
-from sb.shell.interpreters import eval_, handed, interpreter, shell, source
-from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, judged, operands
+from sb.shell.interpreters import by_arguments, eval_, interpreter, shell, source
+from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, operands, rule_finding
 from sb.shell.scripts import awk, database, redis, sed, sqlite
-from sb.shell.words import is_literal, shown
+from sb.shell.words import display, is_literal
 from sb.shell.wrapping import alias, cd, env, exec_, find, kill, trap, wrapped, xargs
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """SecondBrain itself: agents may look, and stop; what an operator decides is refused."""
     words = [arguments[at] for at in operands(arguments, "--db")]
     if len(judge.values["HOME"]) > 1:
-        judge.refuse("HOME=…: has sb use another home than the one that governs")
+        judge.refuse("HOME=…: makes sb use another home")
     unknown = next((word for word in arguments if not is_literal(word)), "")
     if unknown:
-        judge.refuse(f"sb {shown(unknown)}: what it asks for is not known until it runs")
-        return Finding(NETWORK, f"sb {shown(unknown)}: what it asks for is not known until it runs")
+        judge.refuse(f"sb {display(unknown)}: the command is unknown until it runs")
+        return Finding(NETWORK, f"sb {display(unknown)}: the command is unknown until it runs")
     if not words:
-        return Finding(READ, "sb: only says how it is used")
+        return Finding(READ, "sb: prints its help")
     group = words[0]
     if group in _OPERATOR and (not _OPERATOR[group] or _OPERATOR[group] & set(words[1:])):
         return _operators(judge, " ".join(words[:2]) if _OPERATOR[group] else group)
@@ -75,14 +75,14 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     if group in _OWN and len(words) > 1:
         return _own(judge, group, words[1], arguments)
     if group in _WRITING and not {"list", "show"} & set(words[1:]):
-        return Finding(WRITE, f"sb {group}: changes what SecondBrain keeps")
+        return Finding(WRITE, f"sb {group}: changes SecondBrain's data")
     if group in ("kernel", "recovery", "log", "audit", "harness") and (
         _RUNNING & set(words[1:]) or group == "harness"
     ):
         return Finding(NETWORK, f"sb {' '.join(words[:2])}: runs tools, or writes files")
     if group in _OPERATOR or group in ("doctor", "kernel", *_OWN, *_WRITING):
         return Finding(READ, f"sb {group}: only reads")
-    return Finding(NETWORK, f"sb {shown(group)}: is not known")
+    return Finding(NETWORK, f"sb {display(group)}: unknown command")
 
 
 def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
@@ -93,11 +93,11 @@ def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
     what = f"sb {group} {verb}"
     named = [at for at, word in enumerate(arguments) if word.partition("=")[0] == "--agent"]
     if len(named) != 1 or "--" in arguments or not _names(arguments, named[0]):
-        judge.refuse(f"{what}: without --agent NAME it acts for an operator, who sees everything")
-        return Finding(NETWORK, f"{what}: an operator's command")
+        judge.refuse(f"{what}: needs --agent NAME; without it, it acts as an operator")
+        return Finding(NETWORK, f"{what}: operator command")
     if verb in looking:
         return Finding(READ, f"{what}: only reads")
-    return Finding(WRITE, f"{what}: changes what SecondBrain keeps")
+    return Finding(WRITE, f"{what}: changes SecondBrain's data")
 
 
 def _names(arguments: list[str], at: int) -> bool:
@@ -109,13 +109,13 @@ def _names(arguments: list[str], at: int) -> bool:
 
 
 def _operators(judge: Judge, what: str) -> Finding:
-    judge.refuse(f"sb {what}: only an operator does that, never an agent")
-    return Finding(NETWORK, f"sb {what}: an operator's command")
+    judge.refuse(f"sb {what}: only an operator may run this")
+    return Finding(NETWORK, f"sb {what}: operator command")
 
 
 def crontab(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """Listing is harmless, the rest changes what runs later."""
-    return QUIET if arguments == ["-l"] else judged(name, arguments) or QUIET
+    """Listing is harmless, the rest changes scheduled commands."""
+    return QUIET if arguments == ["-l"] else rule_finding(name, arguments) or QUIET
 
 
 HANDLERS: dict[str, Handler] = {
@@ -167,7 +167,7 @@ HANDLERS: dict[str, Handler] = {
             ),
             *("nix-shell", "jshell", "xdotool", "script"),
         ],
-        handed,
+        by_arguments,
     ),
     **dict.fromkeys(["awk", "gawk", "mawk", "nawk"], awk),
     **dict.fromkeys(["sed", "gsed"], sed),

@@ -57,7 +57,7 @@ def _simple(nodes: tuple[Node, ...]) -> Iterator[Simple]:
         elif isinstance(node, Simple):
             yield node
         else:
-            raise Unparsed("a compound command may run what it is given")
+            raise Unparsed("a compound command may run its input")
 
 
 def _is_plain(simple: Simple) -> bool:

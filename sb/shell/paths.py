@@ -106,7 +106,7 @@ class Paths:
     def now(self, word: str) -> list[str]:
         """The absolute paths that a word may name in the folder that the line is in by now."""
         if len(word) > _LONGEST_PATH:
-            raise Unparsed("a path in it is too long")
+            raise Unparsed("a path is too long")
         here = self.here if not (".." in word and MADE in self.here) else ""
         return list(dict.fromkeys(self._places(word, (here,) if here else tuple(self.folders))))
 
@@ -148,7 +148,7 @@ class Paths:
         if self.of_the_session(place) or any(
             os.path.lexists(os.path.join(place, own)) for own in (".git", *HOLD_SETTINGS)
         ):
-            return Below("what decides about agents or git", strictly=False)
+            return Below("settings of agents or git", strictly=False)
         return None
 
     def is_protected(self, place: str) -> bool:
@@ -181,12 +181,12 @@ class Paths:
     def places(self, word: str) -> list[str]:
         """The absolute paths that a word may name, by its spelling and with links followed."""
         if len(word) > _LONGEST_PATH:
-            raise Unparsed("a path in it is too long")
+            raise Unparsed("a path is too long")
         key = (word, len(self.folders))
         if key not in self._seen:
             self._looks += len(self.folders)
             if self._looks > _MOST_LOOKS:
-                raise Unparsed("it names more paths than are looked at")
+                raise Unparsed("too many paths to check")
             self._seen[key] = list(dict.fromkeys(self._places(word, tuple(self.folders))))
         return self._seen[key]
 

@@ -21,10 +21,10 @@ def each(rule: str, names: str) -> dict[str, str]:
 
 
 _PROJECT_CODE = "N runs the project's code"
-_INSTALLS = "N installs packages, and runs what they bring"
+_INSTALLS = "N installs packages and runs their code"
 _PUBLISHES = "D publishes"
-_DELETES = "D deletes what others or other programs use"
-_UNDOES = "D throws away work that is not committed"
+_DELETES = "D deletes something that others or other programs use"
+_UNDOES = "D discards uncommitted work"
 _REWRITES = "D rewrites commits"
 
 RULES: dict[str, str] = {
@@ -75,7 +75,7 @@ RULES: dict[str, str] = {
     "bind": "R only reads | N -x -f: runs a program",
     # --- changing files here
     **each("W makes files or folders", "mkdir touch mktemp mkfifo install ln link split csplit"),
-    **each("W copies or moves files, over what is there", "cp mv rename mmv ditto"),
+    **each("W copies or moves files, may overwrite", "cp mv rename mmv ditto"),
     **each(
         "W changes files",
         "patch truncate gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress uncompress "
@@ -84,49 +84,47 @@ RULES: dict[str, str] = {
         "optipng jpegoptim xdg-mime ctags etags setfattr chattr setfacl pigz jar chmod chgrp "
         "chown xattr sponge ssh-keygen openssl gpg",
     ),
-    "rename": "N runs what it is given, and renames files",
+    "rename": "N runs code, and renames files",
     "split": "W makes files | N --filter: runs a program",
     "pandoc": "W changes files | N -F -L --filter --lua-filter --pdf-engine: runs a program",
     "install": "W makes files or folders | N --strip-program: runs a program",
     "tee": "W writes what it reads to files",
     "rm": (
-        "W removes files | D -r -R -d --recursive --dir: deletes a folder and what is in it | D "
-        "--no-preserve-root: deletes everything | D ?: deletes what is not known until it runs"
+        "W removes files | D -r -R -d --recursive --dir: deletes a folder and its contents | D "
+        "--no-preserve-root: deletes everything | D ?: deletes files that are unknown until it runs"
     ),
     "rmdir": "W removes an empty folder",
-    "unlink": "W removes a file | D ?: deletes what is not known until it runs",
+    "unlink": "W removes a file | D ?: deletes files that are unknown until it runs",
     "trash": "W moves files into the trash",
     "tar": (
-        "W packs or unpacks files | R! -t --list =tf =tvf =tzf =tzvf =tjf =tJf =tvzf: lists what "
-        "is packed | N --to-command --checkpoint-action --use-compress-program -I --rsh-command "
+        "W packs or unpacks files | R! -t --list =tf =tvf =tzf =tzvf =tjf =tJf =tvzf: lists the contents | N --to-command --checkpoint-action --use-compress-program -I --rsh-command "
         "--info-script --new-volume-script -F: runs a program | D --remove-files "
         "--recursive-unlink --unlink-first: deletes files"
     ),
-    "unzip": "W unpacks files | R! -l -v -t -Z: lists what is packed",
-    "zip": "W packs files | D -m --move: deletes what it has packed | N -T -TT: runs a program",
+    "unzip": "W unpacks files | R! -l -v -t -Z: lists the contents",
+    "zip": "W packs files | D -m --move: deletes the packed files | N -T -TT: runs a program",
     "chmod": (
-        "W changes who may do what with files | D -R --recursive: changes the rights of a whole "
-        "folder | D --reference=: changes rights"
+        "W changes permissions of files | D -R --recursive: changes the permissions of a whole folder | D --reference=: changes permissions"
     ),
-    "chown": "W changes whose files they are | D -R --recursive: changes the owner of a whole folder",
-    "chgrp": "W changes whose files they are | D -R --recursive: changes the group of a whole folder",
-    "mv": "W moves files, over what is there",
-    "ruff": "R looks at the code | W --fix --fix-only --unsafe-fixes --add-noqa: changes files",
+    "chown": "W changes the owner of files | D -R --recursive: changes the owner of a whole folder",
+    "chgrp": "W changes the owner of files | D -R --recursive: changes the group of a whole folder",
+    "mv": "W moves files, may overwrite",
+    "ruff": "R checks the code | W --fix --fix-only --unsafe-fixes --add-noqa: changes files",
     "ruff format": "W formats files",
     "prettier": "W formats files",
-    "openssl": "N computes, or talks to a server",
+    "openssl": "N computes or talks to a server",
     "gpg": (
         "N runs a program that keeps keys | D --delete-keys --delete-secret-keys "
         "--delete-secret-and-public-key: deletes keys"
     ),
     "ssh-keygen": "W makes keys | D -R: changes keys",
-    "kill": "W ends processes | D -1 =0 =-1: ends processes that are not named one by one",
-    "alias": "N gives a name another meaning",
+    "kill": "W ends processes | D -1 =0 =-1: ends processes without naming each",
+    "alias": "N redefines a name",
     "unalias": "R forgets an alias",
-    # --- what cannot be brought back
+    # --- what cannot be undone
     "dd": "D writes over files or disks",
-    "shred": "D destroys what files hold",
-    "srm": "D destroys what files hold",
+    "shred": "D destroys the content of files",
+    "srm": "D destroys the content of files",
     "wipefs": "D erases a file system",
     **each(
         "D makes or changes file systems and disks",
@@ -134,7 +132,7 @@ RULES: dict[str, str] = {
         "pvremove cryptsetup zpool zfs btrfs tune2fs resize2fs fsck losetup umount swapoff "
         "swapon debugfs xfs_repair mdadm",
     ),
-    **each("D deletes folders and what is in them", "rimraf del-cli trash-empty"),
+    **each("D deletes folders and their contents", "rimraf del-cli trash-empty"),
     **each("D ends every process of that name", "killall pkill xkill killall5"),
     **each("D stops the machine", "shutdown reboot halt poweroff init telinit"),
     **each(
@@ -159,11 +157,11 @@ RULES: dict[str, str] = {
     ),
     "ifconfig": "R only reads | D =up =down =add =delete: changes the network",
     "ip": "R only reads | D =add =del =delete =flush =set =change =replace: changes the network",
-    "crontab": "D changes what runs later",
-    "at": "D has a command run later",
-    "batch": "D has a command run later",
+    "crontab": "D changes scheduled commands",
+    "at": "D schedules a command",
+    "batch": "D schedules a command",
     # --- git
-    "git": "N runs a git command that is not known: an alias or a program",
+    "git": "N runs an unknown git command: an alias or a program",
     **each(
         "R only reads",
         "git.status git.log git.show git.diff git.blame git.annotate git.shortlog git.describe "
@@ -190,12 +188,11 @@ RULES: dict[str, str] = {
         "git.interpret-trailers git.request-pull git.replace",
     ),
     "git add": "W stages changes",
-    "git read-tree": "W changes what is staged | D -u --reset: throws away work that is not committed",
+    "git read-tree": "W changes what is staged | D -u --reset: discards uncommitted work",
     "git commit": "W makes a commit",
     "git branch": (
         "R lists branches | W ^ -m -c --move --copy -u --set-upstream-to --unset-upstream -d "
-        "--delete: changes branches | D -D -f -M -C --force: deletes or moves a branch whatever "
-        "it holds"
+        "--delete: changes branches | D -D -f -M -C --force: deletes or moves a branch, merged or not"
     ),
     "git tag": (
         "R lists tags | W ^ -a -s -m -u --annotate: makes a tag | D -d -f --delete --force: "
@@ -211,36 +208,34 @@ RULES: dict[str, str] = {
         "settings | W --global --system: changes settings of all projects"
     ),
     "git checkout": (
-        "W changes to another branch | D -f -B --force --ours --theirs -p --patch "
-        "--pathspec-from-file =--: throws away work that is not committed"
+        "W switches branches | D -f -B --force --ours --theirs -p --patch "
+        "--pathspec-from-file =--: discards uncommitted work"
     ),
     "git switch": (
-        "W changes to another branch | D -f -C --force --discard-changes --force-create: throws "
-        "away work that is not committed"
+        "W switches branches | D -f -C --force --discard-changes --force-create: discards uncommitted work"
     ),
     "git restore": _UNDOES,
     "git reset": (
-        "W moves the branch, and leaves the files | D --hard --merge --keep ?: throws away work "
-        "that is not committed"
+        "W moves the branch, keeps the files | D --hard --merge --keep ?: discards uncommitted work"
     ),
-    "git clean": "D deletes files that git does not know | R! -n --dry-run: says what it would delete",
-    "git stash": "W puts changes aside",
+    "git clean": "D deletes untracked files | R! -n --dry-run: prints what it would delete",
+    "git stash": "W stashes changes",
     "git stash list": "R only reads",
     "git stash show": "R only reads",
-    "git stash drop": "D throws away changes that were put aside",
-    "git stash clear": "D throws away changes that were put aside",
+    "git stash drop": "D discards stashed changes",
+    "git stash clear": "D discards stashed changes",
     "git rm": ("W removes files that are committed | D -f -r --force: deletes files, committed or not"),
     "git rebase": _REWRITES + " | W! --continue --quit --show-current-patch --edit-todo: goes on",
     "git filter-branch": _REWRITES,
     "git filter-repo": _REWRITES,
     "git replace": _REWRITES,
     "git reflog": "R only reads",
-    "git reflog expire": "D forgets how to go back",
-    "git reflog delete": "D forgets how to go back",
-    "git gc": "W tidies the repository | D --prune --aggressive: deletes commits that nothing names",
-    "git prune": "D deletes commits that nothing names",
-    "git update-ref": "D moves or deletes a branch whatever it holds",
-    "git symbolic-ref": "R only reads | W ^refs -d --delete: changes what a name stands for",
+    "git reflog expire": "D removes the means to recover commits",
+    "git reflog delete": "D removes the means to recover commits",
+    "git gc": "W tidies the repository | D --prune --aggressive: deletes unreachable commits",
+    "git prune": "D deletes unreachable commits",
+    "git update-ref": "D moves or deletes a branch, merged or not",
+    "git symbolic-ref": "R only reads | W ^refs -d --delete: changes where a ref points",
     "git worktree": "W adds a working folder",
     "git worktree list": "R only reads",
     "git worktree remove": (
@@ -251,7 +246,7 @@ RULES: dict[str, str] = {
     "git submodule deinit": "D deletes a submodule's files",
     "git push": (
         "N sends commits | D -f --force --force-with-lease --force-if-includes --mirror --prune "
-        "-d --delete ^+ ^: : overwrites or deletes what others have"
+        "-d --delete ^+ ^: : overwrites or deletes commits of others"
     ),
     **each(
         "N talks to another repository",
@@ -259,8 +254,8 @@ RULES: dict[str, str] = {
         "git.daemon git.send-pack git.fetch-pack git.imap-send git.difftool git.mergetool "
         "git.bisect git.instaweb git.gui git.citool git.hook",
     ),
-    "git pull": "N fetches and merges | D -f --force: overwrites what is here",
-    "git bisect": "N goes through commits",
+    "git pull": "N fetches and merges | D -f --force: overwrites local commits",
+    "git bisect": "N searches commits",
     # --- packages
     **each(
         _INSTALLS,
@@ -327,33 +322,33 @@ RULES: dict[str, str] = {
     "pre-commit": _PROJECT_CODE,
     "mypy": "N runs the project's plugins",
     **each(
-        "N opens a program that may run others",
+        "N opens a program that can run others",
         "vi vim nvim nano emacs ed ex man info tmux screen dialog fzf open xdg-open start osascript expect gdb lldb ",
     ),
     **each(
-        "N opens a program that may run others | D --install-extension --uninstall-extension --disable-extension "
-        "--disable-extensions --add-mcp --user-data-dir --extensions-dir: changes what decides about agents",
+        "N opens a program that can run others | D --install-extension --uninstall-extension --disable-extension "
+        "--disable-extensions --add-mcp --user-data-dir --extensions-dir: changes the settings of agents",
         "code code-insiders codium cursor windsurf",
     ),
-    "ed": "N runs a script that is not looked into",
+    "ed": "N runs a script that is not inspected",
     # --- other agents
     **each("N starts another agent", "opencode aider goose amp"),
     "copilot": (
         "N starts another agent | D --yolo --allow-all --allow-all-tools --allow-tool --additional-mcp-config "
-        "--config-dir: one that may not be governed"
+        "--config-dir: may run an agent without SecondBrain"
     ),
-    "cursor-agent": "N starts another agent | D -f --force --yolo --approve-mcps: one that may not be governed",
+    "cursor-agent": "N starts another agent | D -f --force --yolo --approve-mcps: may run an agent without SecondBrain",
     "claude": (
         "N starts another agent | D --bare --safe-mode --settings --setting-sources --mcp-config "
-        "--dangerously-skip-permissions --allow-dangerously-skip-permissions: one that may not be governed"
+        "--dangerously-skip-permissions --allow-dangerously-skip-permissions: may run an agent without SecondBrain"
     ),
     "codex": (
         "N starts another agent | D -c --config --disable --profile --yolo --dangerously-bypass-hook-trust "
-        "--dangerously-bypass-approvals-and-sandbox: one that may not be governed"
+        "--dangerously-bypass-approvals-and-sandbox: may run an agent without SecondBrain"
     ),
-    "gemini": "N starts another agent | D -y --yolo --approval-mode: one that may not be governed",
+    "gemini": "N starts another agent | D -y --yolo --approval-mode: may run an agent without SecondBrain",
     **each(
-        "D changes what decides about agents",
+        "D changes the settings of agents",
         "claude.config claude.mcp claude.plugin codex.mcp codex.features codex.plugin gemini.mcp gemini.extensions gemini.hooks "
         "copilot.mcp copilot.plugin cursor-agent.mcp opencode.mcp opencode.plugin",
     ),
@@ -367,13 +362,13 @@ RULES: dict[str, str] = {
         "ssh-agent gsutil s3cmd mc sshfs mosh rsh autossh",
     ),
     **each(
-        "N talks to the network | D -e -c --exec --sh-exec: gives a program away to the network",
+        "N talks to the network | D -e -c --exec --sh-exec: connects a program to the network",
         "nc ncat netcat",
     ),
-    "curl": "N talks to the network | D =DELETE =-XDELETE =--request=DELETE: deletes at another host",
-    "wget": "N talks to the network | D =--method=DELETE: deletes at another host",
-    "http": "N talks to the network | D =DELETE: deletes at another host",
-    "xh": "N talks to the network | D =DELETE =delete: deletes at another host",
+    "curl": "N talks to the network | D =DELETE =-XDELETE =--request=DELETE: deletes on another host",
+    "wget": "N talks to the network | D =--method=DELETE: deletes on another host",
+    "http": "N talks to the network | D =DELETE: deletes on another host",
+    "xh": "N talks to the network | D =DELETE =delete: deletes on another host",
     "rsync": (
         "N copies files between folders or hosts | D --delete --del --delete-before "
         "--delete-during --delete-delay --delete-after --delete-excluded --delete-missing-args "
@@ -383,9 +378,9 @@ RULES: dict[str, str] = {
         "N copies files between hosts | D =delete =deletefile =purge =sync =move =moveto =rmdir "
         "=rmdirs =cleanup =dedupe: deletes files"
     ),
-    "gsutil": "N talks to a cloud | D =rm =rb =-d: deletes in a cloud",
-    "s3cmd": "N talks to a cloud | D =del =rm =rb --delete-removed: deletes in a cloud",
-    "mc": "N talks to a cloud | D =rm =rb --remove: deletes in a cloud",
+    "gsutil": "N talks to a cloud | D =rm =rb =-d: deletes cloud resources",
+    "s3cmd": "N talks to a cloud | D =del =rm =rb --delete-removed: deletes cloud resources",
+    "mc": "N talks to a cloud | D =rm =rb --remove: deletes cloud resources",
     # --- containers, clouds, services
     **each(
         "N runs containers",
@@ -408,9 +403,9 @@ RULES: dict[str, str] = {
         "kind.delete k3d.delete docker.swarm docker.stack.rm docker.service.rm docker.secret.rm "
         "docker.context.rm",
     ),
-    "docker run": "N runs a container | D --privileged --pid: takes the rights of the machine",
-    "docker compose down": "N stops containers | D -v --volumes --rmi: deletes what they keep",
-    "docker-compose": "N runs containers | D -v --volumes --rmi: deletes what they keep",
+    "docker run": "N runs a container | D --privileged --pid: gets the rights of this machine",
+    "docker compose down": "N stops containers | D -v --volumes --rmi: deletes their data",
+    "docker-compose": "N runs containers | D -v --volumes --rmi: deletes their data",
     **each("N talks to a cluster", "kubectl helm oc k9s argocd flux istioctl kustomize"),
     **each(
         _DELETES,
@@ -419,14 +414,14 @@ RULES: dict[str, str] = {
     ),
     "kubectl apply": "N changes a cluster | D --prune --force: deletes in a cluster",
     "kubectl replace": "N changes a cluster | D --force: deletes in a cluster",
-    "kubectl scale": "N changes a cluster | D =--replicas=0: stops everything of a kind",
+    "kubectl scale": "N changes a cluster | D =--replicas=0: scales to zero",
     **each(
-        "N plans what a cloud should have",
+        "N plans cloud resources",
         "terraform tofu pulumi terragrunt cdk cdktf serverless sls sam ansible ansible-playbook "
         "packer nomad vault consul",
     ),
     **each(
-        "D changes or deletes what a cloud has",
+        "D changes or deletes cloud resources",
         "terraform.apply terraform.destroy terraform.import terraform.taint terraform.untaint "
         "terraform.state.rm terraform.state.mv terraform.state.push terraform.force-unlock "
         "terraform.workspace.delete tofu.apply tofu.destroy tofu.state.rm tofu.workspace.delete "
@@ -443,7 +438,7 @@ RULES: dict[str, str] = {
     "gh": "N talks to a code host | D =DELETE =-XDELETE =--method=DELETE: deletes at a code host",
     "gh pr merge": "N merges at a code host | D -d --delete-branch: deletes a branch at a code host",
     "gh repo edit": "N changes a repository's settings | D --visibility: publishes or hides a repository",
-    "aws s3 sync": "N copies files to or from a cloud | D --delete: deletes in a cloud",
+    "aws s3 sync": "N copies files to or from a cloud | D --delete: deletes cloud resources",
     # --- databases
     **each(_DELETES, "dropdb dropuser"),
     **each(
@@ -451,8 +446,8 @@ RULES: dict[str, str] = {
         "createdb createuser pg_dump pg_dumpall pg_restore mysqldump mysqladmin mongodump "
         "mongorestore pgbench initdb pg_ctl flyway liquibase prisma knex sequelize dbmate",
     ),
-    "pg_restore": "N writes a database | D -c --clean --create: drops what is there",
-    "mongorestore": "N writes a database | D --drop: drops what is there",
+    "pg_restore": "N writes a database | D -c --clean --create: drops what exists",
+    "mongorestore": "N writes a database | D --drop: drops what exists",
     "mysqladmin": "N talks to a database | D =drop =shutdown: drops or stops a database",
     "flyway": "N changes a database | D =clean: drops everything",
     "prisma": "N changes a database | D =reset --force-reset --accept-data-loss: drops everything",

@@ -1,4 +1,4 @@
-"""What stands in one word of a command line: quotes, escapes, expansions?"""
+"""Parser of one word of a command line: quotes, escapes, expansions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sb.shell.words import (
     UNKNOWN,
     VARIABLE,
     compiled,
-    shown,
+    display,
 )
 
 _DEEPEST = 24
@@ -83,7 +83,7 @@ class WordReader(ABC):
         self.count()
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise Unparsed("it is nested too deeply")
+            raise Unparsed("nested too deeply")
 
     # --- words
 
@@ -95,7 +95,7 @@ class WordReader(ABC):
         """
         self._parts += 1
         if self._parts > _MOST_PARTS:
-            raise Unparsed("it has more parts than are looked at")
+            raise Unparsed("too many parts to check")
 
     def _word(self, *, may_be_empty: bool = False) -> Word:
         text: list[str] = []
@@ -109,7 +109,7 @@ class WordReader(ABC):
                     compiled(_INVISIBLE).search(found[0])
                     or (not text and compiled(_LIKE_AN_OPTION).match(found[0]))
                 ):
-                    raise Unparsed("it has a character that looks like a blank or a dash, or like nothing")
+                    raise Unparsed("a look-alike of a blank or dash, or an invisible character")
                 text.append(found[0])
                 self.at = found.end()
                 continue
@@ -128,7 +128,7 @@ class WordReader(ABC):
             else:
                 self._piece(char, text, scripts)
         if self.at == start and not may_be_empty:
-            raise Unparsed(f"{shown(self.text[start : start + 10]) or 'a word'!r} is not expected")
+            raise Unparsed(f"{display(self.text[start : start + 10]) or 'a word'!r} is unexpected")
         raw = self.text[start : self.at].replace("\\\n", "")
         return Word("".join(text), tuple(scripts), raw)
 
@@ -144,7 +144,7 @@ class WordReader(ABC):
         elif char == "\\":
             following = self.text[self.at + 1 : self.at + 2]
             if not following:
-                raise Unparsed("it ends in a backslash")
+                raise Unparsed("ends in a backslash")
             text.append("" if following == "\n" else following)
             self.at += 2
         elif char in "$`":
@@ -208,7 +208,7 @@ class WordReader(ABC):
         elif rest.startswith("${"):
             self._parameter(text, scripts, variable)
         elif rest.startswith(("$[", "$=", "$^")):
-            raise Unparsed(f"{rest[:2]} is not understood")
+            raise Unparsed(f"{rest[:2]} is not supported")
         elif rest.startswith("$'") and variable == SPLIT_VARIABLE:
             text.append(self._ansi())
         elif rest.startswith('$"') and variable == SPLIT_VARIABLE:
@@ -241,7 +241,7 @@ class WordReader(ABC):
                 self.depth -= 1
                 return
         elif self._char() not in _PARAMETERS:
-            raise Unparsed("${ is not understood")
+            raise Unparsed("${ is not supported")
         start = self.at
         inner: list[str] = []
         while self._char() != "}":
@@ -250,17 +250,17 @@ class WordReader(ABC):
                 raise Unparsed("${ has a single quote between double quotes")
             self._inside(_IN_BRACES, inner, scripts)
         if self.text.startswith("@P", start):
-            raise Unparsed("${…@P} runs what a variable says")
+            raise Unparsed("${…@P} runs the value of a variable")
         self.at += 1
         self.depth -= 1
-        said = "".join(inner)
+        operation = "".join(inner)
         if (
-            said[:1] == ":"
-            and said[1:2] not in ("-", "=", "+", "?")
-            and compiled(RUN_BY_ARITHMETIC).search(said)
+            operation[:1] == ":"
+            and operation[1:2] not in ("-", "=", "+", "?")
+            and compiled(RUN_BY_ARITHMETIC).search(operation)
         ):
-            raise Unparsed("${ has a command in quotes that it may run")
-        default = said.lstrip(":")[1:] if said.lstrip(":")[:1] in ("-", "=", "+") else ""
+            raise Unparsed("${ may run a quoted command")
+        default = operation.lstrip(":")[1:] if operation.lstrip(":")[:1] in ("-", "=", "+") else ""
         text.append(f"{OPEN}{UNKNOWN}{COMMA}{default}{CLOSE}" if default else UNKNOWN)
 
     def _inside(self, pattern: str, text: list[str], scripts: list[Script]) -> None:
@@ -294,9 +294,9 @@ class WordReader(ABC):
         if not self.text.startswith("))", self.at):
             raise Unparsed("(( is not closed by ))")
         if not semicolons and (";" in "".join(text) or "\n" in "".join(text)):
-            raise Unparsed("(( holds commands")
+            raise Unparsed("(( contains commands")
         if compiled(RUN_BY_ARITHMETIC).search("".join(text)):
-            raise Unparsed("(( has a command in quotes that it runs")
+            raise Unparsed("(( runs a quoted command")
         self.at += 2
         self.depth -= 1
         return scripts
@@ -358,7 +358,7 @@ def _escaped(match: re.Match[str]) -> str:
     code = match[1] or match[2] or match[3]
     number = int(code, 16) if code else int(match[4], 8) & 0xFF if match[4] else -1
     if number == 0:
-        raise Unparsed("it has the control character U+0000")
+        raise Unparsed("has the control character U+0000")
     if number > 0:
         char = chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else _UNSEEN
         return char if char in "\n\t" or not forbidden(char) else _UNSEEN

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sb.shell.interpreters import seen
+from sb.shell.interpreters import inspect_code
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands
-from sb.shell.words import UNKNOWN, compiled, is_literal, shown
+from sb.shell.words import UNKNOWN, compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -32,7 +32,7 @@ def sed(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
             scripts += arguments[at : at + 1]
             at += 1
         elif word.startswith(("-f", "--file")):
-            found = Finding(NETWORK, f"{name} -f: runs a script that is not looked into")
+            found = Finding(NETWORK, f"{name} -f: runs a script that is not inspected")
             at += 0 if word[2:] and word != "--file" else 1
         elif word.startswith("--expression="):
             scripts.append(word.partition("=")[2])
@@ -49,7 +49,7 @@ def sed(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         scripts, files = files[:1], files[1:]
     for script in scripts:
         if script.startswith(UNKNOWN):
-            return Finding(DESTROY, f"{name}: the script is not known until it runs")
+            return Finding(DESTROY, f"{name}: the script is unknown until it runs")
         found = highest(found, _sed_script(judge, name, script))
     if in_place:
         for path in files:
@@ -142,13 +142,13 @@ def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         word.startswith(("-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec"))
         for word in arguments
     ):
-        return Finding(NETWORK, f"{name} -f: runs a program that is not looked into")
+        return Finding(NETWORK, f"{name} -f: runs a program that is not inspected")
     if not positions:
         return QUIET
     program = arguments[positions[0]]
-    named = seen(judge, program)
+    named = inspect_code(judge, program)
     if program.startswith(UNKNOWN):
-        return Finding(DESTROY, f"{name}: the program is not known until it runs")
+        return Finding(DESTROY, f"{name}: the program is unknown until it runs")
     bare = compiled(_AWK_REGEX).sub(" ", compiled(_AWK_STRING).sub('""', program))
     found = highest(Finding(READ, f"{name}: only reads"), named)
     if compiled(_AWK_WRITES).search(bare):
@@ -206,7 +206,7 @@ def sql(text: str, name: str, floor: Finding) -> Finding:
         floor: what the client does whatever it is told.
     """
     if not is_literal(text) and text.startswith(UNKNOWN):
-        return Finding(DESTROY, f"{name}: the statements are not known until they run")
+        return Finding(DESTROY, f"{name}: the statements are unknown until they run")
     found = floor
     for statement in compiled(_SQL_QUIET, re.DOTALL).sub(" ", text.lower()).split(";"):
         words = compiled(_SQL_WORD).findall(statement)
@@ -232,12 +232,12 @@ def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
     if not texts:
         texts = [stdin.text] if stdin.kind == "text" else []
     if not texts and stdin.kind != "none":
-        return Finding(NETWORK, f"{name}: runs statements that are not looked into")
+        return Finding(NETWORK, f"{name}: runs statements that are not inspected")
     found = Finding(READ, f"{name}: only reads")
     for text in texts:
         found = highest(
             found,
-            seen(judge, text),
+            inspect_code(judge, text),
             *(_dot(judge, name, line.strip()) for line in text.split("\n") if line.strip().startswith(".")),
         )
         found = highest(
@@ -273,7 +273,8 @@ def _dot(judge: Judge, name: str, line: str) -> Finding:
     ):
         return QUIET
     return Finding(
-        NETWORK, f"{name} {shown(command, 20)}: reads or writes files, or runs what is not looked into"
+        NETWORK,
+        f"{name} {display(command, 20)}: reads or writes files, or runs something that is not inspected",
     )
 
 
@@ -310,7 +311,7 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
                 texts.append(word[len(option) :].removeprefix("="))
     for text in texts:
         if "\\" in text or compiled(r"(?i)\bcopy\b").search(text):  # what may write a file of the client's
-            found = highest(found, seen(judge, text))
+            found = highest(found, inspect_code(judge, text))
         if name.startswith("mongo"):
             hit = compiled(_MONGO_DESTROYS).search(text)
             found = highest(found, Finding(DESTROY, f"{name} {hit[1]}: destroys data") if hit else found)
@@ -319,7 +320,7 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
         if "\\!" in text:
             found = highest(found, judge.line(text.partition("\\!")[2].strip()))
         if text.startswith(UNKNOWN):
-            found = highest(found, Finding(DESTROY, f"{name}: the statements are not known until they run"))
+            found = highest(found, Finding(DESTROY, f"{name}: the statements are unknown until they run"))
     return found
 
 
@@ -361,8 +362,8 @@ def redis(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
     positions = operands(arguments, "-h -p -a -n -u -s -r -i --user --pass")
     words = [arguments[at].lower() for at in positions]
     if not words and stdin.kind == "unknown":
-        return Finding(DESTROY, f"{name}: runs commands that are not known until then")
+        return Finding(DESTROY, f"{name}: runs commands that are unknown until it runs")
     first = words[0] if words else (stdin.text.split() or [""])[0].lower()
     if first in _REDIS_DESTROYS or not is_literal(first):
-        return Finding(DESTROY, f"{name} {shown(first, 20)}: destroys data")
+        return Finding(DESTROY, f"{name} {display(first, 20)}: destroys data")
     return Finding(NETWORK, f"{name}: talks to a database")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.reading import ASSIGNED, NAME, WordReader, forbidden
-from sb.shell.words import BRACKET, CLOSE, COMMA, OPEN, QUESTION, STAR, UNKNOWN, compiled, shown
+from sb.shell.words import BRACKET, CLOSE, COMMA, OPEN, QUESTION, STAR, UNKNOWN, compiled, display
 
 # What bash -c takes on Linux in one argument; what is longer could not be run.
 LONGEST = 128 * 1024
@@ -31,13 +31,13 @@ def parse(text: str, depth: int = 0) -> Script:
         Unparsed: it is too long, too deep, or not what bash would read.
     """
     if len(text) > LONGEST:
-        raise Unparsed(f"it is longer than {LONGEST // 1024} KiB")
+        raise Unparsed(f"longer than {LONGEST // 1024} KiB")
     if char := forbidden(text):
-        raise Unparsed(f"it has the control character U+{ord(char):04X}")
+        raise Unparsed(f"has the control character U+{ord(char):04X}")
     parser = Parser(text, depth)
     script = parser.script("")
     if parser.at < len(text):
-        raise Unparsed(f"{shown(text[parser.at :], 20)!r} is not expected")
+        raise Unparsed(f"{display(text[parser.at :], 20)!r} is unexpected")
     return script
 
 
@@ -130,7 +130,7 @@ class Parser(WordReader):
         compound = _COMPOUNDS.get(word)
         if compound is None:
             if word in _CLOSERS:
-                raise Unparsed(f"{word!r} is not expected")
+                raise Unparsed(f"{word!r} is unexpected")
             return self._simple()
         self.deeper()
         node = compound(self, word)
@@ -150,7 +150,7 @@ class Parser(WordReader):
             if self._char() == "(":
                 if len(words) == 1 and not assigned and not redirects:
                     return self._function(words[0].raw)
-                raise Unparsed("'(' is not expected")
+                raise Unparsed("'(' is unexpected")
             name = ASSIGNED.match(self.text, self.at) if not words else None
             if name:
                 self.at = name.end()
@@ -299,7 +299,7 @@ class Parser(WordReader):
         self._lines()
         body = self._command()
         if not isinstance(body, Compound):
-            raise Unparsed(f"the function {shown(name, 20)!r} has no body")
+            raise Unparsed(f"the function {display(name, 20)!r} has no body")
         return Compound("function", name, (), (body,), ())
 
     def _test(self, word: str) -> Node:
@@ -349,7 +349,7 @@ class Parser(WordReader):
             return False
         self.at = found.end()
         if operator != "<" and self._char() == "!":
-            raise Unparsed(f"{operator}! is not expected")
+            raise Unparsed(f"{operator}! is unexpected")
         self._blanks()
         target = self._word()
         redirect = Redirect(operator, target)
@@ -357,7 +357,7 @@ class Parser(WordReader):
         if operator in ("<<", "<<-"):
             quoted = any(quote in target.raw for quote in "'\"\\")
             if quoted and "$" in target.raw:
-                raise Unparsed("the end of a here-document is not plain")
+                raise Unparsed("the end of a here-document is quoted or expanded")
             delimiter = target.text if quoted else target.raw
             delimiter = delimiter.translate(_RAW)
             self.heredocs.append(_Heredoc(delimiter, quoted, operator == "<<-", redirect))

@@ -16,20 +16,20 @@ from sb.shell.rules import (
     WRITE,
     Finding,
     highest,
-    judged,
     operands,
+    rule_finding,
     subcommand,
 )
-from sb.shell.words import OPERAND, UNKNOWN, shown
+from sb.shell.words import OPERAND, UNKNOWN, display
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
 _FLOORS = {
     "R": "runs another program",
-    "W": "writes a file, and runs another program",
-    "N": "runs a program that may be fetched, or elsewhere",
-    "D": "runs a program with other rights",
+    "W": "writes a file and runs another program",
+    "N": "runs a program that may be downloaded or remote",
+    "D": "runs a program with other privileges",
 }
 _RUN_BY_A_SHELL = frozenset(("ssh", "watch", "su", "parallel", "git submodule foreach"))
 _COMMAND_OPTIONS = ("-c", "--command", "--call")
@@ -39,10 +39,10 @@ def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     """A program that WRAPPERS knows, perhaps by its subcommand; without a command what the table says of it."""
     key, rest = subcommand(name, arguments, WRAPPERS)
     if key not in WRAPPERS:
-        return judged(name, arguments) or Finding(NETWORK, f"{name}: runs a program that is not known")
+        return rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
     letter, before, valued = WRAPPERS[key]
     floor = Finding("RWND".index(letter), f"{key}: {_FLOORS[letter]}")
-    own = judged(name, arguments) or floor
+    own = rule_finding(name, arguments) or floor
     if name == "command" and arguments[:1] in (["-v"], ["-V"]):
         return QUIET
     doubtful, commands, at = _options(rest, valued)
@@ -117,7 +117,7 @@ def env(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
             variable, _, value = word.partition("=")
             if not variable.isidentifier():
                 return Finding(
-                    DESTROY, f"env {shown(variable)}: a function from the environment is not looked into"
+                    DESTROY, f"env {display(variable)}: a function from the environment is not inspected"
                 )
             found = highest(found, judge.assign(variable, value))
         at += 1
@@ -181,21 +181,22 @@ def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
                 command.append(OPERAND)
             at = end
             if command[:1] == [OPERAND]:
-                found = highest(found, Finding(NETWORK, f"{name} {word}: runs what it finds"))
+                found = highest(found, Finding(NETWORK, f"{name} {word}: runs the files it finds"))
             elif command:
                 found = highest(found, judge.command(command, stdin))
         elif word == "-delete" and name == "find":
-            found = highest(found, Finding(DESTROY, "find -delete: deletes what it finds"))
+            found = highest(found, Finding(DESTROY, "find -delete: deletes the files it finds"))
         elif word in _FIND_PATTERNS and at < len(arguments):
-            if own := judge.paths.mentions(f'"{shown(arguments[at])}"'):
+            if own := judge.paths.mentions(f'"{display(arguments[at])}"'):
                 judge.refuse(
-                    f"{name} {word}: {own} belongs to SecondBrain: agents neither read nor change it"
+                    f"{name} {word}: {own} belongs to SecondBrain; agents must not read or change it"
                 )
         elif word in ("-fprint", "-fprint0", "-fprintf", "-fls") and at < len(arguments):
             found = highest(found, judge.write(arguments[at], word))
         elif word.startswith(UNKNOWN):
             found = highest(
-                found, Finding(WRITE, f"{name} {shown(word)}: what it does with what it finds is not known")
+                found,
+                Finding(WRITE, f"{name} {display(word)}: what it does with the files it finds is unknown"),
             )
     return found
 
@@ -208,7 +209,7 @@ def cd(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     if name == "popd" or (name == "pushd" and not positions) or "CDPATH" in judge.values:
         word = "-"
     judge.go(word)
-    return Finding(READ, f"{name}: changes the folder")
+    return Finding(READ, f"{name}: changes the working folder")
 
 
 def trap(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
@@ -230,7 +231,7 @@ def alias(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
             found = highest(
                 found,
                 judge.line(value),
-                Finding(NETWORK, f"alias {shown(called)}: gives a name another meaning"),
+                Finding(NETWORK, f"alias {display(called)}: redefines a name"),
             )
     return found
 
@@ -241,12 +242,12 @@ def kill(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
         return QUIET
     rest = arguments
     if arguments[:1] == ["-0"]:
-        return Finding(READ, "kill -0: asks whether a process is there")
+        return Finding(READ, "kill -0: checks for a process")
     if rest and rest[0] in ("-s", "-n", "--signal"):
         rest = rest[2:]
     elif rest and rest[0][:1] == "-" and len(rest) > 1:
         rest = rest[1:]
     for word in rest:
         if word == "0" or (word[:1] == "-" and word != "--") or word.startswith(UNKNOWN):
-            return Finding(DESTROY, f"kill {shown(word)}: ends processes that are not named one by one")
+            return Finding(DESTROY, f"kill {display(word)}: ends processes without naming each")
     return Finding(WRITE, "kill: ends a process")

@@ -5,7 +5,6 @@ Source: the stack protocol, "Stats and export".
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import orjson
 
 from sb.errors import StoreError
+from sb.files import write_atomic
 from sb.memory.markdown import escaped
 from sb.sources import iso
 from sb.stack.checks import check_word
@@ -165,20 +165,10 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         StoreError: it cannot be written; an older file of that name is then as it was.
     """
-    import tempfile  # 5 ms, for who exports
-
-    partial = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with open(handle, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(handle)
-        os.replace(partial, path)
+        write_atomic(path, text.encode())
     except OSError as error:
-        if partial:
-            Path(partial).unlink(missing_ok=True)
         raise StoreError(f"cannot write {path}: {error.strerror}", "name another file") from error
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sb.errors import NotFoundError, SBError, UsageError
-from sb.sources import SYSTEM_IDS
+from sb.files import atomic_file
 from sb.text import human_bytes
 
 _KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")  # no leading dot: those names are unfinished copies
@@ -144,23 +144,14 @@ class SnapshotStore:
             raise SnapshotTooLarge(self.max_bytes)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
-        unfinished = self.folder / f".{key}@{SYSTEM_IDS.token(8)}"
-        out = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
-            with open(out, "wb") as file:
+            with atomic_file(path, replace=False) as file:
                 bits = "none" if status is None else f"{status.st_mode & 0o777:04o}"
                 file.write(f"sb-kept 1 {bits}\n".encode("ascii"))
                 if fd is not None:
                     file.writelines(_chunks(fd, self.max_bytes))
-                file.flush()
-                os.fsync(out)
-            try:
-                os.link(unfinished, path)
-            except FileExistsError:
-                return  # another attempt of the same call was first, and its snapshot is the earlier one
-        finally:
-            unfinished.unlink()
-        _sync_folder(self.folder)
+        except FileExistsError:
+            return  # another attempt of the same call was first, and its copy is the earlier one
 
 
 def _chunks(fd: int, limit: int) -> Iterator[bytes]:
@@ -171,11 +162,3 @@ def _chunks(fd: int, limit: int) -> Iterator[bytes]:
         if offset > limit:
             raise SnapshotTooLarge(limit)
         yield chunk
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -1,4 +1,4 @@
-"""How do bytes travel in a tool's arguments and result, which are JSON?"""
+"""Bytes in JSON arguments and results: as text, or as base64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hosts may a tool reach, and which addresses does a host's name never lead to?"""
+"""Network hosts that a tool may reach, and addresses that no name may resolve to."""
 
 from __future__ import annotations
 

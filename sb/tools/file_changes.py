@@ -1,4 +1,4 @@
-"""How is a file written or deleted so that the change is whole, can be undone, and can be tried again?
+"""files.write and files.delete: whole, undoable, and safe to retry.
 
 A call changes a file only if it is still what the call kept. So a second attempt with the same idempotency key
 finds either the file as it was kept, or the work already done, or the work of somebody else, which it leaves alone.

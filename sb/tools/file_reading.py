@@ -1,4 +1,4 @@
-"""What is in a file, and what is in a folder?"""
+"""files.read and files.list."""
 
 from __future__ import annotations
 

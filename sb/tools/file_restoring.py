@@ -1,4 +1,4 @@
-"""How is a file put back to what it was before a call changed it, and would that work now?
+"""files.restore: put a file back to its snapshot, and preview that.
 
 Only where the file still is what the call left: whatever somebody did to it since is not overwritten.
 """

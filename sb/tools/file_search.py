@@ -1,4 +1,4 @@
-"""Which lines of which files hold a text?"""
+"""files.search: lines of files that hold a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file tools ship with SecondBrain, and what do they promise?"""
+"""Contracts of the shipped file tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is something inside an open folder opened without ever going through a link?
+"""Open folders: entries are opened in them without ever following a link.
 
 Every component is opened relative to the folder before it and never through a symbolic link, so that a link
 swapped in between two steps cannot lead elsewhere.

@@ -1,4 +1,4 @@
-"""What does http.get fetch, and when does it refuse?"""
+"""http.get: fetch a page from an allowed host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a program run in a given open folder, and ended with everything that it started?"""
+"""Processes: run a program in an open folder, and end it with everything that it started."""
 
 from __future__ import annotations
 

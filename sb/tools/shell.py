@@ -1,4 +1,4 @@
-"""What does shell.run run, with which environment, and what does it give back?"""
+"""shell.run: run a program without a shell, with a small environment."""
 
 from __future__ import annotations
 

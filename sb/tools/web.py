@@ -1,4 +1,4 @@
-"""How is one HTTP request made to an address that was checked, within a deadline?"""
+"""One HTTP request to a checked address, within a deadline."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
 from sb.shell.nodes import Simple, Unparsed
 from sb.shell.syntax import LONGEST, parse
-from sb.shell.words import expand
+from sb.shell.words import UNKNOWN, expand
 from tests.shell.test_commands import ROWS
 
 HOME = Path("/data/somebody")
@@ -217,6 +217,7 @@ WORD = st.lists(
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is what it is compared with")
 @settings(max_examples=60)
 @given(st.lists(WORD, min_size=20, max_size=20))
+@example([["{x,y}", "{x,y}", "{x,y}", "{p,{q,r}}", "{p,{q,r}}"]])
 @example(
     [
         ["a", "{}", ",", "v}"],
@@ -226,7 +227,7 @@ WORD = st.lists(
         ["{x,y}", "{}", ",", "v}"],
     ]
 )
-def test_words_become_what_bash_makes_of_them(words: list[list[str]]) -> None:
+def test_words_expand_as_in_bash(words: list[list[str]]) -> None:
     lines = ["".join(word) for word in words]
     lines = [line for line in lines if not line.replace("\\\n", "").startswith("#")]
     ours = []
@@ -241,11 +242,15 @@ def test_words_become_what_bash_makes_of_them(words: list[list[str]]) -> None:
         ["bash", "-c", "\n".join(script)], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
     )
     theirs = [part.split("\0")[:-1] for part in done.stdout.decode().split("\1\0")[:-1]]
-    assert ours == theirs
+    for mine, bashs in zip(ours, theirs, strict=True):
+        if len(bashs) > 64:  # more than are followed
+            assert any(UNKNOWN in text for text in mine)
+        else:
+            assert mine == bashs
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is what it is compared with")
-def test_what_bash_finds_wrong_is_not_understood() -> None:
+def test_line_with_a_syntax_error_of_bash_is_not_parsed() -> None:
     for row in ROWS:
         if "\0" in row.command:
             continue

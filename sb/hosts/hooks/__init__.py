@@ -1,1 +1,1 @@
-"""How do the hosts of coding agents ask before a call, and tell what became of it? One adapter file per host."""
+"""`sb hook`: judge a coding agent's calls before its host makes them, and record their outcomes."""

@@ -117,7 +117,7 @@ def look(tool: str, args: dict[str, Any], context: JudgingContext) -> Look:
     try:
         return _look(tool, args, context)
     except RecursionError:
-        return Look("its arguments are nested more deeply than is looked at")
+        return Look("its arguments are nested too deeply to check")
 
 
 def _look(tool: str, args: dict[str, Any], context: JudgingContext) -> Look:
@@ -133,7 +133,7 @@ def _look(tool: str, args: dict[str, Any], context: JudgingContext) -> Look:
         return found._replace(refused=refused or found.refused)
     leaves = list(_leaves(args))
     if len(leaves) > MOST_TEXTS:
-        return found._replace(refused=f"it has more than {MOST_TEXTS} texts that may be paths")
+        return found._replace(refused=f"too many texts that may be paths (limit {MOST_TEXTS})")
     if len(leaves) > _MANY:  # a table of values: only what looks like a path
         leaves = [
             leaf for leaf in leaves if "/" in leaf.text or "\\" in leaf.text or words(leaf.name) & _OF_PATHS
@@ -248,9 +248,9 @@ def _of_a_whole(place: str, verbs: frozenset[str], context: JudgingContext) -> s
     if _above(place, owns) and not (
         verbs & _UNPACKING and not verbs & {"move", "mv", "copy", "cp", "rename"}
     ):
-        return f"{place} holds {next(own for own in owns if _above(place, [own]))}, which agents leave alone"
+        return f"{place} contains {next(own for own in owns if _above(place, [own]))}, which agents must not touch"
     if verbs & _TAKING_AWAY and _holds_settings(place):
-        return f"{place} holds what decides about agents, and they do not change it"
+        return f"{place} contains a host's settings, which agents must not change"
     return ""
 
 
@@ -304,7 +304,7 @@ def _commands(
     worst = Look()
     for count, line in enumerate(_lines(args, bool(verbs & _RUNNING))):
         if count == _MOST_COMMANDS:
-            return Look(f"it has more than {_MOST_COMMANDS} command lines")
+            return Look(f"too many command lines (limit {_MOST_COMMANDS})")
         for folder in folders:
             cwd = context.cwd / folder
             verdict = classify(
@@ -312,8 +312,7 @@ def _commands(
             )
             if verdict.refused:
                 return Look(verdict.refused)
-            unread = verdict.reason.startswith("not understood")
-            needs = verdict.safety_class is SafetyClass.DESTRUCTIVE and (line.surely or not unread)
+            needs = verdict.safety_class is SafetyClass.DESTRUCTIVE and (line.surely or verdict.parsed)
             if needs and not worst.command:
                 worst = Look(command=line.text, verdict=verdict, cwd=str(cwd))
     return worst

@@ -7,15 +7,18 @@ from typing import Any, NamedTuple
 
 from sb.kernel.contracts import SafetyClass
 
+# What an agent is told to do after a denial.
+INSTEAD = "Do not work around it. If the task needs it, ask the user."
+
 
 class Moment(StrEnum):
-    """What an event is about; OTHER needs nothing."""
+    """What an event is about; OTHER is ignored."""
 
     BEFORE = "before"  # a call is about to be made
     AFTER = "after"  # it was made
     FAILED = "failed"
     BATCH = "batch"  # all calls of one turn of the model have ended
-    PROMPT = "prompt"  # the person said something: the turn before is over
+    PROMPT = "prompt"  # the user wrote: the turn before is over
     SESSION_STARTED = "session_started"
     SESSION_ENDED = "session_ended"
     STOP = "stop"  # the turn is over
@@ -23,13 +26,13 @@ class Moment(StrEnum):
 
 
 class NativeCall(NamedTuple):
-    """A call as the host tells of it.
+    """A call as its host reports it.
 
     Args:
         use_id: the host's own id of the call; "" where it has none.
-        response: what the call gave; None where it is not told.
+        response: the result; None if it is not reported.
         error: why it failed, or "". interrupted: it was cut short.
-        ms: milliseconds that it took, 0 where it is not told.
+        ms: milliseconds that it took, 0 if it is not reported.
         cwd: the folder that it is made in, if that is not the session's.
         folder_unknown: of a command line, that it may run in another folder than `cwd`: its shell is the one of earlier
             commands, or its host keeps the folder to itself.
@@ -69,9 +72,9 @@ class GovernedCall(NamedTuple):
     """A host's call under one of our contracts.
 
     Args:
-        safety_class: what is thought of it before anything is judged.
-        refused: why no agent may make it at all, or "".
-        paths: the files that it changes. why: what a person should know who decides, where the contract's name does not tell.
+        safety_class: of the call, before the policy is asked.
+        refused: why no agent may make it, or "".
+        paths: the files that it changes. why: what it would do, where the contract's name does not say.
     """
 
     tool_id: str
@@ -83,7 +86,7 @@ class GovernedCall(NamedTuple):
 
 
 class Decision(StrEnum):
-    """NONE is no opinion: the host goes on as it would without us, with the person's own rules and prompts."""
+    """What the host is to do; NONE is no opinion, and leaves the call to the user's own rules and prompts."""
 
     NONE = "none"
     ASK = "ask"
@@ -91,16 +94,21 @@ class Decision(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """What the host is told.
+    """The decision on an event, and what goes with it.
 
     Args:
-        reason: for the model and the person; without a decision it is what went wrong, for whoever reads stderr.
-        context: what a session should know when it starts, for hosts that take it.
+        reason: for the model and the user; without a decision it is what went wrong, for stderr.
+        context: memory for a session that starts, for hosts that take it.
     """
 
     decision: Decision = Decision.NONE
     reason: str = ""
     context: str = ""
+
+
+def cannot_judge(why: str) -> Verdict:
+    """The denial of a call that could not be judged."""
+    return Verdict(Decision.DENY, f"SecondBrain cannot judge this call, so it was not run: {why}. {INSTEAD}")
 
 
 class Answer(NamedTuple):

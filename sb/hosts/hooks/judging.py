@@ -11,15 +11,25 @@ from sb.canonical import NotCanonical, canonical_bytes
 from sb.config import Config
 from sb.errors import SBError
 from sb.hosts.hooks.adapter import Adapter
-from sb.hosts.hooks.event import Decision, GovernedCall, HookEvent, Moment, NativeCall, Verdict
+from sb.hosts.hooks.event import (
+    INSTEAD,
+    Decision,
+    GovernedCall,
+    HookEvent,
+    Moment,
+    NativeCall,
+    Verdict,
+    cannot_judge,
+)
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import Report
+from sb.parts import hosted_files, protected
 from sb.redaction import one_line, redact
-from sb.runtime import Runtime, hosted_files, open_runtime, protected
+from sb.runtime import Runtime, open_runtime
 from sb.tools.hosted.contracts import UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import HostedFiles
 from sb.tools.hosted.guarding import guarded
@@ -30,14 +40,14 @@ _TURN_OVER = (Moment.BATCH, Moment.PROMPT, Moment.STOP, Moment.SESSION_ENDED)
 
 
 def matters(event: HookEvent) -> bool:
-    """Whether anything has to be judged or recorded; the database is not opened for anything else."""
+    """Whether an event has to be judged or recorded; the database is not opened for others."""
     if event.moment is Moment.BEFORE:
         return True  # of whichever session
     return event.moment is not Moment.OTHER and bool(event.session_id)
 
 
 def judging_context(config: Config, event: HookEvent, files: HostedFiles | None = None) -> JudgingContext:
-    """What the calls of an event are seen against."""
+    """What the calls of an event are judged against."""
     cwd = Path(event.cwd) if os.path.isabs(event.cwd) else Path("/")
     return JudgingContext(
         cwd,
@@ -51,7 +61,7 @@ def judging_context(config: Config, event: HookEvent, files: HostedFiles | None 
 
 
 def judge(config: Config, adapter: Adapter, event: HookEvent) -> Verdict:
-    """Judge a call before it is made, or record what is told of calls.
+    """Judge a call before it is made, or record the outcome of calls.
 
     Raises:
         SBError: configuration or database cannot be used.
@@ -61,7 +71,7 @@ def judge(config: Config, adapter: Adapter, event: HookEvent) -> Verdict:
 
 
 class _Session:
-    """One event of a session, in the run that the session is."""
+    """One event of a host's session, which is one run."""
 
     def __init__(self, runtime: Runtime, adapter: Adapter, event: HookEvent) -> None:
         self._runtime = runtime
@@ -91,7 +101,7 @@ class _Session:
         return Verdict()
 
     def _remembering(self) -> Verdict:
-        """What memory has to do with the start or the end of a session; no session depends on it."""
+        """Memory at the start and the end of a session; a failure is reported and stops nothing."""
         if not self._config.memory.hooks:
             return Verdict()
         from sb.hosts.hooks.remembering import begin, end
@@ -144,7 +154,7 @@ class _Session:
     def _changed(
         self, governed: GovernedCall, announced: dict[str, Any], pending: Intent | None
     ) -> Sequence[str]:
-        """The files of a call of which it was kept what they were; a path may lead elsewhere since."""
+        """The files of a call that have snapshots; a path may lead elsewhere since."""
         if pending is None:
             return governed.paths
         said = announced.get("paths")
@@ -152,7 +162,7 @@ class _Session:
         return self._files.kept_of(list(dict.fromkeys((*listed, *governed.paths))), pending.idempotency_key)
 
     def _give_up(self) -> None:
-        """The turn is over: what was judged and not reported was refused by somebody, or its report was lost."""
+        """End the turn: a call that was judged and not reported was denied by somebody, or its report was lost."""
         everyone = self._event.moment is Moment.SESSION_ENDED
         for intent in self._calls.unreported(self._ctx.run_id):
             # A subagent in the background goes on when the turn of who started it is over.
@@ -165,7 +175,7 @@ class _Session:
 
 
 def _name(call: NativeCall) -> tuple[str, bool]:
-    """What names a call in its run, and whether others like it may have that name.
+    """The name of a call in its run, and whether equal calls have that name too.
 
     For hosts that give a call no id, what it is names it, so that its report is found.
     """
@@ -180,7 +190,7 @@ def _name(call: NativeCall) -> tuple[str, bool]:
 
 
 def _shown(response: Any) -> Any:
-    """What a call gave, as far as it is put on record."""
+    """The response of a call, cut for the record."""
     try:
         encoded = canonical_bytes(response)
     except NotCanonical as error:
@@ -194,47 +204,57 @@ def _shown(response: Any) -> Any:
 
 
 def _verdict(result: ToolResult, governed: GovernedCall) -> Verdict:
+    data = result.data if isinstance(result.data, dict) else {}
     if result.success:
-        asked = isinstance(result.data, dict) and result.data.get("ask")
-        return Verdict(Decision.ASK, f"SecondBrain: {_because(governed)}{asked}") if asked else Verdict()
-    if not isinstance(result.data, dict) or "approval_id" not in result.data:
-        return Verdict(Decision.DENY, f"SecondBrain: {result.error_message}")
-    approval_id = result.data["approval_id"]
-    then = (
-        f"tell a person, who decides with sb approvals approve {approval_id} --reason WHY, or deny, "
-        "or in sb console; once it is approved, make the very same call again"
+        return (
+            Verdict(Decision.ASK, f"SecondBrain: {_because(governed, data)}")
+            if data.get("ask")
+            else Verdict()
+        )
+    approval_id = data.get("approval_id")
+    if approval_id is None:
+        return Verdict(Decision.DENY, f"SecondBrain denied this call: {result.error_message}. {INSTEAD}")
+    return Verdict(
+        Decision.DENY,
+        f"SecondBrain: not run: {_because(governed, data)}. Needs approval {approval_id}: ask the user to approve it in "
+        f"`sb console` or with `sb approvals approve {approval_id} --reason WHY`. Do not work around it. When it is "
+        "approved, repeat exactly this call.",
     )
-    return Verdict(Decision.DENY, f"SecondBrain: {_because(governed)}{result.error_message}; {then}")
 
 
-def _because(governed: GovernedCall) -> str:
-    """What the call would do that a person has to agree to; the contract's name alone tells a reader little."""
-    if governed.safety_class is not SafetyClass.DESTRUCTIVE:
-        return ""
+def _because(governed: GovernedCall, data: dict[str, Any]) -> str:
+    """Why a person must approve the call: what it would do, and the policy's reasons but for its safety class."""
+    reasons = [reason for reason in data.get("reasons", ()) if reason.get("rule") != SafetyClass.DESTRUCTIVE]
+    does = _effect(governed) if governed.safety_class is SafetyClass.DESTRUCTIVE else ""
+    texts = [f"{does}, so a person must approve it" if does else "", *(str(one["reason"]) for one in reasons)]
+    return "; ".join(filter(None, texts)) or "the policy asks for approval"
+
+
+def _effect(governed: GovernedCall) -> str:
+    """What a destructive call would do; the contract's name alone tells a reader little."""
     if governed.tool_id == WRITE_CONFIG:
-        return "it changes a host's settings, a login, what git runs, or the system; "
+        return "changes the settings of a host, a login, what git runs, or the system"
     if governed.why:
-        return f"{_brief(governed.why)}; "
+        return _brief(governed.why)
     if governed.tool_id == UNKNOWN:
-        tool = _brief(governed.args["tool"])
-        return f"nothing is known of what this call of {tool} does (hooks.read_only names tools that only read); "
-    return f"{_brief(governed.args['why'])}; "
+        return (
+            f"{_brief(governed.args['tool'])} is an unknown tool (hooks.read_only lists tools that only read)"
+        )
+    return _brief(governed.args["why"])
 
 
-def _brief(said: str) -> str:
-    return one_line(said, MOST_OF_A_REASON)
+def _brief(text: str) -> str:
+    return one_line(text, MOST_OF_A_REASON)
 
 
-def unjudged(config_says: str, governed: GovernedCall | None, why: str) -> Verdict:
-    """What becomes of a call that cannot be judged.
+def unjudged(setting: str, governed: GovernedCall | None, why: str) -> Verdict:
+    """The verdict on a call that cannot be judged.
 
     Args:
-        config_says: the setting hooks.unjudged.
+        setting: of hooks.unjudged.
         governed: the call, as far as it could be read.
     """
     reads = governed is not None and governed.safety_class is SafetyClass.READ_ONLY and not governed.refused
-    if config_says == "all" or (config_says == "reads" and reads):
-        return Verdict(
-            reason=f"this call was not judged and goes on, as hooks.unjudged: {config_says} says: {why}"
-        )
-    return Verdict(Decision.DENY, f"SecondBrain cannot judge this call, so it is refused: {why}")
+    if setting == "all" or (setting == "reads" and reads):
+        return Verdict(reason=f"allowed without a verdict (hooks.unjudged = {setting}): {why}")
+    return cannot_judge(why)

@@ -1,4 +1,4 @@
-"""The judging_context that a host's call is seen against, and the files that its arguments may name there."""
+"""What a host's call is judged against, and the files that its arguments may name there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOTHING_GUARDED = Guarded()
 
 
 class JudgingContext(NamedTuple):
-    """What a call is seen against.
+    """What a call is judged against.
 
     Args:
         cwd: the session's folder. home: of the user.
@@ -81,7 +81,7 @@ def reads_ours(args: dict[str, Any], context: JudgingContext) -> str:
     paths: list[str] = []
     for count, text in enumerate(texts(args)):
         if count == MOST_TEXTS:
-            return f"it has more than {MOST_TEXTS} texts that may be paths"
+            return f"too many texts that may be paths (limit {MOST_TEXTS})"
         if "\0" in text:
             continue  # no system opens such a path
         for path in loose_spellings(text, context):
@@ -109,7 +109,7 @@ def ours(paths: Iterable[str], context: JudgingContext) -> str:
     ours = next(
         (path for path in paths if any((folded_path(path) + "/").startswith(own + "/") for own in owns)), ""
     )
-    return f"{ours} belongs to SecondBrain: agents neither read nor change it" if ours else ""
+    return f"{ours} belongs to SecondBrain; agents must not read or change it" if ours else ""
 
 
 def folded_path(path: str) -> str:

@@ -15,22 +15,22 @@ from typing import Any
 
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import BLOCKED, Adapter
-from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, Verdict
+from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, Verdict, cannot_judge
 
 LONGEST_PAYLOAD = 64 << 20  # bytes
 DEFAULT_DEADLINE_S = 20.0
-_TO_SAY_SO_S = 3.0  # for telling what a call does that was not judged in time
+_INSPECTING_S = 3.0  # for a look at what a late call does
 DEFAULT_UNJUDGED = "reads"
 
 
 def main(arguments: list[str]) -> None:
     """Answer the event on stdin, and end the process."""
     process = _Process()
-    process.expire_after(DEFAULT_DEADLINE_S, lambda: _not_understood("the event did not come to its end"))
+    process.expire_after(DEFAULT_DEADLINE_S, lambda: _unreadable("the event on stdin did not end in time"))
     try:
-        adapter, event = _understand(arguments)
-    except Exception as error:  # noqa: BLE001 - what nobody understands could be a call with consequences
-        process.end(_not_understood(_reason(error)))
+        adapter, event = _read_event(arguments)
+    except Exception as error:  # noqa: BLE001 - what cannot be read could be a call with consequences
+        process.end(_unreadable(_reason(error)))
         return
     settings = _Settings()
     process.expire_after(DEFAULT_DEADLINE_S, lambda: _late(process, adapter, event, settings))
@@ -38,18 +38,18 @@ def main(arguments: list[str]) -> None:
         verdict = _judged(adapter, event, settings, process)
     except Exception as error:  # noqa: BLE001 - see above
         verdict = _unjudged(adapter, event, settings, _reason(error))
-    process.end(_said(adapter, event, verdict))
+    process.end(_answer(adapter, event, verdict))
 
 
 class _Settings:
-    """What is known of the configuration so far."""
+    """The configuration, as far as it was read."""
 
     unjudged = DEFAULT_UNJUDGED
     config: Any = None
 
 
 class _Process:
-    """Prints one answer, whoever comes first."""
+    """Prints the first answer and ends the process."""
 
     def __init__(self) -> None:
         self._answered = threading.Lock()
@@ -86,21 +86,23 @@ def _timer(seconds: float, then: Callable[[], None]) -> threading.Timer:
     return timer
 
 
-def _not_understood(why: str) -> Answer:
+def _unreadable(why: str) -> Answer:
     return Answer(stderr=f"SecondBrain: {why}\n", code=BLOCKED)
 
 
-def _understand(arguments: list[str]) -> tuple[Adapter, HookEvent]:
+def _read_event(arguments: list[str]) -> tuple[Adapter, HookEvent]:
     from sb.hosts.registry import adapter_for
 
     if sys.stdin.isatty():
-        raise ValueError("a host calls this, with an event on stdin; sb install HOST has it do so")
+        raise ValueError(
+            "not for use by hand: a coding agent's host starts it with an event on stdin (sb install HOST)"
+        )
     data = sys.stdin.buffer.read(LONGEST_PAYLOAD + 1)
     if len(data) > LONGEST_PAYLOAD:
-        raise ValueError(f"an event of more than {LONGEST_PAYLOAD >> 20} MiB")
+        raise ValueError(f"the event is larger than {LONGEST_PAYLOAD >> 20} MiB")
     payload = json.loads(data)
     if not isinstance(payload, dict):
-        raise TypeError("an event that is no JSON object")
+        raise TypeError("the event is not a JSON object")
     adapter = adapter_for(arguments[0] if arguments else "", payload)
     return adapter, adapter.read(payload)
 
@@ -117,10 +119,10 @@ def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _P
         unjudged = _unjudged(adapter, event, settings, fault)
         if unjudged.decision is Decision.DENY:
             return unjudged
-    # Whoever may write the project can break its file: what would go on unjudged is judged without it.
+    # Whoever may write the project can break its file: a call that would run unjudged is judged without it.
     verdict = judge(config, adapter, event)
     if fault and verdict.decision is Decision.NONE:
-        return verdict._replace(reason=verdict.reason or f"the project's file does not count: {fault}")
+        return verdict._replace(reason=verdict.reason or f"the project's sb.yaml is ignored: {fault}")
     return verdict
 
 
@@ -138,37 +140,37 @@ def _configured(event: HookEvent) -> tuple[Any, str]:
 
 
 def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Settings) -> Answer:
-    """What the call does may be what took so long: then it is refused without a look at it."""
+    """Answer in time; the call itself may be what takes so long, so after a while it is denied uninspected."""
     why = "it took too long"
     refused = event.moment is Moment.BEFORE and settings.unjudged != "all"
-    verdict = Verdict(Decision.DENY, f"SecondBrain cannot judge this call: {why}") if refused else Verdict()
-    _timer(_TO_SAY_SO_S, lambda: process.end(_said(adapter, event, verdict)))
-    return _said(adapter, event, _unjudged(adapter, event, settings, why))
+    verdict = cannot_judge(why) if refused else Verdict()
+    _timer(_INSPECTING_S, lambda: process.end(_answer(adapter, event, verdict)))
+    return _answer(adapter, event, _unjudged(adapter, event, settings, why))
 
 
-def _said(adapter: Adapter, event: HookEvent, verdict: Verdict) -> Answer:
+def _answer(adapter: Adapter, event: HookEvent, verdict: Verdict) -> Answer:
     try:
         answer = adapter.answer(event, verdict)
-        if verdict.decision is Decision.NONE and verdict.reason:  # what went wrong stops nothing, and is said
+        if verdict.decision is Decision.NONE and verdict.reason:  # a failure stops nothing, and is reported
             answer = answer._replace(stderr=f"SecondBrain: {verdict.reason}\n")
         return answer
-    except Exception as error:  # noqa: BLE001 - a verdict that cannot be said is none that lets a call run
+    except Exception as error:  # noqa: BLE001 - a verdict that cannot be printed lets no call run
         refused = event.moment is Moment.BEFORE
         return Answer(stderr=f"SecondBrain: {_reason(error)}\n", code=BLOCKED if refused else 0)
 
 
 def _unjudged(adapter: Adapter, event: HookEvent, settings: _Settings, why: str) -> Verdict:
-    """A call that cannot be judged is refused, unless it only reads; an event that only tells needs no answer."""
+    """A call that cannot be judged is denied, unless it only reads; any other event needs no answer."""
     if event.moment is not Moment.BEFORE or not event.calls:
-        return Verdict(reason=f"this event is not on record: {why}")
+        return Verdict(reason=f"event not recorded: {why}")
     try:
         from sb.hosts.hooks.judging import judging_context, unjudged
         from sb.hosts.hooks.translation import govern
 
         config = settings.config or _defaults()
         return unjudged(settings.unjudged, govern(event.calls[0], judging_context(config, event)), why)
-    except Exception as error:  # noqa: BLE001 - not even what it does could be told
-        return Verdict(Decision.DENY, f"SecondBrain cannot judge this call: {why}; {_reason(error)}")
+    except Exception as error:  # noqa: BLE001 - not even what it does is known
+        return cannot_judge(f"{why}; {_reason(error)}")
 
 
 def _defaults() -> Any:

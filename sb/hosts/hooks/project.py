@@ -1,4 +1,4 @@
-"""Which project and which run does a host's event belong to?"""
+"""Project and run of a host's event."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def _looked_at(call: NativeCall, governed: GovernedCall, context: JudgingContext
     if not found.changes:
         return governed
     if any(map(os.path.isdir, found.changes)) or len(found.changes) > MOST_FILES:
-        why = f"it would change {found.changes[0]}"  # what it was cannot be kept
+        why = f"would change {found.changes[0]}"  # of which no snapshot can be taken
         return _unknown(call, context)._replace(why=why)
     args = {"paths": list(found.changes), **governed.args}
     if context.too_large(found.changes):
@@ -231,7 +231,9 @@ def changing(call: NativeCall, paths: Sequence[str], context: JudgingContext) ->
     if not paths or unplaced or any(is_elsewhere(path) for path in paths):
         return _looked_at(call, _unknown(call, context), context)
     if len(paths) > MOST_PATHS or any(len(path) > LONGEST_PATH for path in paths):
-        return _unknown(call, context, "it names more files than are looked at, or one with too long a path")
+        return _unknown(
+            call, context, f"too many files to check (limit {MOST_PATHS}), or a path that is too long"
+        )
     real = list(dict.fromkeys(reading for path in paths for reading in readings(path, context)))
     # A link may lead away from where settings are.
     unresolved = [os.path.normpath(context.cwd / form) for path in paths for form in spellings(path)]
@@ -254,23 +256,31 @@ def changing(call: NativeCall, paths: Sequence[str], context: JudgingContext) ->
 
 def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     command = str(call.args["command"])
-    untold = call.folder_unknown or not context.placed
+    folder_unknown = call.folder_unknown or not context.placed
     verdict = classify(
         command,
         cwd=context.cwd,
         home=context.home,
         protected=context.protected,
         guarded=context.guarded,
-        wandered=untold,
+        wandered=folder_unknown,
     )
     if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
-        unread = "not understood: PowerShell is not parsed"
+        unread = "cannot be parsed: PowerShell"
         verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=unread)
     verdict = _patching(call, verdict, context)
-    if untold and verdict.safety_class is not SafetyClass.READ_ONLY and not _GOES_FIRST.match(command):
+    if (
+        folder_unknown
+        and verdict.safety_class is not SafetyClass.READ_ONLY
+        and not _GOES_FIRST.match(command)
+    ):
         setting = _may_be_a_setting(command, verdict.writes, context)
-        refused = f"{setting} may be a setting or a hook there: {_UNTOLD}" if setting else ""
-        verdict = replace(verdict, reason=f"{verdict.reason}; {_UNTOLD}", refused=verdict.refused or refused)
+        refused = (
+            f"{setting} may be a host's settings or a git hook there: {_FOLDER_UNKNOWN}" if setting else ""
+        )
+        verdict = replace(
+            verdict, reason=f"{verdict.reason}; {_FOLDER_UNKNOWN}", refused=verdict.refused or refused
+        )
     # What it does comes first: a list shows the beginning of the arguments alone.
     args: dict[str, Any] = {
         "command": command,
@@ -312,12 +322,12 @@ def _patching(call: NativeCall, verdict: ShellVerdict, context: JudgingContext) 
         patch = changing(call, paths, context._replace(cwd=there))
         verdict = replace(verdict, refused=verdict.refused or patch.refused)
         if patch.tool_id != WRITE:
-            why = "a patch in it changes what decides about more than itself"
+            why = "has a patch of a host's settings, a login, what git runs, or the system"
             verdict = replace(verdict, safety_class=SafetyClass.DESTRUCTIVE, reason=why)
     return verdict
 
 
-_UNTOLD = "the folder it runs in is not known (a line that begins with cd /FOLDER && says it)"
+_FOLDER_UNKNOWN = "its working folder is unknown (begin the command with cd /FOLDER &&)"
 _MOST_FOLDERS = 8
 _GOES = re.compile(r"""\bcd\s+(?:--\s+)?(["']?)([^\s"';&|][^"';&|\n]{0,200}?)\1\s*(?:&&|;|\n)""")
 _ABOUT_THE_COMMAND = frozenset(("command", "description", "explanation", "goal", "timeout", "timeout_ms"))
@@ -346,8 +356,8 @@ def unshowable(governed: GovernedCall) -> str:
     kept = governed.args.get("input")
     if not isinstance(kept, ByDigest):
         return ""
-    size = f"{kept['bytes']:,} bytes, more than {LONGEST_INPUT:,}" if "bytes" in kept else kept["unreadable"]
-    return f"it cannot be shown in full ({size}): make it in smaller parts"
+    size = f"{kept['bytes']:,} bytes, limit {LONGEST_INPUT:,}" if "bytes" in kept else kept["unreadable"]
+    return f"it cannot be shown in full ({size}); split it into smaller calls"
 
 
 def _searches_ours(call: NativeCall, context: JudgingContext) -> str:
@@ -362,7 +372,7 @@ def _searches_ours(call: NativeCall, context: JudgingContext) -> str:
         searched = folders[1:] or folders
         for own in map(os.path.realpath, context.protected):
             if any(folded(own)[: len(folded(folder))] == folded(folder) for folder in searched):
-                return f"{own} is in the folder that is searched: name a narrower folder, or a glob"
+                return f"{own} is in the searched folder; search a narrower folder, or use a glob"
     for text in (text for name in names for text in texts(call.args.get(name)) if len(text) <= LONGEST_PATH):
         patterns = [os.path.normpath(os.path.join(folder, text)) for folder in folders]
         for own in map(os.path.realpath, context.protected):

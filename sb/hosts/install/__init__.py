@@ -1,1 +1,1 @@
-"""How does a coding agent's host come to call `sb`, and how is that taken back?"""
+"""`sb install` and `sb uninstall`: our entries in hosts' settings."""

@@ -1,4 +1,4 @@
-"""What can be done to the text of a host's configuration, whatever its format?"""
+"""Formats of hosts' settings: what can be edited in a text, whatever its format."""
 
 from __future__ import annotations
 

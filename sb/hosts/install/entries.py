@@ -1,4 +1,4 @@
-"""Which parts of a host's configuration are ours, and what does its text look like with them and without?"""
+"""Our entries in a host's settings: find, add, renew, remove."""
 
 from __future__ import annotations
 

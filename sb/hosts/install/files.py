@@ -1,4 +1,4 @@
-"""How is a file of somebody else's read and replaced, so that it is never half-written?"""
+"""Files of other programs: read them, and replace them whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sb.errors import ConfigError
+from sb.files import atomic_file, sync_folder
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # a pipe must not be waited for
 _LARGEST = 16 * 1024 * 1024
@@ -111,43 +112,30 @@ def replace(seen: Seen, content: bytes | None) -> None:
         if content is None:
             _refuse_changed(seen)
             seen.target.unlink()
+            sync_folder(seen.target.parent)
         else:
             _write(seen, content)
-        _sync_folder(seen.target.parent)
     except OSError as error:
         raise refusal(seen.path, f"cannot be written: {error.strerror}") from None
 
 
 def _write(seen: Seen, content: bytes) -> None:
-    partial = seen.target.with_name(f".{seen.target.name}.sb-new")
+    unfinished = f".{seen.target.name}.sb-new"
     with contextlib.suppress(FileNotFoundError):  # of a process that was killed; a lock keeps living ones out
-        partial.unlink()
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    try:
-        with open(handle, "wb") as file:
-            if seen.status is not None:
-                made = os.fstat(file.fileno())
-                if (made.st_uid, made.st_gid) != (seen.status.st_uid, seen.status.st_gid):
-                    os.fchown(file.fileno(), seen.status.st_uid, seen.status.st_gid)
-                os.fchmod(file.fileno(), stat.S_IMODE(seen.status.st_mode))
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        seen.target.with_name(unfinished).unlink()
+    with atomic_file(seen.target, mode=0o666, unfinished=unfinished) as file:
+        if seen.status is not None:
+            made = os.fstat(file.fileno())
+            if (made.st_uid, made.st_gid) != (seen.status.st_uid, seen.status.st_gid):
+                os.fchown(file.fileno(), seen.status.st_uid, seen.status.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(seen.status.st_mode))
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())  # it takes time: before the last look at the other file
         _refuse_changed(seen)
-        partial.replace(seen.target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _refuse_changed(seen: Seen) -> None:
     now = look(seen.path)
     if (now.content, now.target) != (seen.content, seen.target):
         raise refusal(seen.path, "was changed by somebody else meanwhile", "run the command again")
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,4 +1,4 @@
-"""What `sb install` has to know of a host, and where its files are."""
+"""A host as `sb install` sees it: a table of its files and our entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files are in a folder, and what their contents are."""
+"""Inventory of a folder: its files and the digests of their contents."""
 
 from __future__ import annotations
 

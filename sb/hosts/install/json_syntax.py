@@ -1,4 +1,4 @@
-"""Where in a JSON text does each value stand, with comments and trailing commas where the format has them?"""
+"""Positions of values in a JSON text, with comments and trailing commas where the format has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is JSON edited as text, with comments, indentation and odd spacing kept?"""
+"""Edit JSON as text; comments, indentation and odd spacing stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was changed in which file, and what was there before?
+"""Records of installs: changed files and their former contents.
 
 SB_HOME/install holds a record for each changed file, and each former content under its digest, so that an older backup
 is never overwritten by a newer one.
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from sb.config.home import Home
 from sb.errors import ConfigError
+from sb.files import write_atomic
 from sb.hosts.install.files import look, replace
 
 
@@ -92,11 +93,7 @@ class Records:
         path = self.folder / f"{host}.{file.name}.{digest(content)[:16]}.backup"
         seen = look(path)
         if seen.content != content:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with open(handle, "wb") as copy:
-                copy.write(content)
-                copy.flush()
-                os.fsync(copy.fileno())
+            write_atomic(path, content)
         return path
 
     def former(self, record: Record) -> bytes | None:

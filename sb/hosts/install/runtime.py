@@ -1,4 +1,4 @@
-"""What hooks run from: SB_HOME/runtime/ID, made by `sb install` and never changed afterwards.
+"""Runtimes: the folders SB_HOME/runtime/ID that hooks run from, made by `sb install` and never changed.
 
 Each such folder holds `start.py` with the exact entries of the path, `lib` if the packages had to be copied, the
 caches of compiled code, and the digests of all files that decide. The wrapper names one of them: replacing the wrapper

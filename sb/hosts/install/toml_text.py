@@ -1,4 +1,4 @@
-"""How is TOML edited as text, with comments and order kept?
+"""Edit TOML as text; comments and order stay.
 
 tomlkit edits; the standard library's reader, which is another program, has to find in the result exactly what was
 asked for. Where the two do not agree (a table inline in another one, say), nothing is written.

@@ -102,7 +102,10 @@ class ExternalCalls:
             return self._refused(call, refusal)
         why = "; ".join(reason["reason"] for reason in call.reasons) if call.host_asks else ""
         return ToolResult.ok(
-            tool_id, {"ask": why} if why else None, call_id=call.call_id, trace_id=ctx.trace_id
+            tool_id,
+            {"ask": why, "reasons": call.reasons} if why else None,
+            call_id=call.call_id,
+            trace_id=ctx.trace_id,
         )
 
     def report(

@@ -1,4 +1,4 @@
-"""What do the hosts of coding agents do themselves, by which contracts, and how is that undone?
+"""Calls that the hosts of coding agents perform themselves: contracts, snapshots, protected places.
 
 A host performs these calls; the kernel judges them before and records them afterwards (`ToolExecutor.external`).
 """

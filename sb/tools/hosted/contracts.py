@@ -1,4 +1,4 @@
-"""Which contracts stand for what hosts do?
+"""Contracts of the calls that hosts perform.
 
 They are the same for every host, so that a policy says `host.shell.*` once; the native tool's name is an argument.
 """

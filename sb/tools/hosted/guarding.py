@@ -1,4 +1,4 @@
-"""Which files decide how calls are judged: what `sb install` recorded, else what this process runs from."""
+"""Files that decide how calls are judged: those `sb install` recorded, else those of this process."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 
 from sb.hosts.hooks.event import Decision, HookEvent, Moment, Verdict
 from sb.hosts.hooks.judging import judge
-from sb.hosts.hooks.main import _said
+from sb.hosts.hooks.main import _answer
 from sb.hosts.registry import WITH_HOOKS, adapter_for
 from tests.hosts.hooks import recorded
 from tests.hosts.hooks.conftest import Host
@@ -133,7 +133,7 @@ def test_only_cursor_lets_a_person_be_asked_besides_claude_code_and_vs_code(
     elif name in ("claude-code", "vscode"):
         assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "ask"
     else:
-        assert "waits for a decision" in reason(name, event, done)
+        assert "Needs approval" in reason(name, event, done)
 
 
 @pytest.mark.parametrize("named", WITH_HOOKS)
@@ -149,5 +149,5 @@ def test_a_verdict_that_cannot_be_said_blocks() -> None:
     adapter = adapter_for("windsurf", {})
     event = HookEvent("windsurf", "pre_run_command", Moment.BEFORE, "s", "/")
     broken: Any = None
-    assert _said(adapter, event, broken).code == 2
-    assert _said(adapter, event._replace(moment=Moment.STOP), broken).code == 0
+    assert _answer(adapter, event, broken).code == 2
+    assert _answer(adapter, event._replace(moment=Moment.STOP), broken).code == 0

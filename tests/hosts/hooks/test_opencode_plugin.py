@@ -57,7 +57,7 @@ def test_the_plugin_tells_of_calls_and_throws_what_is_refused(host: Host, tmp_pa
     programs.mkdir()
     (programs / "sb").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sb "$@"\n', encoding="utf-8")
     (programs / "sb").chmod(0o755)
-    assert "waits for a decision" in play(host, tmp_path, programs)
+    assert "Needs approval" in play(host, tmp_path, programs)
     with host.open() as runtime:
         calls = list(runtime.log.events(agent="opencode", kind="kernel.tool.dispatch"))
     told = [(one.subject.tool_id, (one.payload or {})["phase"]) for one in calls]
@@ -72,7 +72,7 @@ def test_the_plugin_runs_what_an_install_wrote_before_any_sb_in_the_path(host: H
         program.write_text(f"#!/bin/sh\n{does}\n", encoding="utf-8")
         program.chmod(0o755)
     host.home.chmod(0o700)
-    assert "waits for a decision" in play(host, tmp_path, planted.parent)
+    assert "Needs approval" in play(host, tmp_path, planted.parent)
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")

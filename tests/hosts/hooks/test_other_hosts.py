@@ -178,7 +178,7 @@ def test_settings_of_every_host_wait_by_every_hosts_edit_and_are_refused_in_its_
     for named in WRITES:
         assert governed(host, named, write(named, path, host.project)).tool_id == "host.write_config", named
     by_shell = governed(host, "gemini-cli", command("gemini-cli", f"echo x > {path}", host.project))
-    assert "decides about agents" in by_shell.refused
+    assert "configures agents" in by_shell.refused
 
 
 @pytest.mark.parametrize("name", ["src/settings.json", "docs/cursor/user.md", ".vscode/launch.json", "AGENTS.md"])  # fmt: skip
@@ -232,7 +232,7 @@ def test_a_bare_name_of_a_setting_is_not_written_in_a_folder_that_is_not_known(
 ) -> None:
     for named in UNTOLD:
         call = governed(host, named, command(named, line.format(host.project), host.project))
-        assert ("may be a setting or a hook there" in call.refused) is refused, named
+        assert ("may be a host's settings or a git hook there" in call.refused) is refused, named
     told_it = governed(host, "gemini-cli", command("gemini-cli", line.format(host.project), host.project))
     assert told_it.refused == ""
 
@@ -243,14 +243,14 @@ def test_who_decides_is_told_that_the_folder_is_not_known(host: Host, named: str
     told(host, named, command(named, f"cd '{host.project}' && rm -rf build", host.project))
     with host.open() as runtime:
         known, unknown = (one.request["args"]["why"] for one in runtime.approvals.page())
-    assert "the folder it runs in is not known" in unknown
-    assert known == "rm -r: deletes a folder and what is in it"
+    assert "its working folder is unknown" in unknown
+    assert known == "rm -r: deletes a folder and its contents"
 
 
 @pytest.mark.parametrize("named", ["gemini-cli", "windsurf"])
 def test_where_the_folder_is_told_nothing_is_added(host: Host, named: str) -> None:
     call = governed(host, named, command(named, "rm -rf build", host.project))
-    assert "not known" not in call.args["why"]
+    assert "unknown" not in call.args["why"]
 
 
 @pytest.mark.parametrize("named", UNTOLD)

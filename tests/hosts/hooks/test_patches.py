@@ -142,4 +142,4 @@ def test_a_patch_of_more_files_than_can_be_undone_is_refused(host: Host) -> None
 
 def test_a_patch_of_a_hosts_settings_waits_for_a_person(host: Host) -> None:
     verdict = told(host, "PreToolUse", f"{BEGIN}*** Update File: .codex/hooks.json\n@@\n-a\n+b\n{END}")
-    assert "waits for a decision" in verdict.reason
+    assert "Needs approval" in verdict.reason

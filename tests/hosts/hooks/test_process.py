@@ -48,7 +48,7 @@ def test_the_process_says_nothing_where_it_has_no_objection_and_denies_as_the_ho
     host: Host,
 ) -> None:
     assert answered(host.run(bash(host, "make"))) == SILENT
-    assert "waits for a decision" in denied(host.run(bash(host, "rm -rf build", "t2")))
+    assert "Needs approval" in denied(host.run(bash(host, "rm -rf build", "t2")))
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_what_cannot_be_judged_is_denied_and_reading_goes_on_and_both_are_said(
     fault(host)
     assert "cannot judge this call" in denied(host.run(bash(host, "make")))
     for payload, said in (
-        (read(host), "was not judged and goes on, as hooks.unjudged: reads says: "),
-        (host.payload("Stop"), "this event is not on record: "),
+        (read(host), "allowed without a verdict (hooks.unjudged = reads): "),
+        (host.payload("Stop"), "event not recorded: "),
     ):
         done = host.run(payload)
         assert (done.returncode, done.stdout) == (0, "")
@@ -145,7 +145,7 @@ def test_a_project_file_that_cannot_be_read_lets_nothing_pass_that_would_not_pas
     assert "not this" in denied(host.ask(read(host)))
     done = host.ask(bash(host, "make"))
     assert (done.returncode, done.stdout) == (0, "")
-    assert "SecondBrain: the project's file does not count: " in done.stderr
+    assert "SecondBrain: the project's sb.yaml is ignored: " in done.stderr
     host.configure("hooks:\n  unjudged: none\n")
     assert "cannot judge this call" in denied(host.ask(read(host)))
     host.configure("")

@@ -97,7 +97,7 @@ def test_all_files_of_a_folder_above_secondbrains_own_are_not_searched(
 ) -> None:
     for path in ("..", "~", str(context.home.parent)):
         assert (
-            "name a narrower folder"
+            "search a narrower folder"
             in govern(NativeCall(tool, {"pattern": "x", "path": path}), context).refused
         )
 
@@ -145,7 +145,7 @@ def test_powershell_is_not_parsed_and_waits_for_a_person(
 ) -> None:
     call = govern(NativeCall(tool, {"command": command}), context)
     assert (call.tool_id, call.safety_class) == ("host.shell.destructive", "destructive")
-    assert call.args["why"] == "not understood: PowerShell is not parsed"
+    assert call.args["why"] == "cannot be parsed: PowerShell"
     assert govern(NativeCall(tool, {"command": "sb approvals approve 7"}), context).refused
 
 
@@ -175,7 +175,7 @@ def test_a_call_with_more_paths_than_can_be_looked_at_is_refused(
     context: JudgingContext, paths: list[str]
 ) -> None:
     call = NativeCall("MultiEdit", {"edits": [{"file_path": path} for path in paths]})
-    assert "more files than are looked at" in govern(call, context).refused
+    assert "too many files to check" in govern(call, context).refused
 
 
 def test_calls_that_cannot_be_put_on_record_as_they_are_differ_all_the_same(context: JudgingContext) -> None:

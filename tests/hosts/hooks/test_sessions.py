@@ -15,7 +15,7 @@ from sb.kernel.recovery.settling import Verdict as Settled
 from sb.kernel.review.log_verification import verify
 from sb.kernel.review.runs import first_events, runs_at
 from sb.kernel.run_context import RunContext
-from sb.runtime import hosted_files
+from sb.parts import hosted_files
 from tests.hosts.hooks.conftest import Host
 
 ADA = Label("ada")
@@ -176,7 +176,7 @@ def test_what_destroys_waits_for_a_person_and_passes_once_when_it_is_made_again(
     with host.open() as runtime:
         (waiting,) = runtime.approvals.page()
         assert f"sb approvals approve {waiting.id} --reason" in verdict.reason
-        assert verdict.reason.startswith("SecondBrain: rm -r: deletes a folder")
+        assert verdict.reason.startswith("SecondBrain: not run: rm -r: deletes a folder")
         assert waiting.request["args"]["command"] == RM["command"]
         runtime.approvals.approve(waiting.id, ADA, "it is only the build")
     assert host.before("Bash", "t2", **RM, description="said otherwise") == Verdict()
@@ -227,8 +227,8 @@ def test_what_decides_about_agents_is_out_of_their_reach(
 def test_a_hosts_own_settings_are_changed_only_when_a_person_agrees(host: Host, name: str) -> None:
     verdict = host.before("Write", "t1", file_path=str(host.project / name), content="{}")
     assert verdict.decision is Decision.DENY
-    assert "a host's settings" in verdict.reason
-    assert "waits for a decision" in verdict.reason
+    assert "the settings of a host" in verdict.reason
+    assert "Needs approval" in verdict.reason
 
 
 def test_a_kill_and_a_rule_stop_the_next_call(host: Host) -> None:
@@ -252,7 +252,7 @@ def test_what_is_too_large_to_keep_asks_first(host: Host) -> None:
 def test_tools_of_which_nothing_is_known_wait_and_what_a_person_calls_reading_does_not(host: Host) -> None:
     verdict = host.before("LaunchRocket", "t1")
     assert verdict.decision is Decision.DENY
-    assert "nothing is known of what this call of LaunchRocket does" in verdict.reason
+    assert "LaunchRocket is an unknown tool" in verdict.reason
     assert host.before("mcp__maps__route", "t2", to="home") == Verdict()
     host.configure('hooks:\n  read_only: ["mcp__maps__*", "LaunchRocket"]\n')
     assert host.before("LaunchRocket", "t3") == Verdict()
@@ -313,7 +313,7 @@ def test_an_edit_of_what_others_run_waits_as_the_same_command_would(
     by_edit = host.before("Write", "t1", file_path=str(path), content="x")
     by_shell = host.before("Bash", "t2", command=f"echo x > {path}")
     assert (by_edit.decision, by_shell.decision) == (Decision.DENY, Decision.DENY)
-    assert "waits for a decision" in by_edit.reason
+    assert "Needs approval" in by_edit.reason
 
 
 def test_what_is_too_long_to_be_shown_is_not_put_before_a_person(host: Host) -> None:

@@ -324,7 +324,7 @@ def test_an_approved_write_to_settings_is_kept_and_can_be_undone(host: Host) -> 
     given = {"path": str(settings), "content": "x"}
     verdict = host.before("mcp__filesystem__write_file", "t1", **given)
     assert verdict.decision is Decision.DENY
-    assert "a host's settings" in verdict.reason
+    assert "the settings of a host" in verdict.reason
     with host.open() as runtime:
         (waiting,) = runtime.approvals.page()
         runtime.approvals.approve(waiting.id, ADA, "wanted")

@@ -29,7 +29,7 @@ def planted(path: Path, text: str = EVIL) -> Path:
 def judges(installed: Installed, cwd: Path | None = None, **env: str) -> bool:
     """Whether the hook still tells what destroys from what does not."""
     refused = installed.asked("Bash", cwd, env, command="rm -rf build")
-    return "waits for a decision" in refused and not installed.asked("Bash", cwd, env, command="ls")
+    return "Needs approval" in refused and not installed.asked("Bash", cwd, env, command="ls")
 
 
 @pytest.mark.parametrize(
