@@ -102,7 +102,7 @@ def _serve(ctx: typer.Context, read_only: bool, operator: str, port: int) -> Non
     from sb.screens.web import serve
 
     from sb.kernel.decision_desk import DecisionDesk
-    from sb.runtime import open_authority, open_log
+    from sb.parts import open_authority, open_log
 
     config = configuration(ctx)
     with closing(open_log(config)) as log:

@@ -22,7 +22,7 @@ from sb.kernel.recovery.escalations import Escalation, Escalations
 from sb.kernel.review.log_verification import verify
 from sb.log.event import Event
 from sb.log.event_log import EventLog
-from sb.runtime import open_approvals, open_baselines, open_log
+from sb.parts import open_approvals, open_baselines, open_log
 
 app = single()
 

@@ -27,7 +27,7 @@ def info(ctx: typer.Context, as_json: AsJson = False) -> None:
     """Show what the kernel consists of, and its settings."""
     from sb import __version__
     from sb.log.kinds import namespaces
-    from sb.runtime import open_registry
+    from sb.parts import open_registry
 
     config = configuration(ctx)
     registry, _ = open_registry(config)
@@ -74,7 +74,7 @@ def tools(
     as_json: AsJson = False,
 ) -> None:
     """List the tools, and where each came from."""
-    from sb.runtime import open_registry
+    from sb.parts import open_registry
 
     registry, failures = open_registry(configuration(ctx))
     for failure in failures:

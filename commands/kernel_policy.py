@@ -41,14 +41,14 @@ def _rules(config: Config, file: Path | None) -> tuple[PolicyRule, ...]:
 
 def _judge(config: Config, file: Path | None) -> Judge:
     from sb.kernel.review.explain import Judge
-    from sb.runtime import granted_permissions, open_policy
+    from sb.parts import granted_permissions, open_policy
 
     config = replace(config, policy=_rules(config, file))
     return Judge(open_policy(config), _registry(config), granted_permissions(config))
 
 
 def _registry(config: Config) -> ToolRegistry:
-    from sb.runtime import open_registry
+    from sb.parts import open_registry
 
     registry, failures = open_registry(config)
     for failure in failures:
@@ -134,7 +134,7 @@ def _registered(registry: ToolRegistry, tool_id: str) -> ToolSpec:
 
 def _on_record(config: Config, judge: Judge, call_id: str) -> tuple[ToolSpec, str, dict[str, Any]]:
     from sb.kernel.review.recorded_calls import spec_on_record, untold
-    from sb.runtime import open_log
+    from sb.parts import open_log
 
     event = next(open_log(config).events(call_id=call_id, limit=1), None)
     if event is None:
@@ -178,7 +178,7 @@ def replay(
 ) -> None:
     """Show how the rules would judge recorded calls."""
     from sb.kernel.review.policy_replay import replay as replayed
-    from sb.runtime import open_log
+    from sb.parts import open_log
 
     config = configuration(ctx)
     judge = _judge(config, file)

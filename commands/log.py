@@ -23,7 +23,7 @@ from sb.kernel.review.log_pruning import prunable, prune
 from sb.kernel.review.log_verification import verify
 from sb.log.event import Event
 from sb.log.kinds import require
-from sb.runtime import open_authority
+from sb.parts import open_authority
 from sb.sources import iso
 from sb.text import plain
 

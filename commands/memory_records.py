@@ -15,7 +15,7 @@ from sb.errors import ExitCode, UsageError
 from sb.text import human_bytes, plain, shorten
 
 if TYPE_CHECKING:
-    from sb.memory.erasing import Erased
+    from sb.memory.erasure import Erased
 
 app = single()
 WIDEST = 100  # characters of a memory on one line
@@ -95,10 +95,10 @@ def erase(
 
     Asks twice, unless --yes.
     """
-    from sb.memory.erasing import erase as remove
-    from sb.memory.erasing import old_copies
-    from sb.memory.overseeing import Overseer
-    from sb.runtime import open_authority
+    from sb.memory.erasure import erase as remove
+    from sb.memory.erasure import old_copies
+    from sb.memory.operator_view import Overseer
+    from sb.parts import open_authority
 
     required(reason)
     log = event_log(ctx)
@@ -187,7 +187,7 @@ def tidy(
 @app.command(epilog="Example: sb memory stats")
 def stats(ctx: typer.Context, json_: AsJson = False) -> None:
     """Show how much is stored, where, and how it is searched."""
-    from sb.memory.counting import counted
+    from sb.memory.counts import counted
 
     with memory(ctx, "") as brain:
         found = counted(brain.space)

@@ -17,7 +17,7 @@ from sb.config import Config
 from sb.errors import ExitCode, SBError, StoreError
 from sb.kernel.workflows.seals import MIGRATION, Seals
 from sb.log.event_log import EventLog
-from sb.runtime import adopt_log
+from sb.parts import adopt_log
 from sb.sources import SYSTEM_CLOCK
 from sb.store import migrate as schema
 from sb.store.backup import back_up

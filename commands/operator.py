@@ -35,7 +35,7 @@ class _Opened:
 
     def __init__(self, ctx: typer.Context) -> None:
         from sb.kernel.authority.keys import KeyFolder
-        from sb.runtime import open_authority, open_log
+        from sb.parts import open_authority, open_log
 
         self.config: Config = configuration(ctx)
         self.authority: Authority = open_authority(self.config, open_log(self.config))

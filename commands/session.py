@@ -60,14 +60,14 @@ def runtime(ctx: typer.Context) -> Runtime:
 
 def event_log(ctx: typer.Context) -> EventLog:
     """The log of the existing database."""
-    from sb.runtime import open_log
+    from sb.parts import open_log
 
     return open_log(configuration(ctx))
 
 
 def approval_queue(ctx: typer.Context) -> Approvals:
     """The calls that wait in the existing database."""
-    from sb.runtime import open_approvals, open_log
+    from sb.parts import open_approvals, open_log
 
     config = configuration(ctx)
     return open_approvals(config, open_log(config))
@@ -79,7 +79,7 @@ def kill_switch(ctx: typer.Context) -> KillSwitch:
     A project file that cannot be read is left out: else whoever can write it could keep people from stopping agents.
     """
     from sb.errors import ConfigError
-    from sb.runtime import open_kill_switch, open_log
+    from sb.parts import open_kill_switch, open_log
 
     try:
         config = configuration(ctx)
@@ -91,7 +91,7 @@ def kill_switch(ctx: typer.Context) -> KillSwitch:
 
 def baselines(ctx: typer.Context, surface: str) -> tuple[ContractBaselineStore, ToolRegistry]:
     """The approved contracts of a surface of the existing database, and the tools of this process."""
-    from sb.runtime import open_authority, open_baselines, open_log, open_registry
+    from sb.parts import open_authority, open_baselines, open_log, open_registry
 
     config = configuration(ctx)
     log = open_log(config)

@@ -17,7 +17,7 @@ from sb.errors import ExitCode, UsageError
 from sb.text import human_bytes, nearest
 
 if TYPE_CHECKING:
-    from sb.stack.syncing.conflicts import Keep
+    from sb.stack.sync.conflicts import Keep
     from sb.types import SyncConflict
 
 app = single()
@@ -73,7 +73,7 @@ def import_stack(
     json_: AsJson = False,
 ) -> None:
     """Import a stack; exit 1 on conflicting changes."""
-    from sb.stack.importing import take_in
+    from sb.stack.importer import take_in
 
     with stack_database(ctx, create=True) as (database, config):
         found = take_in(database, config, file, stack)
@@ -109,7 +109,7 @@ def sync(
 
     Exit 1 means that conflicts or changes are left.
     """
-    from sb.runtime import open_authority
+    from sb.parts import open_authority
 
     log = event_log(ctx)
     with stack_database(ctx) as (database, config):

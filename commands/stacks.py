@@ -201,7 +201,7 @@ def opened_core(
     Raises:
         UsageError: a value is refused by what is done with it.
     """
-    from sb.entity.present import Present
+    from sb.entity.composition import Present
 
     if not stack_id and (ctx.find_object(Options) or Options()).db:
         stack_id = DEFAULT

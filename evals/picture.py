@@ -20,7 +20,7 @@ from sb.config import Config
 from sb.demo.story import SHIPPED, Demo, demo_config, play
 from sb.kernel.calls.narrative import log_line
 from sb.kernel.review.log_verification import verify
-from sb.runtime import open_log
+from sb.parts import open_log
 
 ROOT = Path(__file__).parents[1]
 STYLES = {

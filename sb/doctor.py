@@ -27,16 +27,21 @@ from sb.kernel.review.findings import (
 )
 from sb.kernel.review.host_sessions import connected_agents
 from sb.log.event_log import EventLog
-from sb.runtime import open_authority, open_kill_switch, open_registry
+from sb.parts import open_authority, open_kill_switch, open_registry
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
 from sb.store.database import Database
-from sb.store.embedding.choosing import NoEmbedder, choose
+from sb.store.embedding.selection import NoEmbedder, choose
 from sb.store.filesystem import network_file_system
-from sb.text import human_bytes, nearest
+from sb.text import counted, human_bytes, nearest
 
 _MOST_JOINED = 3
-_COUNTED = ("events", "intents", "steps", "memory")
+_COUNTED = {
+    "events": "event",
+    "intents": "intent",
+    "steps": "step",
+    "memory": "kernel memory entry",
+}  # table to noun
 
 
 def examine(config: Config) -> list[Finding]:
@@ -137,7 +142,10 @@ def _database(config: Config, database: Database) -> Iterator[Finding]:
     if not amiss:
         yield Finding("schema", Status.OK, f"version {migrate.version(database.query)}")
     yield _integrity(database)
-    counts = [f"{database.query(f'SELECT count(*) FROM {name}')[0][0]:,} {name}" for name in _COUNTED]
+    counts = [
+        counted(database.query(f"SELECT count(*) FROM {table}")[0][0], noun)
+        for table, noun in _COUNTED.items()
+    ]
     yield Finding("sizes", Status.OK, f"{', '.join(counts)}; kept contents {_kept(config.home.kept)}")
 
 

@@ -140,6 +140,23 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: "1 memory", "2,000 memories"."""
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """The plural of an English noun, by the regular rules."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def with_article(noun: str) -> str:
+    """A noun with "a" or "an", by its first letter."""
+    return f"{'an' if noun[:1].lower() in tuple('aeiou') else 'a'} {noun}"
+
+
 def human_bytes(size: int) -> str:
     """A size in bytes as people read it: 512 B, 1.5 KiB, 3.2 MiB."""
     value = float(size)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
+import shutil
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +24,16 @@ from sb.sources import CountingIds, SteeredClock
 
 settings.register_profile("sb", deadline=None)  # a shared machine stalls now and then
 settings.load_profile("sb")
+
+FAILED = pytest.StashKey[bool]()
+numbers = itertools.count()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
 
 
 def pytest_collection_finish() -> None:
@@ -37,10 +52,56 @@ def ids() -> CountingIds:
     return CountingIds()
 
 
+def in_memory() -> Path | None:
+    """A new folder where writing waits for no disk, if there is one with space where programs may run."""
+    place = Path("/dev/shm")
+    if "TMPDIR" in os.environ or not os.access(place, os.W_OK):
+        return None
+    space = os.statvfs(place)
+    if space.f_flag & os.ST_NOEXEC or space.f_bavail * space.f_frsize < 1 << 30:
+        return None
+    return Path(tempfile.mkdtemp(prefix="sb-tests-", dir=place))
+
+
+@pytest.fixture(scope="session")
+def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.getbasetemp()
+
+
+@pytest.fixture(scope="session")
+def scratch(on_disk: Path) -> Iterator[Path]:
+    """Where tests have their folders. A kill loses nothing that is in memory, so tests of kills prove the same there."""
+    folder = in_memory()
+    yield folder or on_disk
+    if folder:
+        with suppress(OSError):  # what a failed test left stays
+            folder.rmdir()
+
+
+@pytest.fixture
+def own_folder(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Path]:
+    """A folder for this test alone; it is kept if the test fails."""
+    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in request.node.name[:30])
+    folder = scratch / f"{name}-{next(numbers)}"
+    folder.mkdir(mode=0o700)
+    yield folder
+    if not request.node.stash.get(FAILED, False):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def tmp_path(own_folder: Path) -> Path:
+    """Like pytest's, without its search for the next free number among thousands of folders."""
+    folder = own_folder / "tmp"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty SB_HOME, so that no test sees the developer's."""
-    folder = tmp_path_factory.mktemp("home") / "sb"
+    folder = own_folder / "home" / "sb"
+    folder.parent.mkdir(mode=0o700)
     for name in [name for name in os.environ if name.startswith("SB_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("SB_HOME", str(folder))

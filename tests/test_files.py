@@ -36,9 +36,14 @@ def test_a_file_is_replaced_whole_and_private(tmp_path: Path) -> None:
 def test_an_error_in_the_block_leaves_the_older_file(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
     path.write_bytes(b"old")
-    with pytest.raises(RuntimeError), atomic_file(path) as file:
-        file.write(b"half")
-        raise RuntimeError
+
+    def fail_halfway() -> None:
+        with atomic_file(path) as file:
+            file.write(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_halfway()
     assert (path.read_bytes(), os.listdir(tmp_path)) == (b"old", ["keys.json"])
 
 

@@ -23,7 +23,7 @@ from sb.config import Config, load_config
 from sb.memory import Brain
 from sb.memory.ranking.questions import understand
 from sb.memory.ranking.terms import match_expression
-from sb.memory.searching import LEG
+from sb.memory.search import LEG
 from sb.store import driver
 from sb.store.index.vectors import proposals
 from sb.store.records.places import Place

@@ -177,23 +177,23 @@ def _check_version(path: Path, document: Mapping[str, Any]) -> None:
         )
 
 
-def _binding(path: Path, said: Mapping[str, Any], *, upstream: bool) -> Binding:
-    core_id = said.get("core_id")
+def _binding(path: Path, document: Mapping[str, Any], *, upstream: bool) -> Binding:
+    core_id = document.get("core_id")
     if not isinstance(core_id, str) or not core_id.strip():
         raise _odd(path, "its binding has no core_id")
     parts: dict[str, Any] = {}
     kinds = {"model_config": dict, "stacks": dict, "plugins": list, "stack_locations": dict, "metadata": dict}
     for name, kind in kinds.items():
-        parts[name] = kind() if said.get(name) is None else said[name]
+        parts[name] = kind() if document.get(name) is None else document[name]
         if not isinstance(parts[name], kind):
             raise _odd(path, f"{name} of its binding is no {kind.__name__}")
-    if upstream and "active_stack_id" not in said:
+    if upstream and "active_stack_id" not in document:
         parts["stacks"] = _by_id(parts["stacks"])
-    active = said.get("active_stack_id")
+    active = document.get("active_stack_id")
     return Binding(
         core_id,
         active_stack_id=active if isinstance(active, str) else None,
-        created_at=_moment(said.get("created_at")),
+        created_at=_moment(document.get("created_at")),
         **parts,
     )
 

@@ -12,9 +12,9 @@ from typing import Any, Self
 
 from sb.config import Config, current_config
 from sb.entity.checkpoints import FOLDER, Checkpoints, read_checkpoint
-from sb.entity.control import Control
+from sb.entity.lifecycle import Control
 from sb.entity.plugins import Plugins, logger, vouch
-from sb.entity.restoring import location_of, rehydrate
+from sb.entity.restore import location_of, rehydrate
 from sb.entity.routing import text
 from sb.entity.trust import Trust
 from sb.entity.upserts import Upserts

@@ -127,10 +127,10 @@ class Plugins:
         """The ids of the tools that each has registered, by name."""
         return {name: list(loaded.tools) for name, loaded in self._loaded.items()}
 
-    def tell(self, hook: str, said: dict[str, Any]) -> None:
+    def tell(self, hook: str, document: dict[str, Any]) -> None:
         """Let each of them add to something."""
         for name, loaded in list(self._loaded.items()):
-            _guarded(name, hook, lambda one=loaded: getattr(one.plugin, hook)(said))  # type: ignore[misc]
+            _guarded(name, hook, lambda one=loaded: getattr(one.plugin, hook)(document))  # type: ignore[misc]
 
     def _register(self, name: str, loaded: _Loaded, subparsers: Any) -> None:
         plugin = loaded.plugin

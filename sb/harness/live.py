@@ -10,7 +10,7 @@ from sb.doctor import examine
 from sb.errors import SBError
 from sb.kernel.review.findings import Finding, Status
 from sb.kernel.review.log_verification import verify
-from sb.runtime import open_authority, open_log
+from sb.parts import open_authority, open_log
 
 
 def look(config: Config) -> list[Finding]:

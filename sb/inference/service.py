@@ -59,7 +59,7 @@ class ModelInference:
 
     @cached_property
     def _embedder(self) -> Embedder:
-        from sb.store.embedding.choosing import NoEmbedder, choose  # loads files of 16 MB
+        from sb.store.embedding.selection import NoEmbedder, choose  # loads files of 16 MB
 
         chosen = choose(self._settings)
         if isinstance(chosen, NoEmbedder):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sb.memory.searching import Searcher
+from sb.memory.search import Searcher
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
 

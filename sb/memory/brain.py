@@ -11,11 +11,11 @@ from typing import Self
 
 from sb.config import Config, current_config
 from sb.memory.reads import Reads
-from sb.memory.searching import Searcher
+from sb.memory.search import Searcher
+from sb.memory.session_writer import Writer
 from sb.memory.sessions import Sessions
 from sb.memory.space import Space
 from sb.memory.writes import Writes
-from sb.memory.writing import Writer
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
 from sb.text import checked_name

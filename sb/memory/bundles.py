@@ -32,6 +32,7 @@ from sb.sources import iso
 from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
+from sb.text import counted
 
 FORMAT = "secondbrain-memory"
 VERSION = 1
@@ -311,7 +312,7 @@ def verified(file: BinaryIO, authority: Authority, progress: Progress | None = N
         )
     if records != seal.records:
         raise CheckFailed(
-            f"the bundle holds {records:,} memories and says that it holds {seal.records:,}",
+            f"the bundle holds {counted(records, 'memory')} and declares {seal.records:,}",
             "ask for it again",
         )
     return seal

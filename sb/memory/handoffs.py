@@ -18,8 +18,8 @@ from sb.canonical import canonical_bytes
 from sb.config import Home
 from sb.errors import ConfigError
 from sb.memory.masking import mask, refuse_secret
+from sb.memory.session_writer import Writer
 from sb.memory.views import Memory, View
-from sb.memory.writing import Writer
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.places import Execute, Place
 from sb.store.records.reads import Known

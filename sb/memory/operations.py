@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from sb.config import Config
 from sb.errors import NotFoundError
-from sb.memory.searching import Searcher
+from sb.memory.search import Searcher
+from sb.memory.session_writer import Writer
 from sb.memory.space import ID_PREFIX, Space
-from sb.memory.writing import Writer
 from sb.redaction import one_line
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.descriptors import DESCRIPTORS

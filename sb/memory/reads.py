@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sb.memory.operations import Operations
-from sb.memory.searching import Filters
+from sb.memory.search import Filters
 from sb.memory.views import Hit, Memory
 from sb.text import storable
 
@@ -38,7 +38,7 @@ class Reads(Operations):
             explain: say for each hit what each stage gave.
             fusion: order by reciprocal rank fusion (k = 60), as the paper does; it finds less.
             benchmark: leave out what depends on the past: how recent and how much used a memory is.
-            filters: fields of `sb.memory.searching.Filters`, such as `kinds=["decision"]`.
+            filters: fields of `sb.memory.search.Filters`, such as `kinds=["decision"]`.
 
         Raises:
             ValueError: a value that cannot be; TypeError: there is no such filter.

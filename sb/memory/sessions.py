@@ -15,8 +15,8 @@ from sb.text import storable
 from sb.types import Handoff
 
 if TYPE_CHECKING:  # a process that asks one question has no need of them
+    from sb.memory.context_package import ContextPackage
     from sb.memory.handoffs import HandoffPacket, Handoffs
-    from sb.memory.orienting import ContextPackage
 
 DEFAULT_TOKENS = 2_000  # that a context package may take
 
@@ -55,7 +55,7 @@ class Sessions(Operations):
         Raises:
             ValueError: a value that cannot be, or a session of another agent.
         """
-        from sb.memory.orienting import Orienting
+        from sb.memory.context_package import Orienting
 
         self.writer.begin(self.writer.chosen(project, scope), session or self._named)
         return Orienting(self.writer, self.searcher, self.handoffs).package(
@@ -115,7 +115,7 @@ class Sessions(Operations):
         Raises:
             ValueError: the summary is empty. ConfigError: the home's secret cannot be used.
         """
-        from sb.memory.wrapping import wrap_up
+        from sb.memory.wrap_up import wrap_up
 
         given = {"goal": goal, "open_loops": open_loops, "next_step": next_step}
         made = wrap_up(

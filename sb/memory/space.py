@@ -17,13 +17,13 @@ from sb.memory.views import Hit, Memory
 from sb.protocols import MaintenanceModeError
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database
-from sb.store.embedding.choosing import NoEmbedder, choose
 from sb.store.embedding.context import ContextEmbedder
 from sb.store.embedding.embedder import Embedder
+from sb.store.embedding.selection import NoEmbedder, choose
 from sb.store.embedding.static import StaticEmbedder
+from sb.store.index.full_text import WordIndex
 from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
-from sb.store.index.words import WordIndex
 from sb.store.records.columns import Row
 from sb.store.records.edges import EdgeStore
 from sb.store.records.places import GLOBAL, Execute, Places, checked_scope
@@ -172,9 +172,9 @@ class Space:
         """One row as agents and people see it."""
         return Memory(**self._shown(row))
 
-    def hit(self, row: Row, found: Ranked) -> Hit:
+    def hit(self, row: Row, ranked: Ranked) -> Hit:
         """One row that a search found."""
-        return Hit(**self._shown(row), score=found.score, explanation=found.features)
+        return Hit(**self._shown(row), score=ranked.score, explanation=ranked.features)
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sb.memory.fading import FORGET, recovered
+from sb.memory.decay import FORGET, recovered
 from sb.memory.operations import Operations
 from sb.store.records.columns import FORGOTTEN
 from sb.types import Decision, EntityRecord, Event, Fact

@@ -11,7 +11,7 @@ from sb.shell.copying import copied
 from sb.shell.guarded import refusal
 from sb.shell.options import Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operands
-from sb.shell.words import compiled, is_literal, shown
+from sb.shell.words import compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -73,11 +73,11 @@ _IN_PLACE = frozenset(("perl", "ruby", "awk", "gawk"))
 def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
     """What it means for judging that a path is changed; `whole`: with all that lies in it."""
     if judge.links and any(_is_below(place, link) for place in judge.paths.now(word) for link in judge.links):
-        return Finding(DESTROY, f"{shown(word)}: goes through a link that the same line makes")
+        return Finding(DESTROY, f"{display(word)}: goes through a link that the same line makes")
     place = judge.paths.guards(word) or (judge.paths.guards_inside(word) if whole else None)
     if place and not place.asks:
-        judge.refuse(refusal(shown(word)))
-    return Finding(DESTROY, f"{shown(word)}: changes packages that sb uses") if place else QUIET
+        judge.refuse(refusal(display(word)))
+    return Finding(DESTROY, f"{display(word)}: changes packages that sb uses") if place else QUIET
 
 
 def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Finding:
@@ -93,7 +93,7 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
             if (written := judge.write(word, base)).rank == DESTROY:
                 return written
         elif option == "--basetemp" and (own := judge.paths.holds(word)):
-            judge.refuse(f"{shown(word)}: would be emptied and contains {own}, which agents must not touch")
+            judge.refuse(f"{display(word)}: would be emptied and contains {own}, which agents must not touch")
     words = changed_words(base, arguments, rank)
     found = highest(*(change(judge, word, whole=whole) for word, whole in words))
     if base == "ln":  # another name for a folder is another name for all that lies in it
@@ -133,7 +133,7 @@ def _refuse_a_link_above(judge: Judge, words: Sequence[str]) -> None:
             continue
         inside = judge.paths.guards_inside(word)
         if judge.paths.holds(word, only_ours=True) or (inside and not inside.asks):
-            judge.refuse(refusal(shown(word)))
+            judge.refuse(refusal(display(word)))
 
 
 def _is_below(place: str, folder: str) -> bool:

@@ -83,6 +83,6 @@ def with_links_followed(places: Iterable[Place]) -> list[Place]:
     return list(dict.fromkeys(place._replace(path=path) for place, path in forms))
 
 
-def refusal(shown: str) -> str:
+def refusal(path: str) -> str:
     """Why a change is refused."""
-    return f"{shown}: decides how calls are judged; agents must not change it"
+    return f"{path}: decides how calls are judged; agents must not change it"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from sb.shell.arguments import WRAPPERS
 from sb.shell.containers import container
 from sb.shell.git import git
-from sb.shell.interpreters import eval_, handed, interpreter, shell, source
-from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, judged, operands
+from sb.shell.interpreters import by_arguments, eval_, interpreter, shell, source
+from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, operands, rule_finding
 from sb.shell.scripts import awk, database, redis, sed, sqlite
-from sb.shell.words import is_literal, shown
+from sb.shell.words import display, is_literal
 from sb.shell.wrapping import alias, cd, env, exec_, find, kill, trap, wrapped, xargs
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         judge.refuse("HOME=…: makes sb use another home")
     unknown = next((word for word in arguments if not is_literal(word)), "")
     if unknown:
-        judge.refuse(f"sb {shown(unknown)}: the command is unknown until it runs")
-        return Finding(NETWORK, f"sb {shown(unknown)}: the command is unknown until it runs")
+        judge.refuse(f"sb {display(unknown)}: the command is unknown until it runs")
+        return Finding(NETWORK, f"sb {display(unknown)}: the command is unknown until it runs")
     if not words:
         return Finding(READ, "sb: prints its help")
     group = words[0]
@@ -82,7 +82,7 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         return Finding(NETWORK, f"sb {' '.join(words[:2])}: runs tools, or writes files")
     if group in _OPERATOR or group in ("doctor", "kernel", *_OWN, *_WRITING):
         return Finding(READ, f"sb {group}: only reads")
-    return Finding(NETWORK, f"sb {shown(group)}: unknown command")
+    return Finding(NETWORK, f"sb {display(group)}: unknown command")
 
 
 def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
@@ -115,7 +115,7 @@ def _operators(judge: Judge, what: str) -> Finding:
 
 def crontab(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     """Listing is harmless, the rest changes scheduled commands."""
-    return QUIET if arguments == ["-l"] else judged(name, arguments) or QUIET
+    return QUIET if arguments == ["-l"] else rule_finding(name, arguments) or QUIET
 
 
 HANDLERS: dict[str, Handler] = {
@@ -167,7 +167,7 @@ HANDLERS: dict[str, Handler] = {
             ),
             *("nix-shell", "jshell", "xdotool", "script"),
         ],
-        handed,
+        by_arguments,
     ),
     **dict.fromkeys(["awk", "gawk", "mawk", "nawk"], awk),
     **dict.fromkeys(["sed", "gsed"], sed),

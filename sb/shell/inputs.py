@@ -30,7 +30,7 @@ NOTHING = Input()
 NOT_KNOWN = Input("unknown")
 
 
-def printed(node: Node, expand: Callable[[str], list[str]], of_processes: Callable[[str], bool]) -> Input:
+def piped_input(node: Node, expand: Callable[[str], list[str]], of_processes: Callable[[str], bool]) -> Input:
     """What the next command of a pipeline reads from this one.
 
     Args:
@@ -50,7 +50,7 @@ def printed(node: Node, expand: Callable[[str], list[str]], of_processes: Callab
     return Input("unknown", names=names, program=words[0])
 
 
-def given(redirect: Redirect, stdin: Input) -> Input:
+def redirected_input(redirect: Redirect, stdin: Input) -> Input:
     """What a command reads with one redirection more."""
     if redirect.body is not None:
         return Input("text", redirect.body.text) if is_literal(redirect.body.text) else NOT_KNOWN

@@ -21,7 +21,7 @@ from sb.shell.arguments import (
 from sb.shell.changing import change, changes
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
-from sb.shell.inputs import NOTHING, Input, given, printed
+from sb.shell.inputs import NOTHING, Input, piped_input, redirected_input
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.outputs import file_of, is_made, program_of, sets_up
 from sb.shell.packages import environment_changes
@@ -33,14 +33,14 @@ from sb.shell.rules import (
     READ,
     WRITE,
     Finding,
+    affected_folders,
     highest,
-    judged,
     operands,
-    reached,
+    rule_finding,
     run_by_options,
     subscripts,
 )
-from sb.shell.searching import searched
+from sb.shell.searching import searched_folders
 from sb.shell.syntax import parse
 from sb.shell.words import (
     MADE,
@@ -49,10 +49,10 @@ from sb.shell.words import (
     UNKNOWN,
     VARIABLE,
     compiled,
+    display,
     expand,
     is_literal,
     is_sure,
-    shown,
 )
 
 _MOST_STEPS = 5000  # commands and words
@@ -115,7 +115,7 @@ class LineJudge:
             Unparsed: it, or one inside of it, is not understood.
         """
         if not is_literal(text):
-            return Finding(DESTROY, f"{shown(text, 40)}: the commands are unknown until they run")
+            return Finding(DESTROY, f"{display(text, 40)}: the commands are unknown until they run")
         self._depth += 1
         found = self.script(parse(text, self._depth), stdin)
         self._depth -= 1
@@ -176,7 +176,7 @@ class LineJudge:
             found = QUIET
             for part in node.parts:  # each is a shell of its own; in zsh the last one is not
                 found = highest(found, self._apart((part,), stdin, comes_back=False))
-                stdin = printed(part, self._expand, self._of_processes)
+                stdin = piped_input(part, self._expand, self._of_processes)
             return found
         if isinstance(node, Compound):
             return self._compound(node, stdin)
@@ -204,7 +204,7 @@ class LineJudge:
                 self._set(node.name, texts)
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
-            stdin = given(redirect, stdin)
+            stdin = redirected_input(redirect, stdin)
         if node.kind == "{":
             return highest(self.script(node.bodies, stdin), found)
         if node.kind in ("&&", "||"):
@@ -233,7 +233,7 @@ class LineJudge:
         found = highest(found, self._scripts(node.words))
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
-            stdin = given(redirect, stdin)
+            stdin = redirected_input(redirect, stdin)
         if not node.words:
             return found
         self._count(len(node.words))
@@ -343,11 +343,11 @@ class LineJudge:
             self.settled = self.settled and (target == "/dev/null" or target.isdigit())
             if target.startswith(("/dev/tcp/", "/dev/udp/")) and redirect.operator in (">&", "&>"):
                 found = highest(
-                    found, Finding(DESTROY, f"{shown(target)}: connects a program to the network")
+                    found, Finding(DESTROY, f"{display(target)}: connects a program to the network")
                 )
             elif target.startswith(("/dev/tcp/", "/dev/udp/")):
                 found = highest(
-                    found, Finding(NETWORK, f"{redirect.operator} {shown(target)}: talks to the network")
+                    found, Finding(NETWORK, f"{redirect.operator} {display(target)}: talks to the network")
                 )
             elif redirect.operator in (">&", "<&") and (
                 target.isdigit() or target.rstrip("-").isdigit() or target == "-"
@@ -367,10 +367,10 @@ class LineJudge:
                 self.writes.append(self.paths.places(target)[0])
                 self.touched.update(self.paths.places(target))
         if settings := self.paths.settings(target):
-            self.refuse(f"{shown(target)}: {settings} configures agents; agents must not change it")
+            self.refuse(f"{display(target)}: {settings} configures agents; agents must not change it")
         if why := self.paths.sensitive(target):
-            return highest(Finding(DESTROY, f"{by} {shown(target)}: {why}"), change(self, target))
-        return highest(Finding(WRITE, f"{by} {shown(target)}: writes a file"), change(self, target))
+            return highest(Finding(DESTROY, f"{by} {display(target)}: {why}"), change(self, target))
+        return highest(Finding(WRITE, f"{by} {display(target)}: writes a file"), change(self, target))
 
     def refuse(self, why: str) -> None:
         """The whole line is refused; the first reason stays."""
@@ -379,7 +379,7 @@ class LineJudge:
     def look(self, word: str) -> None:
         """Refuse the line if a word names what agents leave alone."""
         if own := self.paths.protects(word):
-            self.refuse(f"{shown(word)}: {own} belongs to SecondBrain; agents must not read or change it")
+            self.refuse(f"{display(word)}: {own} belongs to SecondBrain; agents must not read or change it")
 
     def command(self, argv: Sequence[str], stdin: Input = NOTHING) -> Finding:
         """A program with its arguments, as expanded words."""
@@ -388,7 +388,7 @@ class LineJudge:
         if self._depth > 40:
             raise Unparsed("nested too deeply")
         name = argv[0]
-        self.programs.append(shown(name))
+        self.programs.append(display(name))
         if "dotglob" in argv:
             self.paths.dotglob = True
         folders = len(self.paths.folders)
@@ -418,9 +418,9 @@ class LineJudge:
         if name == "\x06":
             name = "["
         if not is_literal(name) or name.startswith("=") or (name.startswith("-") and name != "-"):
-            return Finding(DESTROY, f"{shown(name)}: the program is unknown until it runs")
+            return Finding(DESTROY, f"{display(name)}: the program is unknown until it runs")
         if not name.isascii():
-            return Finding(DESTROY, f"{shown(name)}: the program's name has look-alike letters")
+            return Finding(DESTROY, f"{display(name)}: the program's name has look-alike letters")
         folder, _, base = name.rpartition("/")
         if not folder and "/" not in name:
             if base in self.aliases:
@@ -431,7 +431,7 @@ class LineJudge:
                 return Finding(READ, f"{base}: a function of this line")
         floor = QUIET
         if "/" in name and folder not in _TRUSTED_FOLDERS:
-            floor = Finding(NETWORK, f"{shown(name)}: runs a program outside of the system's folders")
+            floor = Finding(NETWORK, f"{display(name)}: runs a program outside of the system's folders")
         if base != base.lower():
             floor = Finding(NETWORK, f"{base}: runs an unknown program")
         base = base.lower()
@@ -442,12 +442,12 @@ class LineJudge:
         if base in _DECLARE or base in _ASSIGN or base == "printf":
             floor = highest(floor, self._variables(base, arguments))
         handler = HANDLERS.get(base) or (HANDLERS["python"] if base.startswith(("python", "pypy")) else None)
-        found = handler(self, base, arguments, stdin) if handler else judged(base, arguments)
+        found = handler(self, base, arguments, stdin) if handler else rule_finding(base, arguments)
         if found is None and base.startswith("mkfs"):
-            found = judged("mkfs", arguments)
+            found = rule_finding("mkfs", arguments)
         floor = highest(floor, *(self.line(text) for text in run_by_options(base, arguments)))
         floor = highest(floor, environment_changes(self, name, arguments))
-        return highest(found or Finding(NETWORK, f"{shown(name, 40)}: runs an unknown program"), floor)
+        return highest(found or Finding(NETWORK, f"{display(name, 40)}: runs an unknown program"), floor)
 
     def _variables(self, builtin: str, arguments: Sequence[str]) -> Finding:
         """What a builtin assigns."""
@@ -474,22 +474,22 @@ class LineJudge:
         if argv[:2] not in _LEAVE_SETTINGS:
             worst = highest(worst, changes(self, base, argv[1:], found.rank))
         if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):
-            from sb.shell.landing import landed  # most lines need none of it
+            from sb.shell.landing import landing_findings  # most lines need none of it
 
-            worst = highest(worst, landed(self, base.lower(), argv[1:], stdin))
+            worst = highest(worst, landing_findings(self, base.lower(), argv[1:], stdin))
         if found.rank > READ and argv[:2] not in _LEAVE_SETTINGS:
             for word in argv[1:]:
                 if settings := self.paths.settings(word):
-                    self.refuse(f"{shown(word)}: {settings} configures agents; agents must not change it")
+                    self.refuse(f"{display(word)}: {settings} configures agents; agents must not change it")
         if (found.rank == WRITE or base in ("rsync", "scp", "curl", "wget")) and (
             base not in ("mkdir", "touch") and argv[:2] not in _LEAVE_SETTINGS
         ):
             for word in argv[1:]:
                 if folder := self.paths.settings_below(word):
-                    worst = Finding(DESTROY, f"{base} {shown(folder)}: may change the settings of agents")
-        for word in (*reached(base, argv[1:], found), *searched(base, argv[1:])):
+                    worst = Finding(DESTROY, f"{base} {display(folder)}: may change the settings of agents")
+        for word in (*affected_folders(base, argv[1:], found), *searched_folders(base, argv[1:])):
             changed = base in WHOLE_FOLDERS and base != "rsync"
             own = self.paths.holds(word, only_ours=not changed) if word[:1] != "-" and is_sure(word) else ""
             if own:
-                self.refuse(f"{shown(word)}: contains {own}, which agents must not touch")
+                self.refuse(f"{display(word)}: contains {own}, which agents must not touch")
         return worst if worst.rank == DESTROY else QUIET

@@ -14,7 +14,7 @@ from sb.shell import listing
 from sb.shell.arrivals import arrivals
 from sb.shell.options import CHECKOUT, Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, Finding, highest
-from sb.shell.words import MADE, OPERAND, STAR, UNKNOWN, is_literal, is_sure, shown
+from sb.shell.words import MADE, OPERAND, STAR, UNKNOWN, display, is_literal, is_sure
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -36,13 +36,13 @@ _SOURCES_THEN_PLACE = (
 _MOST_ARRIVALS = 256  # of one command
 
 
-def landed(judge: Judge, program: str, arguments: Sequence[str], stdin: Input) -> Finding:
+def landing_findings(judge: Judge, program: str, arguments: Sequence[str], stdin: Input) -> Finding:
     """What a program puts somewhere; the line is refused where that is what agents leave alone."""
     found = _one_of_several(judge, program, arguments)
     for count, arrival in enumerate(arrivals(judge, program, arguments)):
         if count == _MOST_ARRIVALS:
             return Finding(DESTROY, f"{program}: writes to more places than can be checked")
-        found = highest(found, _Landing(judge, program, arrival, stdin).found())
+        found = highest(found, _Landing(judge, program, arrival, stdin).judge())
     return found if found.rank == DESTROY else QUIET
 
 
@@ -54,7 +54,7 @@ def _one_of_several(judge: Judge, program: str, arguments: Sequence[str]) -> Fin
         for folder in judge.paths.now(word) if is_literal(word) and word[:1] != "-" else ():
             below = judge.paths.contains(folder)
             if below and below.strictly:
-                return Finding(DESTROY, f"{program} {shown(word, 40)}: may overwrite {below.name}")
+                return Finding(DESTROY, f"{program} {display(word, 40)}: may overwrite {below.name}")
     return QUIET
 
 
@@ -67,7 +67,7 @@ class _Landing:
         self._place, self._content = arrival
         self._stdin = stdin
 
-    def found(self) -> Finding:
+    def judge(self) -> Finding:
         place = self._place
         if place.startswith(MADE) and not self._judge.renames:
             return QUIET  # a new, empty folder
@@ -117,7 +117,7 @@ class _Landing:
             source = os.path.join(os.path.dirname(content.source), name)
             content = content._replace(source=source)
         arrival = Arrival(os.path.join(folder, name), content)
-        return _Landing(self._judge, self._by, arrival, self._stdin).found()
+        return _Landing(self._judge, self._by, arrival, self._stdin).judge()
 
     def _matching(self, pattern: str) -> list[str] | None:
         """The names that a pattern in the last part of a source stands for now; None if that may change."""
@@ -204,4 +204,4 @@ class _Landing:
         return self._judge.stays(place)
 
     def _waits(self, why: str) -> Finding:
-        return Finding(DESTROY, f"{self._by} {shown(self._place, 40)}: {why}")
+        return Finding(DESTROY, f"{self._by} {display(self._place, 40)}: {why}")

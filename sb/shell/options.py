@@ -87,7 +87,7 @@ def parsed(arguments: Sequence[str], short: str = "", long: str = "") -> Options
     return Options(rest, values)
 
 
-def joined(folder: str, *words: str) -> str:
+def in_folder(folder: str, *words: str) -> str:
     """A word in a folder, as the shell has it by then: `~` begins a path of its own."""
     for word in filter(None, words):
         beyond = folder in ("", ".") or word.startswith(("/", "~"))

@@ -62,9 +62,9 @@ def tells_names(words: Sequence[str]) -> bool:
 
 def _uses_a_port(arguments: Sequence[str]) -> bool:
     """Whether `lsof` prints the numbers of the processes that use one port; without a port it would be all of them."""
-    said = " ".join(word for word in arguments if word != "-sTCP:LISTEN")
-    options = compiled(r"(?:-[tinP]+ )*-[tinP]*i ?(?:tcp|udp)?:\d+(?: -[tnP]+)*").fullmatch(said)
-    return options is not None and compiled(r"-[a-zA-Z]*t").search(said) is not None
+    text = " ".join(word for word in arguments if word != "-sTCP:LISTEN")
+    options = compiled(r"(?:-[tinP]+ )*-[tinP]*i ?(?:tcp|udp)?:\d+(?: -[tnP]+)*").fullmatch(text)
+    return options is not None and compiled(r"-[a-zA-Z]*t").search(text) is not None
 
 
 def is_made(word: Word) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sb.shell.changing import change
 from sb.shell.guarded import refusal
 from sb.shell.rules import DESTROY, QUIET, Finding, highest, operands
-from sb.shell.words import compiled, is_literal, shown
+from sb.shell.words import compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -68,7 +68,7 @@ def _beside(judge: Judge, program: str) -> Finding:
     place = judge.paths.guards(program) if "/" in program and not program.endswith("/sb") else None
     if place is None or place.asks or place.free or os.path.isfile(place.path):
         return QUIET
-    return Finding(DESTROY, f"{shown(program)}: runs in sb's own environment")
+    return Finding(DESTROY, f"{display(program)}: runs in sb's own environment")
 
 
 def _changed(judge: Judge, program: str, base: str, arguments: Sequence[str]) -> Finding:
@@ -121,7 +121,7 @@ def _tools(judge: Judge, base: str, words: Sequence[str]) -> Finding:
     if words[:1] and words[0] not in _LOOKING:
         names = {word.lower().replace("_", "-").partition("=")[0].partition("[")[0] for word in words[1:]}
         if "secondbrain-sb" in names or words[0].endswith("-all") or "--all" in words:
-            judge.refuse(f"{base} {shown(words[0])}: changes or removes sb, which agents must not do")
+            judge.refuse(f"{base} {display(words[0])}: changes or removes sb, which agents must not do")
     return QUIET
 
 

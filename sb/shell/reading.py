@@ -20,7 +20,7 @@ from sb.shell.words import (
     UNKNOWN,
     VARIABLE,
     compiled,
-    shown,
+    display,
 )
 
 _DEEPEST = 24
@@ -128,7 +128,7 @@ class WordReader(ABC):
             else:
                 self._piece(char, text, scripts)
         if self.at == start and not may_be_empty:
-            raise Unparsed(f"{shown(self.text[start : start + 10]) or 'a word'!r} is unexpected")
+            raise Unparsed(f"{display(self.text[start : start + 10]) or 'a word'!r} is unexpected")
         raw = self.text[start : self.at].replace("\\\n", "")
         return Word("".join(text), tuple(scripts), raw)
 
@@ -253,14 +253,14 @@ class WordReader(ABC):
             raise Unparsed("${…@P} runs the value of a variable")
         self.at += 1
         self.depth -= 1
-        said = "".join(inner)
+        operation = "".join(inner)
         if (
-            said[:1] == ":"
-            and said[1:2] not in ("-", "=", "+", "?")
-            and compiled(RUN_BY_ARITHMETIC).search(said)
+            operation[:1] == ":"
+            and operation[1:2] not in ("-", "=", "+", "?")
+            and compiled(RUN_BY_ARITHMETIC).search(operation)
         ):
             raise Unparsed("${ may run a quoted command")
-        default = said.lstrip(":")[1:] if said.lstrip(":")[:1] in ("-", "=", "+") else ""
+        default = operation.lstrip(":")[1:] if operation.lstrip(":")[:1] in ("-", "=", "+") else ""
         text.append(f"{OPEN}{UNKNOWN}{COMMA}{default}{CLOSE}" if default else UNKNOWN)
 
     def _inside(self, pattern: str, text: list[str], scripts: list[Script]) -> None:

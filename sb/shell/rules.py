@@ -17,7 +17,7 @@ from sb.shell.arguments import (
 )
 from sb.shell.programs import RULES
 from sb.shell.reading import RUN_BY_ARITHMETIC
-from sb.shell.words import UNKNOWN, compiled, is_literal, shown
+from sb.shell.words import UNKNOWN, compiled, display, is_literal
 
 READ, WRITE, NETWORK, DESTROY = range(4)
 
@@ -74,7 +74,7 @@ def subcommand(
     return program, arguments
 
 
-def judged(program: str, arguments: Sequence[str]) -> Finding | None:
+def rule_finding(program: str, arguments: Sequence[str]) -> Finding | None:
     """What the table says of a program, or None: it does not know it."""
     key, rest = subcommand(program, arguments)
     rule = RULES.get(key)
@@ -82,9 +82,9 @@ def judged(program: str, arguments: Sequence[str]) -> Finding | None:
         return None
     first = next((arguments[at] for at in operands(arguments, VALUED.get(program, ""))), "")
     if not is_literal(first) and any(name.startswith(f"{program} ") for name in RULES):
-        return Finding(DESTROY, f"{program} {shown(first, 20)}: what it does is unknown until it runs")
+        return Finding(DESTROY, f"{program} {display(first, 20)}: what it does is unknown until it runs")
     if program in CLOUDS:
-        verb = next((shown(word, 30) for word in arguments if _destroys(word)), "")
+        verb = next((display(word, 30) for word in arguments if _destroys(word)), "")
         if verb:
             return Finding(DESTROY, f"{program} {verb}: deletes cloud resources")
     if "--help" in arguments or "--version" in arguments[:1]:
@@ -150,15 +150,15 @@ def _trigger(triggers: Sequence[str], arguments: Sequence[str]) -> str | None:
     ended = False
     for trigger in triggers:
         if trigger[0] == "#" and len(operands(arguments)) >= int(trigger[1:]):
-            return shown(arguments[-1], 40)
+            return display(arguments[-1], 40)
     for argument in arguments:
         if argument == "--" and "=--" not in triggers:
             ended = True
         for trigger in triggers:
             if _fits(trigger, argument, ended=ended):
                 if argument.startswith(UNKNOWN) and trigger != "?":
-                    return f"{shown(argument, 20)} (which may be {trigger.lstrip('^=')})"
-                return trigger if trigger[0] == "-" else shown(argument, 40)
+                    return f"{display(argument, 20)} (which may be {trigger.lstrip('^=')})"
+                return trigger if trigger[0] == "-" else display(argument, 40)
     return None
 
 
@@ -192,7 +192,7 @@ def subscripts(name: str, words: Sequence[str]) -> Finding:
     if any(compiled(RUN_BY_ARITHMETIC).search(word) for word in words) or (
         name == "compgen" and any("$(" in word or "`" in word for word in words)
     ):
-        return Finding(DESTROY, f"{shown(name)}: may run a quoted command")
+        return Finding(DESTROY, f"{display(name)}: may run a quoted command")
     return QUIET
 
 
@@ -217,7 +217,7 @@ _FOLLOWING = ("-H", "-L", "-P")  # options of find before the folders
 _PACKING = ("tar", "gtar", "bsdtar", "zip", "7z", "7za", "7zz", "pax")
 
 
-def reached(base: str, arguments: list[str], found: Finding) -> list[str]:
+def affected_folders(base: str, arguments: list[str], found: Finding) -> list[str]:
     """The folders of which everything in them is removed, changed, copied or linked."""
     if base == "mv" and not any(compiled("--t.*|-[a-zA-Z]*t.*").fullmatch(word) for word in arguments):
         return [arguments[at] for at in operands(arguments, "-S --suffix")[:-1]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sb.shell.interpreters import seen
+from sb.shell.interpreters import inspect_code
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands
-from sb.shell.words import UNKNOWN, compiled, is_literal, shown
+from sb.shell.words import UNKNOWN, compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -146,7 +146,7 @@ def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     if not positions:
         return QUIET
     program = arguments[positions[0]]
-    named = seen(judge, program)
+    named = inspect_code(judge, program)
     if program.startswith(UNKNOWN):
         return Finding(DESTROY, f"{name}: the program is unknown until it runs")
     bare = compiled(_AWK_REGEX).sub(" ", compiled(_AWK_STRING).sub('""', program))
@@ -237,7 +237,7 @@ def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
     for text in texts:
         found = highest(
             found,
-            seen(judge, text),
+            inspect_code(judge, text),
             *(_dot(judge, name, line.strip()) for line in text.split("\n") if line.strip().startswith(".")),
         )
         found = highest(
@@ -274,7 +274,7 @@ def _dot(judge: Judge, name: str, line: str) -> Finding:
         return QUIET
     return Finding(
         NETWORK,
-        f"{name} {shown(command, 20)}: reads or writes files, or runs something that is not inspected",
+        f"{name} {display(command, 20)}: reads or writes files, or runs something that is not inspected",
     )
 
 
@@ -311,7 +311,7 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
                 texts.append(word[len(option) :].removeprefix("="))
     for text in texts:
         if "\\" in text or compiled(r"(?i)\bcopy\b").search(text):  # what may write a file of the client's
-            found = highest(found, seen(judge, text))
+            found = highest(found, inspect_code(judge, text))
         if name.startswith("mongo"):
             hit = compiled(_MONGO_DESTROYS).search(text)
             found = highest(found, Finding(DESTROY, f"{name} {hit[1]}: destroys data") if hit else found)
@@ -365,5 +365,5 @@ def redis(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         return Finding(DESTROY, f"{name}: runs commands that are unknown until it runs")
     first = words[0] if words else (stdin.text.split() or [""])[0].lower()
     if first in _REDIS_DESTROYS or not is_literal(first):
-        return Finding(DESTROY, f"{name} {shown(first, 20)}: destroys data")
+        return Finding(DESTROY, f"{name} {display(first, 20)}: destroys data")
     return Finding(NETWORK, f"{name}: talks to a database")

@@ -141,8 +141,12 @@ def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fnmatc
 def _as_usual(parts: Sequence[str]) -> Sequence[str]:
     """A path as if no variable said that a host keeps its settings elsewhere."""
     for variable, usual in _MOVED_BY.items():
-        said = os.environ.get(variable, "")
-        for folder in {folded(said), folded(os.path.realpath(said))} if os.path.isabs(said) else ():
+        folder_named = os.environ.get(variable, "")
+        for folder in (
+            {folded(folder_named), folded(os.path.realpath(folder_named))}
+            if os.path.isabs(folder_named)
+            else ()
+        ):
             if folder and tuple(parts[: len(folder)]) == folder:
                 return (usual, *parts[len(folder) :])
     return parts

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.reading import ASSIGNED, NAME, WordReader, forbidden
-from sb.shell.words import BRACKET, CLOSE, COMMA, OPEN, QUESTION, STAR, UNKNOWN, compiled, shown
+from sb.shell.words import BRACKET, CLOSE, COMMA, OPEN, QUESTION, STAR, UNKNOWN, compiled, display
 
 # What bash -c takes on Linux in one argument; what is longer could not be run.
 LONGEST = 128 * 1024
@@ -37,7 +37,7 @@ def parse(text: str, depth: int = 0) -> Script:
     parser = Parser(text, depth)
     script = parser.script("")
     if parser.at < len(text):
-        raise Unparsed(f"{shown(text[parser.at :], 20)!r} is unexpected")
+        raise Unparsed(f"{display(text[parser.at :], 20)!r} is unexpected")
     return script
 
 
@@ -299,7 +299,7 @@ class Parser(WordReader):
         self._lines()
         body = self._command()
         if not isinstance(body, Compound):
-            raise Unparsed(f"the function {shown(name, 20)!r} has no body")
+            raise Unparsed(f"the function {display(name, 20)!r} has no body")
         return Compound("function", name, (), (body,), ())
 
     def _test(self, word: str) -> Node:

@@ -57,7 +57,7 @@ def is_sure(text: str) -> bool:
     return UNKNOWN not in text and OPERAND not in text and VARIABLE not in text and SPLIT_VARIABLE not in text
 
 
-def shown(text: str, most: int = 60) -> str:
+def display(text: str, most: int = 60) -> str:
     """A word or a part of it, as a person may read it, on one line."""
     if VARIABLE in text or SPLIT_VARIABLE in text:
         text = compiled(_MARKED_VARIABLE).sub(r"$\2", text)

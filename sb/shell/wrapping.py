@@ -16,11 +16,11 @@ from sb.shell.rules import (
     WRITE,
     Finding,
     highest,
-    judged,
     operands,
+    rule_finding,
     subcommand,
 )
-from sb.shell.words import OPERAND, UNKNOWN, shown
+from sb.shell.words import OPERAND, UNKNOWN, display
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -39,10 +39,10 @@ def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
     """A program that WRAPPERS knows, perhaps by its subcommand; without a command what the table says of it."""
     key, rest = subcommand(name, arguments, WRAPPERS)
     if key not in WRAPPERS:
-        return judged(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
+        return rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
     letter, before, valued = WRAPPERS[key]
     floor = Finding("RWND".index(letter), f"{key}: {_FLOORS[letter]}")
-    own = judged(name, arguments) or floor
+    own = rule_finding(name, arguments) or floor
     if name == "command" and arguments[:1] in (["-v"], ["-V"]):
         return QUIET
     doubtful, commands, at = _options(rest, valued)
@@ -117,7 +117,7 @@ def env(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
             variable, _, value = word.partition("=")
             if not variable.isidentifier():
                 return Finding(
-                    DESTROY, f"env {shown(variable)}: a function from the environment is not inspected"
+                    DESTROY, f"env {display(variable)}: a function from the environment is not inspected"
                 )
             found = highest(found, judge.assign(variable, value))
         at += 1
@@ -187,7 +187,7 @@ def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
         elif word == "-delete" and name == "find":
             found = highest(found, Finding(DESTROY, "find -delete: deletes the files it finds"))
         elif word in _FIND_PATTERNS and at < len(arguments):
-            if own := judge.paths.mentions(f'"{shown(arguments[at])}"'):
+            if own := judge.paths.mentions(f'"{display(arguments[at])}"'):
                 judge.refuse(
                     f"{name} {word}: {own} belongs to SecondBrain; agents must not read or change it"
                 )
@@ -196,7 +196,7 @@ def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
         elif word.startswith(UNKNOWN):
             found = highest(
                 found,
-                Finding(WRITE, f"{name} {shown(word)}: what it does with the files it finds is unknown"),
+                Finding(WRITE, f"{name} {display(word)}: what it does with the files it finds is unknown"),
             )
     return found
 
@@ -231,7 +231,7 @@ def alias(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
             found = highest(
                 found,
                 judge.line(value),
-                Finding(NETWORK, f"alias {shown(called)}: redefines a name"),
+                Finding(NETWORK, f"alias {display(called)}: redefines a name"),
             )
     return found
 
@@ -249,5 +249,5 @@ def kill(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
         rest = rest[1:]
     for word in rest:
         if word == "0" or (word[:1] == "-" and word != "--") or word.startswith(UNKNOWN):
-            return Finding(DESTROY, f"kill {shown(word)}: ends processes without naming each")
+            return Finding(DESTROY, f"kill {display(word)}: ends processes without naming each")
     return Finding(WRITE, "kill: ends a process")

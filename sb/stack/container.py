@@ -149,19 +149,19 @@ class Container:
         """Rows as the records that a stack shows."""
         return (shown(record) for record in self.space.all_records(rows))
 
-    def log_reads(self, operation: str, query: str, found: Sequence[tuple[int, float]], tokens: int) -> None:
+    def log_reads(self, operation: str, query: str, hits: Sequence[tuple[int, float]], tokens: int) -> None:
         """Keep what was read; the records are not changed by it."""
         if self.read_only:
             return
         with self.space.database.write() as execute:
-            self.log_reads_in(execute, operation, query, found, tokens)
+            self.log_reads_in(execute, operation, query, hits, tokens)
 
     def log_reads_in(
-        self, execute: Execute, operation: str, query: str, found: Sequence[tuple[int, float]], tokens: int
+        self, execute: Execute, operation: str, query: str, hits: Sequence[tuple[int, float]], tokens: int
     ) -> None:
         """The same within a transaction."""
         self.space.reads.append(
-            execute, operation, masked_text(query, {}), found, at=self.space.clock.now(), agent=self.reader, session=None,
+            execute, operation, masked_text(query, {}), hits, at=self.space.clock.now(), agent=self.reader, session=None,
             tokens=tokens,
         )  # fmt: skip
 

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sb.memory.fading import FORGET, faded
-from sb.memory.keeping import Keeper
+from sb.memory.decay import FORGET, faded
+from sb.memory.record_writer import Keeper
 from sb.stack.container import SYSTEM, Container
 from sb.stack.provenance import check_writable
 from sb.stack.strength import Strengths

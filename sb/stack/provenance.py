@@ -15,6 +15,7 @@ from sb.stack.checks import check_words
 from sb.stack.container import SYSTEMS, Container
 from sb.stack.views import CORE, VIEWS, kinds_shown_as
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
+from sb.text import with_article
 from sb.types import SourceType, StackState
 
 ENFORCED = "enforce_provenance"  # the setting of a stack
@@ -74,7 +75,8 @@ def _check_sources(container: Container, record: Any, references: Sequence[str])
             continue
         if source_kind not in allowed:
             raise ProvenanceError(
-                f"a {kind} cannot be derived from a {source_kind}", f"it comes from {' or '.join(allowed)}"
+                f"{with_article(kind)} cannot be derived from {with_article(source_kind)}",
+                f"it comes from {' or '.join(allowed)}",
             )
         if not container.find(uid, kinds_shown_as(source_kind)):
             raise ProvenanceError(f"{reference} is not in stack {container.stack_id}")
@@ -102,12 +104,12 @@ def _stands_by_itself(container: Container, kind: str, record: Any, references: 
 
 
 def _check_cycles(
-    container: Container, record: Any, references: Sequence[str], said: Mapping[str, Sequence[str]]
+    container: Container, record: Any, references: Sequence[str], new_references: Mapping[str, Sequence[str]]
 ) -> None:
     """References lead from record to record; none of them may come back to this one.
 
     Args:
-        said: the references of those that are about to be kept, by their ids.
+        new_references: the references of those that are about to be kept, by their ids.
     """
     if not references or not record.id:
         return
@@ -116,10 +118,10 @@ def _check_cycles(
         if record.id in ahead:
             raise ValueError(f"{record.id} would be derived from itself")
         seen.update(ahead)
-        rows = container.space.records.known([uid for uid in ahead if uid not in said])
+        rows = container.space.records.known([uid for uid in ahead if uid not in new_references])
         kept = container.space.all_records([row for row in rows.values() if row["state"] != "erased"])
         sources = [getattr(one, "derived_from", None) or () for one in kept]
-        sources += [said[uid] for uid in ahead if uid in said]
+        sources += [new_references[uid] for uid in ahead if uid in new_references]
         further = (reference.rpartition(":")[2] for references in sources for reference in references)
         ahead = list(dict.fromkeys(uid for uid in further if uid not in seen))
         if not ahead:

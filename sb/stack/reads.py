@@ -7,7 +7,7 @@ Source: the stack protocol, "Read operations". Strong and fading memories are gi
 from __future__ import annotations
 
 from sb.stack.checks import check_text, check_word, checked_share
-from sb.stack.reading import Reader
+from sb.stack.queries import Reader
 from sb.types import (
     Belief,
     Drive,

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.protocols import InferenceService, StackComponentProtocol
+from sb.text import with_article
 from sb.types import SearchResult
 
 logger = logging.getLogger("sb.stack")
@@ -133,7 +134,7 @@ class Components:
             if failures:
                 done[name] = {"error": _described(failures[0])}
             elif said and not isinstance(said, dict):
-                done[name] = {"error": f"TypeError: it answered with a {type(said).__name__}"}
+                done[name] = {"error": f"TypeError: it returned {with_article(type(said).__name__)}"}
             elif said:
                 done[name] = said
         return done
@@ -142,12 +143,12 @@ class Components:
         self,
         component: StackComponentProtocol,
         hook: str,
-        *said: Any,
+        *arguments: Any,
         also: Callable[[Exception], object] | None = None,
     ) -> Any:
         """What a hook answers; None if it fails, or if the component has no such hook."""
         try:
-            return getattr(component, hook)(*said)
+            return getattr(component, hook)(*arguments)
         except Exception as error:  # noqa: BLE001 - whatever a component raises is its own failure
             self.failed(component.name, hook, error)
             if also is not None:

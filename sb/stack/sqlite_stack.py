@@ -19,20 +19,20 @@ from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol, StackProtocol
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.container import Container
-from sb.stack.dumping import Dumper, write_whole
+from sb.stack.dump import Dumper, write_whole
 from sb.stack.lineage import made_from, ungrounded
-from sb.stack.loading import Loader
 from sb.stack.parts import of_part
 from sb.stack.provenance import ENFORCED
-from sb.stack.reading import Reader
+from sb.stack.queries import Reader
 from sb.stack.reads import Reads
 from sb.stack.registry import Components
-from sb.stack.saving import Saver
+from sb.stack.saver import Saver
 from sb.stack.storage import StackStorage
 from sb.stack.strength import Strengths
-from sb.stack.suggesting import Suggestions
-from sb.stack.syncing.operations import SyncOperations
-from sb.stack.trusting import Trust
+from sb.stack.suggestions import Suggestions
+from sb.stack.sync.operations import SyncOperations
+from sb.stack.trust import Trust
+from sb.stack.working_memory import Loader
 from sb.store import migrate
 from sb.store.database import Database, open_database
 from sb.store.records.places import GLOBAL, checked_scope
@@ -41,7 +41,7 @@ from sb.types import SearchResult, StackState
 from sb.types.vocabulary import TOKEN_BUDGET
 
 if TYPE_CHECKING:
-    from sb.stack.finding import Finder
+    from sb.stack.search import Finder
 
 
 class SQLiteStack(Reads, SyncOperations, StackProtocol):
@@ -231,7 +231,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
 
     @cached_property
     def _finder(self) -> Finder:
-        from sb.stack.finding import Finder  # numpy, for who searches
+        from sb.stack.search import Finder  # numpy, for who searches
 
         return Finder(self._container, self._components)
 
@@ -248,7 +248,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
 
         Args:
             limit: the most that are returned.
-            record_types: kinds to look for, of `sb.stack.finding.SEARCHED`; all by default.
+            record_types: kinds to look for, of `sb.stack.search.SEARCHED`; all by default.
             context: only what belongs to it. min_confidence: only what is as sure as this, from 0 to 1.
 
         Raises:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from sb.sources import Clock
 from sb.stack.container import SYSTEM, Container
-from sb.stack.reading import NEWEST, Reader
+from sb.stack.queries import NEWEST, Reader
 from sb.types import StackState
 
 if TYPE_CHECKING:  # made when a component asks for them: who only reads a stack has no need of them
     from sb.memory.housekeeping import Tidied
     from sb.stack.forgetting import Forgetting
     from sb.stack.health import Health
-    from sb.stack.promoting import Promoter
-    from sb.stack.relating import Relater
-    from sb.stack.saving import Saver
+    from sb.stack.promotion import Promoter
+    from sb.stack.relations import Relater
+    from sb.stack.saver import Saver
     from sb.stack.strength import Strengths
     from sb.store.embedding.embedder import Embedder
 
@@ -120,14 +120,14 @@ class StackStorage:
     @cached_property
     def promoter(self) -> Promoter:
         """Makes beliefs of what several episodes taught."""
-        from sb.stack.promoting import Promoter
+        from sb.stack.promotion import Promoter
 
         return Promoter(self._container, self._reader, self.saver)
 
     @cached_property
     def relater(self) -> Relater:
         """Relates memories that share a topic or name the same."""
-        from sb.stack.relating import Relater
+        from sb.stack.relations import Relater
 
         return Relater(self._container)
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sb.memory.fading import state_of
-from sb.memory.keeping import Keeper
+from sb.memory.decay import state_of
+from sb.memory.record_writer import Keeper
 from sb.stack.checks import checked_number
 from sb.stack.container import Container
 from sb.stack.views import kinds_shown_as

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
+from sb.text import with_article
 from sb.types import Belief, Decision, EntityRecord, Episode, Event, Fact, Note, Relationship, Remembered
 from sb.types.blocks import parse_datetime
 from sb.types.vocabulary import BELIEF_TYPES, SOURCES_OF_BRAINS
@@ -103,7 +104,7 @@ def shown(record: Any) -> Any:
             if "last_interaction" in standing:
                 standing["last_interaction"] = parse_datetime(standing["last_interaction"])
             return Relationship(**common | standing)
-    raise TypeError(f"a {type(record).__name__} is nothing that a stack shows")
+    raise TypeError(f"a stack shows no {type(record).__name__}")
 
 
 def unshown(view: Any, former: Remembered) -> Remembered:
@@ -128,7 +129,7 @@ def unshown(view: Any, former: Remembered) -> Remembered:
         elif kind == "entity":
             standing[one.name] = value.isoformat() if isinstance(value, datetime) else value
         else:
-            raise ValueError(f"{former.id} is a {kind}, which has no {one.name}")
+            raise ValueError(f"{former.id} is {with_article(kind)}, which has no {one.name}")
     if standing:
         changes["standing"] = standing
     return replace(former, **changes)

@@ -15,7 +15,7 @@ from sb.screens.state.search import Found, Search
 
 from sb.errors import NotFoundError, UsageError
 from sb.log.event_log import EventLog
-from sb.memory.browsing import Browsed, RecordFilter, browse, fits, place_of
+from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
 from sb.sources import iso
 from sb.store.records.columns import ACTIVE, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED
 from sb.store.records.places import Place, Places
@@ -26,7 +26,7 @@ from sb.types.vocabulary import FADING, STRONG, WEAK
 if TYPE_CHECKING:
     from sb.screens.state.records import Records
 
-    from sb.memory.overseeing import Overseer
+    from sb.memory.operator_view import Overseer
     from sb.stack import SQLiteStack
 
 MEMORY_COLUMNS = (

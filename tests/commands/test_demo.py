@@ -15,7 +15,8 @@ from sb.kernel.recovery.escalations import EscalationState
 from sb.kernel.registry.registry import ToolRegistry
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import RunContext
-from sb.runtime import open_log, open_runtime
+from sb.parts import open_log
+from sb.runtime import open_runtime
 from tests.commands.test_commands import ROWS
 from tests.conftest import CommandLine
 

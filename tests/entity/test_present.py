@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sb.config import current_config
-from sb.entity.present import Difference, Present, differences
+from sb.entity.composition import Difference, Present, differences
 from sb.errors import CheckFailed, NotFoundError, StoreError
 from sb.protocols import Binding
 from sb.runtime import Runtime, open_runtime

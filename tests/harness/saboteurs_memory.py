@@ -21,18 +21,18 @@ from sb.kernel.contracts import SafetyClass
 from sb.kernel.memory import MemoryEntry, MemoryStore
 from sb.kernel.policy import rules
 from sb.kernel.registry.registry import ToolRegistry
-from sb.memory import erasing, handoffs, orienting, provenance
+from sb.memory import context_package, erasure, handoffs, provenance
 from sb.memory.brain import Brain
+from sb.memory.context_package import Orienting
 from sb.memory.handoffs import Handoffs
-from sb.memory.keeping import Keeper
-from sb.memory.orienting import Orienting
+from sb.memory.record_writer import Keeper
 from sb.memory.salience import WEIGHTS, salience
-from sb.memory.searching import Searcher
+from sb.memory.search import Searcher
 from sb.memory.space import Space
 from sb.runtime import Runtime
 from sb.store.database import Database
+from sb.store.index.full_text import WordIndex
 from sb.store.index.vectors import VectorIndex
-from sb.store.index.words import WordIndex
 from sb.store.records.edges import EdgeStore
 from sb.store.records.places import Places
 from sb.store.records.sessions import Sessions
@@ -130,12 +130,12 @@ for control, wider in (("HA-14", every_scope), ("HA-04", everybodys)):
 
 @breaks("HA-03")
 def everything_fits(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(orienting, "within", lambda _, items: [item for item, _ in items])
+    patch.setattr(context_package, "within", lambda _, items: [item for item, _ in items])
 
 
 @breaks("HA-03")
 def what_is_protected_matters_no_more_than_the_rest(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(orienting, "salience", partial(salience, weights={**WEIGHTS, "protected": 0.0}))
+    patch.setattr(context_package, "salience", partial(salience, weights={**WEIGHTS, "protected": 0.0}))
 
 
 @breaks("HA-03")
@@ -150,7 +150,7 @@ def notes_are_not_shown(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-03")
 def no_budget_is_too_small(patch: pytest.MonkeyPatch) -> None:
-    while_it_runs(patch, Orienting, "package", orienting, "LEAST_TOKENS", 0)
+    while_it_runs(patch, Orienting, "package", context_package, "LEAST_TOKENS", 0)
 
 
 @breaks("HA-04")
@@ -227,7 +227,7 @@ def erasure_leaves_the_files_as_they_are(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-09")
 def erasure_leaves_questions(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(erasing, "_blank_questions", lambda *_: 0)
+    patch.setattr(erasure, "_blank_questions", lambda *_: 0)
 
 
 @breaks("HA-14")

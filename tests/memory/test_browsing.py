@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sb.memory import Brain
-from sb.memory import browsing as module
-from sb.memory.browsing import Browsed, RecordFilter, browse, place_of
+from sb.memory import browse as module
+from sb.memory.browse import Browsed, RecordFilter, browse, place_of
 from sb.sources import SteeredClock
 from sb.store.records.places import Place
 from sb.types import Fact

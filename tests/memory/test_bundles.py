@@ -19,10 +19,10 @@ from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Decider, Label
 from sb.memory import bundles
+from sb.memory.bundle_import import MEMORY_IMPORTED, Imported, load
 from sb.memory.bundles import MEMORY_EXPORTED, Seal, export, verify
-from sb.memory.erasing import erase
-from sb.memory.importing import MEMORY_IMPORTED, Imported, load
-from sb.memory.overseeing import Overseer
+from sb.memory.erasure import erase
+from sb.memory.operator_view import Overseer
 from sb.stack import SQLiteStack
 from sb.types import Lesson
 from tests.memory.desk import Desk, desk
@@ -479,7 +479,7 @@ def test_an_import_that_was_cut_short_is_finished_by_doing_it_again(
     for number in range(30):
         brain.remember(f"fact {number}")
     exported(desk, tmp_path / "b")
-    monkeypatch.setattr("sb.memory.importing._AT_ONCE", 7)
+    monkeypatch.setattr("sb.memory.bundle_import._AT_ONCE", 7)
 
     def stop(done: int, total: int) -> None:
         if done > 20:

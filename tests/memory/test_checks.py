@@ -43,7 +43,7 @@ def test_a_sound_memory_says_how_that_is_known(desk: Desk, looked_at: str) -> No
     brain.writer.keep_all([Fact(content=f"?! {'.' * number}") for number in range(1, 4)], Place("default"))
     report = found(desk)
     assert {one.status for one in report.values()} == {Status.OK}
-    assert report["memory"].detail == "6 memories in 1 places; 1 forgotten"
+    assert report["memory"].detail == "6 memories in 1 place; 1 forgotten"
     known = {"compared": ("all", "compared with every record"), "sampled": ("a sample of 7",) * 2}[looked_at]
     assert report["memory records"].detail == f"{known[0]} can be read"
     assert known[1] in report["memory index"].detail

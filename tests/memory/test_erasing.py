@@ -9,7 +9,7 @@ import pytest
 
 from sb.errors import NotFoundError
 from sb.memory import Brain
-from sb.memory.erasing import MEMORY_ERASED, Erased, erase, old_copies
+from sb.memory.erasure import MEMORY_ERASED, Erased, erase, old_copies
 from sb.store import driver
 from tests.memory.desk import Desk, desk, desk_with_vectors
 

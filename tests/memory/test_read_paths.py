@@ -11,7 +11,7 @@ import pytest
 
 from sb.entity import Entity
 from sb.memory import Brain
-from sb.memory.keeping import Keeper
+from sb.memory.record_writer import Keeper
 from sb.stack import SQLiteStack
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place

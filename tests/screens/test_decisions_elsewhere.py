@@ -22,7 +22,7 @@ from sb.kernel.authority.signing import Label
 from sb.kernel.baselines.seeding import carry_over
 from sb.kernel.decision_desk import FIELDS, DecisionDesk
 from sb.log.event_log import EventLog
-from sb.runtime import open_log
+from sb.parts import open_log
 from tests.screens import shop
 from tests.screens.conftest import Agents
 from tests.screens.shop import Bank

@@ -92,7 +92,7 @@ def test_reading_a_stack_loads_neither_the_model_nor_the_lexicon(full: SQLiteSta
         "import sys; from sb.stack import SQLiteStack\n"
         f"with SQLiteStack('mine', {full.path!r}) as stack:\n"
         "    assert stack.get_notes() and stack.components\n"
-        "from sb.stack.feelings import lexicon\n"
+        "from sb.stack.emotion_lexicon import lexicon\n"
         "print([name for name in ('tokenizers', 'safetensors', 'snowballstemmer') if name in sys.modules],"
         " lexicon.cache_info().currsize)"
     )

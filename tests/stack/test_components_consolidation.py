@@ -10,7 +10,7 @@ import pytest
 from sb.memory.ranking.lexicon import Lexicon
 from sb.protocols import MaintenanceModeError
 from sb.stack import SQLiteStack
-from sb.stack.likeness import Likeness, Statement
+from sb.stack.similarity import Likeness, Statement
 from sb.types import Belief, Episode
 
 

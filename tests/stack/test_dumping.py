@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sb.errors import StoreError
 from sb.memory import Brain
 from sb.stack import SQLiteStack
-from sb.stack.dumping import LISTS
+from sb.stack.dump import LISTS
 from sb.types import (
     Belief,
     Drive,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sb.memory import Brain
 from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
-from sb.stack.loading import cut
+from sb.stack.working_memory import cut
 from sb.store.database import open_database
 from sb.types import (
     Belief,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sb.errors import NotFoundError
-from sb.memory.keeping import Keeper
+from sb.memory.record_writer import Keeper
 from sb.protocols import SyncResult
 from sb.stack import SQLiteStack
 from sb.store.records.places import Place

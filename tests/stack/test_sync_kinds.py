@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sb.memory.keeping import Keeper
+from sb.memory.record_writer import Keeper
 from sb.protocols import SyncResult
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place

@@ -18,7 +18,8 @@ from sb.kernel.harness_audit import Check
 from sb.kernel.review.log_verification import verify
 from sb.kernel.run_context import RunBudget, RunContext, SafetyMode
 from sb.log.event import Event
-from sb.runtime import Runtime, open_authority, open_log
+from sb.parts import open_authority, open_log
+from sb.runtime import Runtime
 from sb.sources import MICROSECONDS
 from sb.store import driver
 

@@ -27,8 +27,9 @@ from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import Report
+from sb.parts import hosted_files, protected
 from sb.redaction import one_line, redact
-from sb.runtime import Runtime, hosted_files, open_runtime, protected
+from sb.runtime import Runtime, open_runtime
 from sb.tools.hosted.contracts import UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import HostedFiles
 from sb.tools.hosted.guarding import guarded

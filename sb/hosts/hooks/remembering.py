@@ -14,7 +14,7 @@ from sb.hosts.hooks.event import HookEvent
 from sb.hosts.hooks.project import project_of
 from sb.log.kinds import TOOL_DISPATCH
 from sb.memory.masking import masked_text
-from sb.memory.wrapping import own_writes
+from sb.memory.wrap_up import own_writes
 from sb.redaction import one_line
 from sb.runtime import Runtime
 from sb.store.records.places import GLOBAL

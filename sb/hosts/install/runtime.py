@@ -57,10 +57,10 @@ from importlib import import_module
 from sb.hosts.registry import WITH_HOOKS, events_module
 for host in WITH_HOOKS:
     import_module(events_module(host))
-for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.remembering", "sb.memory.brain", "sb.memory.searching"):
+for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.remembering", "sb.memory.brain", "sb.memory.search"):
     import_module(name)
 from sb.config.groups import (Memory)
-from sb.store.embedding.choosing import choose
+from sb.store.embedding.selection import choose
 from sb.store import driver
 import cryptography.hazmat.primitives.asymmetric.ed25519, rfc8785, yaml
 choose(Memory())

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from sb.errors import SBError
 from sb.kernel.approvals.decisions import Approvals
@@ -25,6 +25,7 @@ from sb.kernel.calls.intents import Intent, Intents, IntentState, KnownStep, ste
 from sb.kernel.calls.mutations import MutationStore, Reversibility
 from sb.kernel.contracts import Assumption, ResultDetails, ToolErrorCode, ToolProvenance, ToolResult
 from sb.kernel.execution.admission import Admission, ContractEnforcement, release
+from sb.kernel.execution.answers import error_of, result_of
 from sb.kernel.execution.attempts import Attempts
 from sb.kernel.execution.external import ExternalCalls
 from sb.kernel.execution.recorder import Outcome, Recorder, safe_message
@@ -320,8 +321,8 @@ class ToolExecutor:
             self._recorder.refused(call, refusal)
         except (SBError, driver.Error) as error:
             message = f"{safe_message(call, refusal.reason)} (and this could not be recorded: {error})"
-            return _error(call, refusal.code, message)
-        return _error(call, refusal.code, safe_message(call, refusal.reason), data=refusal.data)
+            return error_of(call, refusal.code, message)
+        return error_of(call, refusal.code, safe_message(call, refusal.reason), data=refusal.data)
 
     def _run_recorded(
         self, call: ToolCall, span: CallSpan, loop: asyncio.AbstractEventLoop | None
@@ -349,7 +350,7 @@ class ToolExecutor:
         except Exception as error:  # noqa: BLE001 - tools' exceptions are outcomes: this is the record that failed
             release(call)
             message = f"not run, since it could not be recorded before: {error}"
-            return _error(call, ToolErrorCode.UNEXPECTED, message)
+            return error_of(call, ToolErrorCode.UNEXPECTED, message)
         return self._settle(call, outcome, intent_id, span)
 
     def _replay(self, call: ToolCall, known: KnownStep) -> ToolResult:
@@ -363,7 +364,7 @@ class ToolExecutor:
         try:
             self._recorder.replayed(call, known)
         except (SBError, driver.Error) as error:
-            return _error(call, ToolErrorCode.UNEXPECTED, f"this could not be recorded: {error}")
+            return error_of(call, ToolErrorCode.UNEXPECTED, f"this could not be recorded: {error}")
         details: ResultDetails = {
             "call_id": known.call_id,
             "trace_id": call.ctx.trace_id,
@@ -393,7 +394,7 @@ class ToolExecutor:
             if intent_id is not None:
                 outcome.message += f"; the tool ran, and call {call.call_id} is in doubt"
                 outcome.effect = Effect.UNKNOWN
-            return _result(call, outcome, span)
+            return result_of(call, outcome, span)
         if state is IntentState.FAILED:
             give_back(call)
         if state is IntentState.IN_DOUBT:
@@ -404,7 +405,7 @@ class ToolExecutor:
             if outcome.provenance:
                 uri = redact_text(outcome.provenance.source_uri)
                 outcome.provenance = replace(outcome.provenance, source_uri=uri)
-        return _result(call, outcome, span)
+        return result_of(call, outcome, span)
 
     def _strict(self, call: ToolCall) -> bool:
         return call.ctx.safety_mode is SafetyMode.STRICT or self.policy.mode is SafetyMode.STRICT
@@ -413,34 +414,3 @@ class ToolExecutor:
 def current_run() -> tuple[ToolExecutor, RunContext] | None:
     """The innermost `ToolExecutor.run` that this code is inside of, with its executor."""
     return _current.get()
-
-
-def _result(call: ToolCall, outcome: Outcome, span: CallSpan) -> ToolResult:
-    """What the caller is given of a call that ran."""
-    failed = outcome.code is not None
-    return ToolResult(
-        call.call_id,
-        call.tool_id,
-        not failed,
-        None if failed else outcome.value,
-        outcome.code,
-        outcome.message if failed else "",
-        outcome.latency_ms,
-        outcome.retries,
-        call.ctx.trace_id,
-        span.span_id,
-        outcome.provenance,
-        call.mutation_id,
-        outcome.effect,
-    )
-
-
-def _error(
-    call: ToolCall,
-    code: ToolErrorCode,
-    message: str,
-    data: dict[str, Any] | None = None,
-    **details: Unpack[ResultDetails],
-) -> ToolResult:
-    details["call_id"], details["trace_id"] = call.call_id, call.ctx.trace_id
-    return ToolResult.error(call.tool_id, code, message, data, **details)

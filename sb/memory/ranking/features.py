@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sb.memory.ranking.candidate import Candidate
-from sb.memory.ranking.counting import Counted
 from sb.memory.ranking.encoding import DIGIT, MOST_NAMES, NAMES
+from sb.memory.ranking.term_counts import Counted
 
 Values = NDArray[np.float64]
 Feature = Callable[[Counted], Values]

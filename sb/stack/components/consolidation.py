@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from sb.stack.components.asking import asked
 from sb.stack.components.component import Component
-from sb.stack.promoting import Pattern
+from sb.stack.components.prompts import asked
+from sb.stack.promotion import Pattern
 from sb.stack.storage import StackStorage
 from sb.types import Episode
 
@@ -59,9 +59,9 @@ class ConsolidationComponent(Component):
         return themes
 
 
-def _theme(said: dict[str, Any], episodes: list[Episode]) -> Pattern | None:
+def _theme(answer: dict[str, Any], episodes: list[Episode]) -> Pattern | None:
     """What a model said, if it is a sentence and names at least two episodes that there are."""
-    statement, numbers = said.get("statement"), said.get("episodes")
+    statement, numbers = answer.get("statement"), answer.get("episodes")
     if not isinstance(statement, str) or not isinstance(numbers, list):
         return None
     text = " ".join(statement.split())

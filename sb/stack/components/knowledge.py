@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sb.stack.components.component import Component
-from sb.stack.relating import MENTIONS, TOPIC
+from sb.stack.relations import MENTIONS, TOPIC
 from sb.stack.storage import StackStorage
 
 _STRONG, _WEAK = 0.7, 0.5  # mean confidence of a topic that is well known, and of one that is not

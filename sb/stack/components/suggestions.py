@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from sb.stack.components.asking import asked, number_within
 from sb.stack.components.component import Component
+from sb.stack.components.prompts import asked, number_within
 from sb.stack.storage import StackStorage
 from sb.types import MemorySuggestion, RawEntry
 
@@ -144,12 +144,12 @@ def _episode(text: str) -> dict[str, Any]:
     return {"objective": sentences[0].strip(), "outcome": outcome, "outcome_type": kind}
 
 
-def _read(said: Mapping[str, Any]) -> Proposal | None:
+def _read(answer: Mapping[str, Any]) -> Proposal | None:
     """What a model said, if it is a proposal."""
     kind, content, sure = (
-        said.get("memory_type"),
-        said.get("content"),
-        number_within(said.get("confidence"), 0, 1),
+        answer.get("memory_type"),
+        answer.get("content"),
+        number_within(answer.get("confidence"), 0, 1),
     )
     needed = _NEEDED.get(kind) if isinstance(kind, str) else None
     if not needed or not isinstance(content, dict) or sure is None:

@@ -200,8 +200,8 @@ class StaticEmbedder:
                 vectors[row] = table.take(ids, 0).mean(axis=0)
         return vectors
 
-    def _table(self, found: Sequence[NDArray[Any]]) -> Vectors:
-        return self._static.table(np.concatenate((*found, np.empty(0, np.int64))))
+    def _table(self, tokens: Sequence[NDArray[Any]]) -> Vectors:
+        return self._static.table(np.concatenate((*tokens, np.empty(0, np.int64))))
 
 
 def _distinct(ids: NDArray[Any]) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 """Which records are nearest in meaning to a question?
 
 Each active record has an exact vector. Few are compared with all of them; of many, their signs name the best
-(`sb.store.index.bits`), and these are compared exactly. The bits only propose: who may see a record, and whether it is
+(`sb.store.index.bit_vectors`), and these are compared exactly. The bits only propose: who may see a record, and whether it is
 active, is read from the records by the same statement that reads the exact vectors.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from sb.store.database import Database
-from sb.store.index.bits import BitIndex, Execute
+from sb.store.index.bit_vectors import BitIndex, Execute
 from sb.store.records.descriptors import MEMORIES
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ _RANGES: Mapping[str, Range] = {
 }
 _KEPT = frozenset({"id", "created_at", "version", "strength"})  # of the record that an update finds
 _LABELS = {
-    str: "text",
+    str: "a string",
     float: "a number",
     int: "a whole number",
     bool: "true or false",

@@ -84,15 +84,15 @@ def content(record: Any) -> str:
     return _joined(about.text, vars(record))
 
 
-def searchable(about: Descriptor, held: Mapping[str, Any]) -> str:
+def searchable(about: Descriptor, attributes: Mapping[str, Any]) -> str:
     """What a record is found by: its texts, one after another."""
-    return _joined(about.text + about.also, held)
+    return _joined(about.text + about.also, attributes)
 
 
-def _joined(names: tuple[str, ...], held: Mapping[str, Any]) -> str:
+def _joined(names: tuple[str, ...], attributes: Mapping[str, Any]) -> str:
     if len(names) == 1:
-        return _flat(held[names[0]])
-    return ": ".join(text for name in names if (text := _flat(held[name])))
+        return _flat(attributes[names[0]])
+    return ": ".join(text for name in names if (text := _flat(attributes[name])))
 
 
 def _flat(value: Any) -> str:
@@ -107,18 +107,18 @@ def _flat(value: Any) -> str:
     return str(value)
 
 
-def _fields(about: Descriptor, held: Mapping[str, Any], kept: dict[str, Any], text: str) -> str:
+def _fields(about: Descriptor, attributes: Mapping[str, Any], fields: dict[str, Any], text: str) -> str:
     for name in about.in_fields:
-        value = held[name]
+        value = attributes[name]
         if value is not None or name not in about.optional:
-            kept[name] = value
-    if about.said_by_text and kept.get(about.text[0]) == text and "\0" not in text:
-        del kept[about.text[0]]  # the column has it; of a NUL it has a space
-    if not kept:
+            fields[name] = value
+    if about.said_by_text and fields.get(about.text[0]) == text and "\0" not in text:
+        del fields[about.text[0]]  # the column has it; of a NUL it has a space
+    if not fields:
         return "{}"
-    for name in about.times & kept.keys():
-        kept[name] = _aware(kept[name]).isoformat()
-    return _json(about, "a field", kept)
+    for name in about.times & fields.keys():
+        fields[name] = _aware(fields[name]).isoformat()
+    return _json(about, "a field", fields)
 
 
 def _json(about: Descriptor, name: str, value: Any) -> str:

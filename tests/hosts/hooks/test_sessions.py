@@ -15,7 +15,7 @@ from sb.kernel.recovery.settling import Verdict as Settled
 from sb.kernel.review.log_verification import verify
 from sb.kernel.review.runs import first_events, runs_at
 from sb.kernel.run_context import RunContext
-from sb.runtime import hosted_files
+from sb.parts import hosted_files
 from tests.hosts.hooks.conftest import Host
 
 ADA = Label("ada")

@@ -18,7 +18,7 @@ from sb.hosts.hooks.event import GovernedCall, NativeCall
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.translation import govern
 from sb.kernel.contracts import ToolError
-from sb.runtime import shipped_registry
+from sb.parts import shipped_registry
 from sb.shell import ShellVerdict, classify
 from sb.shell.guarded import Guarded, Place
 from sb.tools.hosted.guarding import (

@@ -15,7 +15,8 @@ from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Operator
 from sb.kernel.decision_desk import DecisionDesk
-from sb.runtime import open_authority, open_log, open_runtime
+from sb.parts import open_authority, open_log
+from sb.runtime import open_runtime
 from tests.conftest import approve_tools
 
 

@@ -17,7 +17,7 @@ from sb.canonical import canonical_bytes
 from sb.config import current_config
 from sb.kernel.authority.signing import signature_fits
 from sb.log.kinds import APPROVAL_APPROVED
-from sb.runtime import open_log
+from sb.parts import open_log
 from tests.screens.web.conftest import Start, browser, closed, gone, shown
 
 

@@ -1,0 +1,165 @@
+"""Parts of an installation, opened alone as its configuration says: log, registry, operators, baselines, policy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sb.config import Config
+from sb.kernel.approvals.decisions import Approvals
+from sb.kernel.approvals.gate import ApprovalSettings
+from sb.kernel.authority.authority import Authority
+from sb.kernel.baselines.seeding import seed_shipped
+from sb.kernel.baselines.store import ContractBaselineStore
+from sb.kernel.contracts import KERNEL_SURFACE, AgentCapabilities, SafetyClass
+from sb.kernel.incidents.kill_switch import KillSwitch
+from sb.kernel.policy.permissions import ToolPolicy
+from sb.kernel.policy.rules import WrittenPolicy
+from sb.kernel.registry.registry import SHIPPED, ToolRegistry
+from sb.kernel.review.log_pruning import adopt_prunes
+from sb.kernel.run_context import SafetyMode
+from sb.log.event_log import EventLog
+from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
+from sb.store.database import database_files, open_database
+from sb.store.snapshots import SnapshotStore
+from sb.tools import register_builtin
+from sb.tools.hosted.contracts import register_hosted
+from sb.tools.hosted.files import HostedFiles
+from sb.tools.hosted.guarding import guarded
+
+if TYPE_CHECKING:  # a process that judges one call has no need of them
+    from sb.tools.discovery import LoadFailure
+
+
+def open_log(config: Config, *, clock: Clock = SYSTEM_CLOCK, ids: Ids = SYSTEM_IDS) -> EventLog:
+    """The durable log alone, for what only reads it; the database must exist.
+
+    Raises:
+        StoreError: there is no database, or it cannot be used.
+    """
+    database = open_database(config.database, create=False, clock=clock, ids=ids)
+    every = config.audit.anchor_every
+    return EventLog.of_home(database, config.home, anchor_every=every, clock=clock, ids=ids)
+
+
+def open_registry(
+    config: Config, *, hosted: bool = False, shipped: Callable[[], ToolRegistry] | None = None
+) -> tuple[ToolRegistry, tuple[LoadFailure, ...]]:
+    """The shipped tools, those of others, and the agents of the configuration; needs no database.
+
+    Args:
+        hosted: of the tools only what hosts of coding agents do, for a process that judges one call.
+        shipped: makes the registry that the others are added to; by default `shipped_registry`.
+    """
+    registry = hosted_registry(config) if hosted else shipped() if shipped else shipped_registry(config)
+    failures: Sequence[LoadFailure] = ()
+    if not hosted:
+        from sb.tools.discovery import load_third_party
+
+        failures = load_third_party(registry, config.tools)
+    for name, agent in config.agents.items():
+        registry.register_agent(
+            AgentCapabilities(
+                name,
+                tool_allowlist=list(agent.tools),
+                safety_class_ceiling=SafetyClass(agent.ceiling),
+            )
+        )
+    return registry, tuple(failures)
+
+
+def shipped_registry(config: Config) -> ToolRegistry:
+    """The tools that come with this version, and no others."""
+    registry = hosted_registry(config)
+    kept = SnapshotStore(config.home.kept, config.files.keep_max_bytes)
+    untouched = [*protected(config), *_guarded_below(config.files.roots, config)]
+    register_builtin(registry, config.files, config.http, config.shell, kept, untouched)
+    return registry
+
+
+def hosted_registry(config: Config) -> ToolRegistry:
+    """What hosts of coding agents do, and what puts their files back."""
+    registry = ToolRegistry(config.home.folder)
+    with registry.source(SHIPPED):
+        register_hosted(registry, hosted_files(config))
+    return registry
+
+
+def hosted_files(config: Config) -> HostedFiles:
+    """The files that hosts of coding agents change."""
+    return HostedFiles(SnapshotStore(config.home.kept, config.files.keep_max_bytes), protected(config))
+
+
+def protected(config: Config) -> list[Path]:
+    """What no tool and no host may touch, wherever it is."""
+    return [config.home.folder, *database_files(config.database), config.operators.file]
+
+
+def _guarded_below(roots: Sequence[Path], config: Config) -> Iterator[Path]:
+    """What decides how calls are judged and lies in a folder that is open to tools."""
+    folders = [os.path.realpath(root) for root in roots]
+    for place in guarded(config.home, os.environ).places if folders else ():
+        if any(os.path.realpath(place.path).startswith(folder.rstrip("/") + "/") for folder in folders):
+            yield Path(place.path)
+
+
+def open_approvals(config: Config, log: EventLog) -> Approvals:
+    """The queue of a log, for faces that only decide and never call a tool."""
+    return Approvals(log, open_authority(config, log))
+
+
+def open_authority(config: Config, log: EventLog) -> Authority:
+    """Who may decide, as this home and this log know it."""
+    return Authority(config.operators.file, log)
+
+
+def open_kill_switch(config: Config, log: EventLog) -> KillSwitch:
+    """What is stopped, for faces that only stop and lift."""
+    return KillSwitch(log, open_authority(config, log), dual_control=config.kill.dual_control)
+
+
+def adopt_log(config: Config, log: EventLog) -> None:
+    """Record outside the database what counts on a log from before that was done; raises SBError.
+
+    Once only: of a database that the home knows, what is missing there was put into it by something else.
+    """
+    if log.anchor is None or log.anchor.statements.read(log.database_id, log.place).known:
+        return
+    open_kill_switch(config, log).adopt()
+    adopt_prunes(log)
+
+
+def open_baselines(
+    config: Config, log: EventLog, authority: Authority, surface: str = KERNEL_SURFACE
+) -> ContractBaselineStore:
+    """The approved contracts of a surface; in a new database those that this version ships are."""
+    return baselines_of(log, authority, surface, lambda: shipped_registry(config))
+
+
+def baselines_of(
+    log: EventLog, authority: Authority, surface: str, shipped: Callable[[], ToolRegistry]
+) -> ContractBaselineStore:
+    """`open_baselines` of a registry that is made only when nothing is approved yet."""
+    store = ContractBaselineStore(log, authority, surface)
+    seed_shipped(store, authority, shipped)
+    return store
+
+
+def open_policy(config: Config) -> ToolPolicy:
+    """The policy of a configuration."""
+    return ToolPolicy(SafetyMode(config.safety_mode), rules=WrittenPolicy(config.policy))
+
+
+def granted_permissions(config: Config) -> dict[str, tuple[str, ...]]:
+    """Agent name to the permissions that the configuration grants."""
+    return {name: agent.permissions for name, agent in config.agents.items()}
+
+
+def approval_settings(config: Config) -> ApprovalSettings:
+    """How long requests wait, and whether two people have to agree."""
+    limits = config.approvals
+    return ApprovalSettings(
+        limits.overdue_after_minutes * 60, limits.expire_after_minutes * 60, limits.dual_control
+    )
