@@ -51,12 +51,12 @@ class Environment:
     def __init__(self) -> None:
         self._all: dict[str, Package] = {}
         for found in distributions(path=packages_folders()):  # not what lies in the current folder
-            name = found.metadata["Name"]
+            name, version = _name_and_version(found)
             if (
                 name and (key := normal(name)) not in self._all
             ):  # the first on the path is the one that is imported
                 root = Path(str(found.locate_file("")))
-                self._all[key] = Package(key, found.version, root, found)
+                self._all[key] = Package(key, version, root, found)
         if NAME not in self._all:
             raise SBError(
                 f"sb is not installed in the environment of {sys.executable}",
@@ -105,6 +105,14 @@ class Environment:
             return ""
         where = "a project" if self.kind is Kind.PROJECT else "a shared environment"
         return f"pipx install {NAME} (or uv tool install) gives sb its own environment, which agents cannot change; this one is in {where}"
+
+
+def _name_and_version(found: Distribution) -> tuple[str, str]:
+    """What its metadata begin with; `importlib.metadata` parses all of it, descriptions too, for each."""
+    text = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
+    head, _, _ = text.partition("\n\n")
+    fields = dict(re.findall(r"^(Name|Version):[ \t]*(.*?)[ \t]*$", head, re.MULTILINE))
+    return fields.get("Name", ""), fields.get("Version", "")
 
 
 def normal(name: str) -> str:
