@@ -60,8 +60,8 @@ def changed_files(runtime: Runtime, run_id: str, since: float) -> list[str]:
         since: seconds since the epoch.
     """
     found: dict[str, None] = {}
-    for event_of_run in runtime.log.events(run_id=run_id, kind=TOOL_DISPATCH, since=int(since * MICROSECONDS)):
-        result = (event_of_run.payload or {}).get("result")
+    for event in runtime.log.events(run_id=run_id, kind=TOOL_DISPATCH, since=int(since * MICROSECONDS)):
+        result = (event.payload or {}).get("result")
         files = result.get("files") if isinstance(result, dict) else None
         for one in files if isinstance(files, list) else ():
             if isinstance(one, dict) and isinstance(one.get("path"), str):
