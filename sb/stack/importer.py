@@ -20,7 +20,7 @@ _DATABASE = b"SQLite format 3\0"  # how such a file begins
 
 @dataclass(frozen=True)
 class TakenIn(View):
-    """What came in.
+    """The result of an import.
 
     Args:
         memories: how many. conflicts: how many were changed here and there, and wait for somebody to choose.
@@ -57,7 +57,7 @@ def take_in(database: Database, config: Config, path: Path, stack_id: str = "", 
 
 
 def _named(path: Path, text: bytes) -> str:
-    """Which stack a dump is of."""
+    """Returns the stack that a dump belongs to."""
     try:
         return str(orjson.loads(text)["stack_id"])
     except (orjson.JSONDecodeError, KeyError, TypeError):

@@ -30,7 +30,7 @@ _AT_ONCE = 500  # relations in one transaction
 
 
 class Domain(NamedTuple):
-    """What is known of one topic.
+    """A topic of the memory.
 
     Args:
         memories: beliefs, episodes and notes. confidence: their mean, and the least of them.

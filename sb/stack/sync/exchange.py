@@ -30,7 +30,7 @@ _ROUNDS = 3  # of taking and giving, while others write there at once
 
 @dataclass(frozen=True)
 class Reach:
-    """What may leave, and come in.
+    """The scopes and cores whose records may be exchanged.
 
     Args:
         scopes: patterns. cores: whose private memories may, and the handoffs between whom.
@@ -293,7 +293,7 @@ def _pages(changes: Iterator[StoredChange]) -> Iterator[tuple[list[StoredChange]
 
 @dataclass(frozen=True)
 class _Peer:
-    """What a database remembers of another.
+    """What this database remembers of another.
 
     Args:
         at: when they last met, which is the same on both sides: whoever has an earlier time is an older copy of itself.

@@ -43,7 +43,7 @@ _SAID = (*CONTENT, "source_type", "terms", "length")
 
 
 class Outcome(Enum):
-    """What became of a change."""
+    """The outcome of a received change."""
 
     SAME = "it was here"
     TAKEN = "it is here now"
@@ -317,7 +317,7 @@ class Receiver:
     def write(
         self, execute: Execute, row: Row, change: Change, taken: Iterable[str], operation: str, reason: str
     ) -> None:
-        """Let a record say what a change says; how present it is only if that is among what is `taken`."""
+        """Updates a record from a change; its strength only if that is among what is `taken`."""
         new = row_of(change)
         names = (*_SAID, *(_PRESENCE if STANDING in taken else ()))
         try:
@@ -366,7 +366,7 @@ def with_parts(local: Change, remote: Change, taken: Iterable[str]) -> Change:
 
 
 def keep_conflict(feed: Feed, execute: Execute, record: int, peer: str, stored: StoredChange) -> None:
-    """Keep a version from elsewhere beside the record that is here; a former version from there goes."""
+    """Stores a received version beside the local record, replacing an earlier one from there."""
     execute(
         "INSERT INTO sync_conflicts (id, record, uid, peer, at, document, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (record, uid, peer) WHERE resolution = ''"

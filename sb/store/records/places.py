@@ -20,7 +20,7 @@ Execute = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a record stands.
+    """A place: stack, scope and owner.
 
     Args:
         stack: the memory container it belongs to.
