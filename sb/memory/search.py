@@ -81,7 +81,7 @@ NO_FILTERS = Filters()
 
 
 class _Without:
-    """What fits a filter, but for some of it."""
+    """The condition of a filter without part of it."""
 
     def __init__(self, filters: Predicate, condition: str, parameters: tuple[Any, ...]) -> None:
         self._filters, self._condition, self._parameters = filters, condition, parameters

@@ -199,7 +199,7 @@ class Space:
         }
 
     def session_name(self, number: int | None) -> str | None:
-        """What people and hosts call a session; its name never changes."""
+        """Returns the name of a session, which never changes."""
         if number is None:
             return None
         if number not in self._session_names:

@@ -120,7 +120,7 @@ def derived(writes: Sequence[Memory]) -> Derived:
 
 
 def _goal(writes: Sequence[Memory]) -> str:
-    """What the session said when it started, else its first task update that is no open loop, else its first decision."""
+    """Returns the stated goal, else the first closed task update, else the first decision."""
     for kind, category in (("event", "session_start"), ("event", "task_update"), ("decision", None)):
         for one in writes:
             says_open = category == "task_update" and _OPEN.search(one.content)

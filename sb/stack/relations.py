@@ -139,7 +139,7 @@ class Relater:
                     yield Edge(number, MENTIONS, entity, _MENTIONED)
 
     def _add(self, execute: Execute, edges: Sequence[Edge]) -> int:
-        """Where both ends can be seen the relation can be; one that is somebody's own since then is left out.
+        """Adds relations whose ends may both be seen by everyone; returns how many are in view.
 
         Returns:
             How many of them are in view.

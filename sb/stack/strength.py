@@ -105,7 +105,7 @@ class Strengths:
             self._keeper().reindex(execute, row["id"])
 
     def _verified(self, row: Row) -> Changes:
-        """What a record says of having been verified; one that a Brain keeps has no place for that."""
+        """Returns the columns of a verified record; a Brain's own records have none for it."""
         record = self._space.record(row)
         if not isinstance(record, Meta):
             return {}
@@ -138,5 +138,5 @@ class Strengths:
 
 
 def _as_strong_as(row: Row, strength: float) -> Changes:
-    """What makes a memory so strong; one that was superseded stays so."""
+    """Returns the columns of a memory of that strength; a superseded one stays superseded."""
     return {"strength": strength, "state": state_of(strength, row["state"])}

@@ -29,7 +29,7 @@ Stored: TypeAlias = tuple[int, bytes]
 
 
 class _Numbers(dict[str, int]):
-    """What stands for a word. A known word costs one look-up."""
+    """Word numbers by word, cached."""
 
     def __missing__(self, word: str) -> int:
         if len(self) >= MOST_STEMS:

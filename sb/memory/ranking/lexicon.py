@@ -46,7 +46,7 @@ class _Numbers(dict[str, int]):
 
 
 class Lexicon:
-    """What ranking knows of words, kept from one question to the next; hold `lock` while numbers are in use.
+    """The words ranking has met, kept between queries; hold `lock` while numbers are in use.
 
     Args:
         embed: gives a vector, of any length but 0, for each of some words. Without it words are alike if they have the

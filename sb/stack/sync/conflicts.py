@@ -134,7 +134,7 @@ class Conflicts:
         receiver.finish(execute)
 
     def _retire(self, execute: Execute, remote: Change, reason: str) -> None:
-        """Keep a version from elsewhere, without its name."""
+        """Stores a received version without its key."""
         row = self._space.records.find(remote.uid)
         former = None if row is None else self._feed.stored(row["id"])
         if row is None or former is None:

@@ -278,7 +278,7 @@ class Receiver:
             self._feed.put(execute, former.record, seen, stored.document, stored.seal, peer=self._peer)
 
     def _stored(self, execute: Execute, former: StoredChange, change: Change, *, news: bool) -> Outcome:
-        """What is here says all that came, but for relations.
+        """Notes that the local record already says all that was received, relations apart.
 
         Args:
             news: whether it says more.
@@ -297,7 +297,7 @@ class Receiver:
         return Outcome.SAME
 
     def _tell_again(self, execute: Execute, former: StoredChange) -> None:
-        """Let the other side have it, though it was told before."""
+        """Sends the other side a change again."""
         if self._merge:
             kept = self._feed.stored(former.record)
             if kept is not None and kept.document:
