@@ -16,9 +16,10 @@ from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, Limit, group
 from sb.commands.session import approval_queue, decider
 
-from sb.duration import human_duration, parse_duration
+from sb.duration import parse_duration
 from sb.errors import NotFoundError, SBError, UsageError
-from sb.text import nearest, plain, revealed
+from sb.present.approvals import decided_sentence, grant_line, granted_sentence, object_first, request_line
+from sb.text import nearest, plain
 
 if TYPE_CHECKING:
     from sb.kernel.approvals.decisions import Approvals
@@ -71,7 +72,7 @@ def list_approvals(
         output.emit_json({"items": items, "total": total})
     elif found:
         output.table(
-            ["request", "state", "agent", "tool", "arguments", "asked", "left"],
+            ["state", "left", "agent", "call", "asked", "request"],
             [_row(queue.disclose(item), now) for item in found],
         )
     else:
@@ -81,22 +82,8 @@ def list_approvals(
 
 
 def _row(disclosed: Disclosure, now: int) -> tuple[str, ...]:
-    item = disclosed.approval
-    left = human_duration((item.expires_at - now) / 1e6) if item.state in ("waiting", "approved") else "-"
-    asked = human_duration((now - item.requested_at) / 1e6)
-    return (
-        item.id,
-        _state(item, now),
-        revealed(item.agent),
-        item.tool_id,
-        disclosed.brief(WIDEST),
-        asked,
-        left,
-    )
-
-
-def _state(item: Approval, now: int) -> str:
-    return "overdue" if item.overdue(now) else str(item.state)
+    line = request_line(disclosed, now, limit=WIDEST)
+    return (line.state, line.left, line.agent, line.call, line.asked, line.id)
 
 
 @app.command(epilog="Example: sb approvals show apr_820e --full")
@@ -167,7 +154,9 @@ def approve(
             queue.disclose(queue.get(ids[0])).confirm(opened)
         for item in ids:
             with suppress(NotFoundError):  # is said when its turn comes
-                note(f"approving {item}: {queue.disclose(queue.get(item)).call(output.LONGEST_NOTED)}")
+                note(
+                    f"approving {object_first(queue.disclose(queue.get(item)), output.LONGEST_NOTED)} ({item})"
+                )
 
     def decide(queue: Approvals, approval_id: str, by: Decider) -> Approval | Grant:
         opened = _opened(queue, approval_id, shown or [], alone=len(ids) == 1)
@@ -253,10 +242,10 @@ def _decide(
         output.emit_json({"items": [_as_dict(item, queue.now()) for item in done]})
     else:
         for decided in done:
-            output.line(_sentence(decided), one_line=True)
+            output.line(_sentence(queue, decided))
             if (decided.agent, decided.state) == ("recovery", "approved"):
                 note(
-                    f"sb recovery approve {decided.id} --reason TEXT performs it now, sb recovery watch when it looks"
+                    f"sb recovery approve {decided.id} --reason TEXT runs it now; sb recovery watch, at its next check"
                 )
     if failed is not None:
         raise typer.Exit(failed.exit_code)
@@ -268,15 +257,10 @@ def _as_dict(item: Approval | Grant, now: int) -> dict[str, Any]:
     return item.to_dict() if isinstance(item, Grant) else item.to_dict(now)
 
 
-def _sentence(item: Approval | Grant) -> str:
+def _sentence(queue: Approvals, item: Approval | Grant) -> str:
     from sb.kernel.calls.approval import Grant
 
-    if isinstance(item, Grant):
-        scope = f"run {item.run_id}" if item.run_id else "every run"
-        return f"{item.id} {item.state}: {item.tool_id} by {item.agent} in {scope}; sb approvals grants"
-    if item.state == "waiting":
-        return f"{item.id} has one approval of {item.needed}, by {item.decided_by}: {item.tool_id}"
-    return f"{item.id} {item.state} by {item.decided_by}: {item.tool_id} by {item.agent}"
+    return granted_sentence(item) if isinstance(item, Grant) else decided_sentence(queue.disclose(item))
 
 
 @app.command(epilog="Example: sb approvals grants --all")
@@ -292,18 +276,17 @@ def grants(
         output.emit_json({"items": [grant.to_dict() for grant in found]})
     elif found:
         output.table(
-            ["grant", "state", "agent", "tool", "run", "arguments", "used", "left", "by"],
+            ["state", "left", "agent", "tool", "arguments", "used", "run", "by", "grant"],
             [_grant_row(grant, queue.now()) for grant in found],
         )
     else:
         note("nothing is approved in advance")
 
 
-def _grant_row(grant: Grant, now: int) -> tuple[object, ...]:
-    args = ", ".join(f"{name}={pattern}" for name, pattern in grant.args.items()) or "any"
-    left = human_duration((grant.expires_at - now) / 1e6) if grant.state == "active" else "-"
-    run = grant.run_id or "every"
-    return (grant.id, grant.state, grant.agent, grant.tool_id, run, args, grant.uses, left, grant.made_by)
+def _grant_row(grant: Grant, now: int) -> tuple[str, ...]:
+    line = grant_line(grant, now)
+    run = (line.used, line.run, line.made_by)
+    return (line.state, line.left, line.agent, line.tool, line.arguments, *run, line.id)
 
 
 @app.command(epilog="Example: sb approvals watch --exec notify-me")

@@ -23,6 +23,7 @@ from sb.kernel.review.log_verification import verify
 from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.parts import open_approvals, open_baselines, open_log
+from sb.present.approvals import object_first
 
 app = single()
 
@@ -87,7 +88,7 @@ def _wait(story: Demo, log: EventLog) -> None:
         one = recoveries.get(approval.id)
         why = f", since {one.why}" if one else ""
         output.line(
-            f"  {one.id if one else approval.id}  {approval.agent} wants {queue.disclose(approval).call(200)}{why}"
+            f"  {one.id if one else approval.id}  {approval.agent} wants {object_first(queue.disclose(approval), 200)}{why}"
         )
     for entry in contracts.entries():
         if entry.status != "approved":

@@ -13,8 +13,9 @@ from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, DecisionReason, group
 from sb.commands.session import decider, event_log, runtime
 
-from sb.duration import human_duration
 from sb.errors import CheckFailed, ExitCode, UsageError
+from sb.present.approvals import object_first
+from sb.sources import micros
 from sb.text import shorten
 
 if TYPE_CHECKING:
@@ -54,35 +55,21 @@ def list_recoveries(
             {"items": [one.to_dict() for one in found], "in_doubt": [_doubt(one) for one in doubtful]}
         )
         return
-    if found:
-        now = int(log.clock.now() * 1e6)
-        output.table(
-            ["escalation", "state", "agent", "tool", "cause", "mutation", "left"],
-            [_row(one, now) for one in found],
-        )
-    for intent in doubtful:
-        output.line(
-            f"{intent.call_id}  in doubt: {intent.tool_id} by {intent.agent}, run {intent.run_id}",
-            one_line=True,
-        )
+    if found or doubtful:
+        now = micros(log.clock.now())
+        rows = [*(_row(one, now) for one in found), *(_row(one, now) for one in doubtful)]
+        output.table(["state", "left", "agent", "tool", "why", "id"], rows)
     if doubtful:
         note("sb recovery settle CALL asks the tool's probe; with done, not-done or compensate you say it")
     if not found and not doubtful:
         note("nothing has to be recovered")
 
 
-def _row(one: Escalation, now: int) -> tuple[str, ...]:
-    waiting = one.expires_at is not None and one.state in ("waiting", "approved")
-    left = human_duration(((one.expires_at or 0) - now) / 1e6) if waiting else "-"
-    return (
-        one.id,
-        str(one.state),
-        one.agent,
-        one.tool_id,
-        shorten(one.cause, WIDEST),
-        one.mutation_id or "-",
-        left,
-    )
+def _row(about: Escalation | Intent, now: int) -> tuple[str, ...]:
+    from sb.present.recovery import recovery_line
+
+    line = recovery_line(about, now)
+    return (line.state, line.left, line.agent, line.tool, shorten(line.why, WIDEST), line.id)
 
 
 def _doubt(intent: Intent) -> dict[str, Any]:
@@ -152,7 +139,7 @@ def approve(
         found = opened.recovery.escalations.get(reference)  # before a passphrase is asked for
         if found.approval_id:
             asked = opened.approvals.disclose(opened.approvals.get(found.approval_id))
-            note(f"approving {found.id}: {asked.call(output.LONGEST_NOTED)}")
+            note(f"approving {object_first(asked, output.LONGEST_NOTED)} ({found.id})")
         by = decider(ctx, opened.approvals.authority, who)
         _say(opened.recovery.approve(reference, by, reason, displayed=shown), as_json)
 

@@ -13,6 +13,7 @@ from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import baselines, decider
 
 from sb.errors import ExitCode
+from sb.present.contracts import contract_line
 from sb.text import revealed
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ app = group("Show which tools have approved contracts; approve them.")
 Surface = Annotated[str, typer.Option(help="kernel for tool contracts, reversal for how they reverse.")]
 ApprovedBy = Annotated[str, typer.Option(help="The operator who signs; a label while none is enrolled.")]
 Reason = Annotated[str, typer.Option(help="Why; recorded with the approval.")]
-SHORT = 19  # characters of a fingerprint in a table: sha256: and 12 digits
 
 
 @app.command(epilog="Example: sb runtime-guard tools")
@@ -35,19 +35,16 @@ def tools(ctx: typer.Context, surface: Surface = "kernel", as_json: AsJson = Fal
         output.emit_json({"items": [entry.to_dict() for entry in entries]})
     elif entries:
         output.table(
-            ["tool", "status", "class", "from", "contract", "approved by"],
+            ["tool", "status", "class", "from", "approved by", "contract"],
             [_row(entry) for entry in entries],
         )
     else:
         note("no tool was met on this surface")
 
 
-def _row(entry: ContractEntry) -> tuple[object, ...]:
-    document = entry.live_document or entry.baseline_document
-    by = entry.baseline.by if entry.baseline else "-"
-    fingerprint = entry.live_fingerprint[:SHORT] or "-"
-    kind = document.get("safety_class") or document.get("reversal_class", "?")
-    return (entry.tool_id, entry.status, kind, entry.source, fingerprint, by)
+def _row(entry: ContractEntry) -> tuple[str, ...]:
+    line = contract_line(entry)
+    return (line.tool, line.status, line.kind, line.source, line.approved_by, line.fingerprint)
 
 
 @app.command(epilog="Example: sb runtime-guard mismatches")

@@ -11,10 +11,8 @@ from sb.commands.diagnostics import note
 from sb.commands.options import As, AsJson, Yes, single
 from sb.commands.session import decider, runtime
 
-from sb.duration import human_duration
 from sb.errors import CheckFailed, ExitCode, NotFoundError, UsageError
 from sb.redaction import one_line
-from sb.sources import iso
 from sb.text import plain, shorten
 
 if TYPE_CHECKING:
@@ -103,31 +101,19 @@ def _list(opened: Runtime, run: str, limit: int, as_json: bool) -> None:
         output.emit_json({"items": [ref.to_dict() for ref in found]})
     elif found:
         output.table(
-            ["mutation", "state", "age", "agent", "run", "tool", "undone by"],
+            ["state", "left", "agent", "tool", "done", "reversal", "mutation", "run"],
             [_row(ref, store.now()) for ref in found],
         )
     else:
         note(f"run {run} changed nothing that is on record" if run else "no call has changed anything yet")
 
 
-def _row(ref: MutationRef, now: int) -> tuple[object, ...]:
-    from sb.redaction import redact_json
+def _row(ref: MutationRef, now: int) -> tuple[str, ...]:
+    from sb.present.recovery import recovery_line
 
-    way = f"{ref.reversal_tool} {redact_json(ref.shown_args())}"
-    if ref.no_way_back:
-        way = f"nothing: {ref.no_way_back}"
-    elif not ref.in_window(now):
-        way = f"nothing any more: it could be until {iso((ref.window_ends_at or 0) / 1e6)[:19]}Z"
-    state = "being undone" if ref.state == "reversing" else ref.state
-    return (
-        ref.mutation_id,
-        state,
-        human_duration((now - ref.bound_at) / 1e6),
-        ref.agent,
-        ref.run_id,
-        ref.tool_id,
-        shorten(way, WIDEST),
-    )
+    line = recovery_line(ref, now)
+    way = shorten(line.why, WIDEST)
+    return (line.state, line.left, line.agent, line.tool, line.since_ago, way, line.id, ref.run_id)
 
 
 def _show(plans: list[Plan], as_json: bool) -> None:

@@ -36,12 +36,14 @@ from sb.store.filesystem import network_file_system
 from sb.text import counted, human_bytes, nearest
 
 _MOST_JOINED = 3
+# Tables, and what a row of them is called.
 _COUNTED = {
     "events": "event",
-    "intents": "intent",
-    "steps": "step",
-    "memory": "kernel memory entry",
-}  # table to noun
+    "intents": "call",
+    "steps": "workflow step",
+    "memory": "kernel value",
+    "records": "memory",
+}
 
 
 def examine(config: Config) -> list[Finding]:
@@ -146,7 +148,7 @@ def _database(config: Config, database: Database) -> Iterator[Finding]:
         counted(database.query(f"SELECT count(*) FROM {table}")[0][0], noun)
         for table, noun in _COUNTED.items()
     ]
-    yield Finding("sizes", Status.OK, f"{', '.join(counts)}; kept contents {_kept(config.home.kept)}")
+    yield Finding("sizes", Status.OK, f"{', '.join(counts)}; snapshots {_kept(config.home.snapshots)}")
 
 
 def _integrity(database: Database) -> Finding:

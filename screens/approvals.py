@@ -26,6 +26,7 @@ from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState
+from sb.present.approvals import decided_sentence
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed
@@ -233,14 +234,13 @@ class ApprovalsScreen(Filtering, Deciding):
     def _act(self, verb: str, item: Disclosure, by: Decider, reason: str) -> str:
         approvals, name = self.records.approvals(), item.approval.id
         if verb == "approve":
-            approval = approvals.approve(name, by, reason, displayed=item.digest)
-            if approval.state == "waiting":
-                return f"{name} has one approval of {approval.needed}"
+            decided = approvals.approve(name, by, reason, displayed=item.digest)
         elif verb == "deny":
-            approvals.deny(name, by, reason)
+            decided = approvals.deny(name, by, reason)
         else:
             approvals.revoke(name, by, reason)
-        return f"{name}: {verb} by {by.name}"
+            decided = approvals.get(name)
+        return decided_sentence(approvals.disclose(decided))
 
     def action_approve(self) -> None:
         self._decide_chosen("approve")

@@ -14,7 +14,6 @@ from sb.screens.state.contracts import (
     contract_document,
     contract_question,
     contract_row,
-    ordered,
 )
 from textual import on
 from textual.containers import Container
@@ -24,6 +23,7 @@ from sb.kernel.authority.signing import Decider
 from sb.kernel.baselines.store import Baseline, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
 from sb.log.event import Subject
+from sb.present.contracts import ordered
 
 if TYPE_CHECKING:
     from sb.screens.state.kills import Pointed

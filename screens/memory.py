@@ -16,7 +16,6 @@ from sb.screens.state.memory import (
     MEMORY_COLUMNS,
     MemorySearch,
     Ranking,
-    Record,
     can,
     change,
     memory_rows,
@@ -31,6 +30,7 @@ from textual.widget import Widget
 
 from sb.kernel.authority.signing import Decider
 from sb.log.event import Subject
+from sb.present.memories import Record
 
 if TYPE_CHECKING:
     from sb.screens.state.document import Document

@@ -11,6 +11,7 @@ import yaml
 
 from evals.docs import COMMANDS_PAGE, DOCS, commands, files
 from sb.cli import COMMANDS, load
+from tests.test_architecture import FLOORS, LAYERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
@@ -105,3 +106,15 @@ def test_readme_leads_to_every_way_in() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     ways = [*(DOCS / "start").glob("*.md"), DOCS / "index.md", DOCS / "concepts" / "architecture.md"]
     assert [name_of(page) for page in ways if f"]({name_of(page)})" not in readme] == []
+
+
+def test_architecture_names_every_layer_and_floor() -> None:
+    page = (DOCS / "concepts" / "architecture.md").read_text(encoding="utf-8")
+    rooms = [
+        name.removeprefix("sb.") for layer in LAYERS for name in layer if not name.startswith("sb.kernel.")
+    ]
+    floors = [name for floor in FLOORS for name in floor]
+    folders = {"commands", "screens"} | {path.name for path in (ROOT / "sb").rglob("*") if path.is_dir()}
+    files = {path.stem for path in (ROOT / "sb").rglob("*.py")}
+    shown = {name: f"`{name}/`" if name in folders else f"`{name}.py`" for name in rooms + floors}
+    assert [name for name, text in shown.items() if text not in page and name in folders | files] == []

@@ -1,4 +1,4 @@
-"""How long does an agent wait for its memory, compared with what SQLite itself takes for the same words and vectors?
+"""Time that memory takes an agent, compared with what SQLite itself takes for the same words and vectors.
 
 The texts are made of the words of this project's own records (`evals/retrieval/records`), the questions are those
 that people asked about them. `python -m evals.bench.memory 5000 50000 500000` says which sizes; `make bench` takes the

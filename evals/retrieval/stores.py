@@ -1,4 +1,4 @@
-"""What does a Brain find in a corpus? Rows kept as agents keep them, and asked for as agents ask."""
+"""Stores with rows kept as agents keep them, and asked as agents ask."""
 
 from __future__ import annotations
 

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sb.screens.state.document import Field
-from sb.screens.state.events import moment
 from sb.screens.state.listing import Column, Row
 
-from sb.duration import human_duration
-from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Disclosure
-from sb.kernel.approvals.watching import Change, urgency
-from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
+from sb.kernel.approvals.disclosure import Disclosure
+from sb.kernel.calls.approval import OPEN, ApprovalState, Grant
 from sb.kernel.contracts import SafetyClass
 from sb.kernel.run_context import RECOVERY_AGENT
-from sb.sources import MICROSECONDS
+from sb.present.approvals import LONGEST_CALL, call_text, grant_line, object_first, request_line, state_word
 from sb.text import revealed_line
 
 APPROVAL_COLUMNS = (
@@ -44,43 +41,17 @@ VIEWS: dict[str, tuple[ApprovalState, ...]] = {
 _TONES = {"overdue": "error", "expiring": "error", "waiting": "warn", "approved": "ok"}
 
 
-def state_word(approval: Approval, now: int) -> str:
-    """Its state, or of one that waits whether it is overdue or about to expire; `now` in microseconds."""
-    if approval.state is not ApprovalState.WAITING:
-        return str(approval.state)
-    change = urgency(approval, now)
-    return str(change) if change in (Change.OVERDUE, Change.EXPIRING) else str(approval.state)
-
-
-def call_text(disclosed: Disclosure, *, reveal: bool = False) -> str:
-    """The call on one line: whole where it fits, else how long it is and what stands at its ends."""
-    if disclosed.long:
-        return f"{disclosed.size:,} characters: {disclosed.call(LONGEST_CALL, reveal=reveal)}"
-    return disclosed.call(2 * LONGEST_UNOPENED, reveal=reveal)  # twice: names and separators are no arguments
-
-
 def approval_row(disclosed: Disclosure, now: int, *, reveal: bool = False) -> Row:
-    approval = disclosed.approval.at(now)
-    word = state_word(approval, now)
-    left = human_duration((approval.expires_at - now) / MICROSECONDS) if approval.state in OPEN else "-"
-    risk = approval.safety_class + (f" x{approval.needed}" if approval.needed > 1 else "")
-    blocked = "cannot be approved: " if disclosed.problem and approval.state is ApprovalState.WAITING else ""
-    cells = (
-        word,
-        left,
-        revealed_line(approval.agent),
-        risk,
-        moment(approval.requested_at),
-        blocked + call_text(disclosed, reveal=reveal),
-    )
-    return Row(cells, _TONES.get(word, "muted"))
+    line = request_line(disclosed, now, reveal=reveal)
+    cells = (line.state, line.left, line.agent, line.risk, line.asked_at, line.call)
+    return Row(cells, _TONES.get(line.state, "muted"))
 
 
 def approval_document(disclosed: Disclosure, now: int, *, reveal: bool = False) -> list[Field]:
     """Everything that is known about a request; of one that is open nothing is folded away."""
     approval = disclosed.approval.at(now)
     whole = approval.state in OPEN
-    call = disclosed.call(LONGEST_CALL, reveal=reveal)
+    call = object_first(disclosed, LONGEST_CALL, reveal=reveal)
     title = f"{state_word(approval, now)}: {revealed_line(approval.agent)} wants {call}"
     fields = [Field(title)]
     if disclosed.hides and whole:
@@ -92,13 +63,9 @@ def approval_document(disclosed: Disclosure, now: int, *, reveal: bool = False) 
 
 
 def grant_row(grant: Grant, now: int) -> Row:
-    grant = grant.at(now)
-    args = ", ".join(f"{name}={pattern}" for name, pattern in grant.args.items()) or "any"
-    active = grant.state == "active"
-    left = human_duration((grant.expires_at - now) / MICROSECONDS) if active else "-"
-    run = grant.run_id or "every"
-    cells = (grant.state, left, grant.agent, grant.tool_id, str(grant.uses), run, grant.made_by, args)
-    return Row(tuple(map(revealed_line, cells)), "ok" if active else "muted")
+    line = grant_line(grant, now)
+    cells = (line.state, line.left, line.agent, line.tool, line.used, line.run, line.made_by, line.arguments)
+    return Row(cells, "ok" if line.state == "active" else "muted")
 
 
 def grant_document(grant: Grant) -> list[Field]:
@@ -130,7 +97,6 @@ class Question:
 
 
 MOST_LINES = 6  # of what is denied, revoked or forgotten; what is approved is listed in full
-LONGEST_CALL = 400  # characters of a call that was opened to be read
 _CONSEQUENCE = {
     "approve": "Each call runs once, as soon as its agent asks again. It can be revoked until then.",
     "deny": "The agents are told your reason. A denial cannot be taken back.",

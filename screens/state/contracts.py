@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from sb.screens.state.approvals import MOST_LINES, Question
 from sb.screens.state.document import Change, Field, fields_of
-from sb.screens.state.events import moment
 from sb.screens.state.listing import Column, Row
 
 from sb.kernel.baselines.store import Baseline, BaselineStatus, ContractEntry
 from sb.kernel.contracts import KERNEL_SURFACE
+from sb.present.contracts import SHORT, contract_line
 
 CONTRACT_COLUMNS = (
     Column("status", 10),
@@ -23,22 +23,9 @@ CONTRACT_COLUMNS = (
 _TONES = {BaselineStatus.APPROVED: "ok", BaselineStatus.NEW: "warn", BaselineStatus.MISSING: "muted"}
 
 
-def ordered(entries: Sequence[ContractEntry]) -> list[ContractEntry]:
-    """What needs a look first."""
-    return sorted(entries, key=lambda entry: (_rank(entry.status), entry.tool_id))
-
-
-def _rank(status: BaselineStatus) -> int:
-    order = (BaselineStatus.UNREADABLE, BaselineStatus.CHANGED, BaselineStatus.NEW, BaselineStatus.MISSING)
-    return order.index(status) if status in order else len(order)
-
-
 def contract_row(entry: ContractEntry) -> Row:
-    document = entry.live_document or entry.baseline_document
-    met = "-" if entry.first_seen_at is None else moment(entry.first_seen_at)
-    by = entry.baseline.by if entry.baseline else "-"
-    how = str(document.get("safety_class") or document.get("reversal_class") or "?")
-    cells = (str(entry.status), entry.tool_id, how, met, entry.source, by)
+    line = contract_line(entry)
+    cells = (line.status, line.tool, line.kind, line.first_met, line.source, line.approved_by)
     return Row(cells, _TONES.get(entry.status, "error"))
 
 
@@ -67,7 +54,7 @@ def contract_question(entries: Sequence[ContractEntry], surface: str = KERNEL_SU
     lines = []
     for entry in entries[:MOST_LINES]:
         changed = f", {len(entry.changes)} fields differ" if entry.changes else ""
-        lines.append(f"{entry.tool_id}: {entry.status}{changed} ({entry.live_fingerprint[:19]})")
+        lines.append(f"{entry.tool_id}: {entry.status}{changed} ({entry.live_fingerprint[:SHORT]})")
     if len(entries) > MOST_LINES:
         lines.append(f"and {len(entries) - MOST_LINES:,} more")
     if surface == KERNEL_SURFACE:

@@ -15,6 +15,7 @@ from sb.log.event import Event
 from sb.log.event_log import EventLog
 from sb.log.kinds import meaning
 from sb.log.search import events_at
+from sb.present.times import moment
 from sb.sources import iso
 
 EVENT_COLUMNS = (Column("row", 8), Column("at (UTC)", 14), Column("run", 20, wide_only=True), Column("what"))
@@ -34,11 +35,6 @@ _CALL_FIELDS = {
     "retries": "retries",
     "policy_version": "policy",
 }
-
-
-def moment(at: int) -> str:
-    """Month, day and time of microseconds since the epoch, UTC."""
-    return iso(at / 1e6)[5:19].replace("T", " ")
 
 
 def event_row(event: Event) -> Row:

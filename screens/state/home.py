@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sb.screens.state.approvals import approval_row, call_text
-from sb.screens.state.contracts import contract_row, ordered
+from sb.screens.state.approvals import approval_row
+from sb.screens.state.contracts import contract_row
 from sb.screens.state.events import event_row
 from sb.screens.state.listing import LONGEST_CELL, Column, Row
 from sb.screens.state.records import Records
-from sb.screens.state.recovery import UNDECIDED
 
 from sb.duration import human_age, human_duration
 from sb.errors import SBError
@@ -28,6 +27,9 @@ from sb.kernel.review.findings import Finding, Status, enforcement, kill_finding
 from sb.kernel.review.host_sessions import CallCount, ConnectedAgent, calls_of, connected_agents
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
+from sb.present.approvals import request_line
+from sb.present.contracts import ordered
+from sb.present.recovery import UNDECIDED
 from sb.sources import MICROSECONDS
 from sb.store.records.store import RecordStore
 from sb.text import shorten
@@ -197,11 +199,12 @@ def _requests(queue: ApprovalQueue, reversals: set[str]) -> Iterator[HomeLine]:
     others = [found[number] for number in numbers if number in found and found[number].id not in reversals]
     for approval in others[:MOST_OF_A_KIND]:
         disclosed = queue.disclose(approval)
-        row = approval_row(disclosed, now)
-        blocked = "; it cannot be approved" if disclosed.problem else ""
-        text = f"{row.cells[2]} wants {call_text(disclosed)}{blocked}"
+        line = request_line(disclosed, now)
         target = Target("approvals", approval.id)
-        yield HomeLine(Row((row.cells[0], f"{row.cells[1]} left", text), row.tone), target)
+        row = approval_row(disclosed, now)
+        yield HomeLine(
+            Row((line.state, f"{line.left} left", f"{line.call} · {line.agent}"), row.tone), target
+        )
     more = len(numbers) - len(reversals) - MOST_OF_A_KIND
     if more > 0:
         yield HomeLine(Row(("waiting", "", f"and {more:,} more requests"), "warn"), Target("approvals"))

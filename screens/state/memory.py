@@ -7,7 +7,7 @@ import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sb.screens.state.approvals import MOST_LINES, Question
 from sb.screens.state.listing import LONGEST_CELL, Column, Row
@@ -16,12 +16,11 @@ from sb.screens.state.search import Found, Search
 from sb.errors import NotFoundError, UsageError
 from sb.log.event_log import EventLog
 from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
-from sb.sources import iso
+from sb.present.memories import PENDING, Record, is_suggestion, memory_line
 from sb.store.records.columns import ACTIVE, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED
 from sb.store.records.places import Place, Places
 from sb.store.records.store import RecordStore
 from sb.text import revealed, shorten
-from sb.types.vocabulary import FADING, STRONG, WEAK
 
 if TYPE_CHECKING:
     from sb.screens.state.records import Records
@@ -38,7 +37,6 @@ MEMORY_COLUMNS = (
     Column("memory"),
 )
 FILTER_HINT = "words, kind:… stack:… scope:… agent:… strength:… state:…"
-PENDING = "pending"  # of a suggestion: somebody has to accept or dismiss it
 BEST, NEAREST = 20, 10  # memories that ranking names: with every word, and without
 LOOKED_AT = 100_000  # characters of a memory in which the words of a filter are looked for to show them
 FAR, BEFORE = 24, 12  # characters of a memory that stand before what was asked for
@@ -51,45 +49,14 @@ _TONES = {
     "protected": "ok",
     PENDING: "warn",
 }
-_SETTLED = (ACTIVE, SUPERSEDED)  # states of a suggestion, of which its own word says more
-Record = dict[str, Any]
-
-
-def tier(strength: float) -> str:
-    """The word for how present a memory is."""
-    named = ((STRONG, "strong"), (FADING, "fading"), (WEAK, "weak"))
-    return next((name for least, name in named if strength >= least), "dormant")
-
-
-def is_suggestion(record: Record) -> bool:
-    """Whether it is a memory that was only suggested, and not what became of one."""
-    return bool(record["kind"] == "suggestion" and record["state"] in _SETTLED)
-
-
-def standing(record: Record) -> str:
-    """One word: its state, or of an active one that it is protected, or else how present it is.
-
-    Of a suggestion: what became of it.
-    """
-    if is_suggestion(record):
-        return str(record["category"])
-    if record["state"] != ACTIVE:
-        return str(record["state"])
-    return "protected" if record["protected"] else tier(record["strength"])
-
-
-def scope_text(place: Place) -> str:
-    """The scope, and whether only its owner may read what stands there."""
-    return f"private, {place.scope}" if place.owner else place.scope
 
 
 def memory_row(record: Record, place: Place, words: Sequence[str] = ()) -> Row:
     """One line about a memory, from the first of these words on if that stands far behind."""
-    word = standing(record)
-    text = "nothing is left of it" if record["state"] == ERASED else _from(words, record["text"])
-    kept = iso(record["created_at"])[:10]
-    cells = (kept, record["kind"], word, scope_text(place), record["agent"], text)
-    return Row(cells, _TONES.get(word, ""))
+    line = memory_line(record, place)
+    text = line.text if record["state"] == ERASED else _from(words, line.text)
+    cells = (line.saved, line.kind, line.state, line.scope, line.agent, text)
+    return Row(cells, _TONES.get(line.state, ""))
 
 
 def _from(words: Sequence[str], text: str) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sb.screens.state.document import Change, Document, Field, fields_of, shown
-from sb.screens.state.memory import standing, tier
 
 from sb.errors import NotFoundError
 from sb.memory.provenance import Dossier, Origin, show, why
+from sb.present.memories import state_word, tier
 from sb.sources import iso
 from sb.store.records.columns import Row
 from sb.store.records.edges import LINEAGE
@@ -32,7 +32,7 @@ def memory_document(overseer: Overseer, number: int) -> tuple[Row, Document]:
     if row is None:
         raise NotFoundError(f"no memory {number}")
     about = show(space, row, places)
-    fields: list[Field | Change] = [Field(f"{standing(row)}: {row['kind']} {row['uid']}")]
+    fields: list[Field | Change] = [Field(f"{state_word(row)}: {row['kind']} {row['uid']}")]
     fields += [Field("text", row["text"]), *_columns(row, about), *_details(about.memory.details)]
     origins = why(space, row, places).origins
     if origins:

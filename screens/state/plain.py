@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sb.screens.state.approvals import APPROVAL_COLUMNS, approval_row
-from sb.screens.state.contracts import CONTRACT_COLUMNS, contract_row, ordered
+from sb.screens.state.contracts import CONTRACT_COLUMNS, contract_row
 from sb.screens.state.events import EVENT_COLUMNS, event_row
 from sb.screens.state.home import Home, quickly, thoroughly
 from sb.screens.state.listing import Column, Row
@@ -18,6 +18,7 @@ from sb.screens.state.runs import RUN_COLUMNS, run_row
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.calls.approval import OPEN
 from sb.kernel.review.runs import first_events, runs_at
+from sb.present.contracts import ordered
 from sb.store.records.store import RecordStore
 
 MOST_ROWS = 200

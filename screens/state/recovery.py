@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sb.screens.state.events import moment
 from sb.screens.state.listing import Column, Row
 
-from sb.duration import human_duration
 from sb.kernel.calls.intents import Intent, Intents
 from sb.kernel.calls.mutations import MutationStore
 from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.log.event_log import EventLog
-from sb.sources import MICROSECONDS
-from sb.text import revealed_line
+from sb.present import recovery
+from sb.present.recovery import IN_DOUBT, UNDECIDED
 
 RECOVERY_COLUMNS = (
     Column("state", 11),
@@ -28,8 +26,6 @@ RECOVERY_COLUMNS = (
 OPEN_VIEW, ALL_VIEW, CHANGES_VIEW = "open", "all", "changes"
 VIEWS = (OPEN_VIEW, ALL_VIEW, CHANGES_VIEW)
 MOST_ITEMS = 200
-IN_DOUBT, UNDER_WAY = "in doubt", "under way"
-UNDECIDED = (EscalationState.WAITING, EscalationState.APPROVED)
 _ORDER = (
     *UNDECIDED,
     EscalationState.IN_DOUBT,
@@ -66,9 +62,7 @@ class Item:
     @property
     def name(self) -> str:
         """Its id."""
-        if isinstance(self.about, Escalation):
-            return self.about.id
-        return self.about.call_id if isinstance(self.about, Intent) else self.about.mutation_id
+        return recovery.name_of(self.about)
 
     @property
     def mutation_id(self) -> str:
@@ -82,20 +76,9 @@ class Item:
         return about if isinstance(about, Escalation) and about.state in UNDECIDED else None
 
     @property
-    def since(self) -> int | None:
-        """When it was opened or done, in microseconds since the epoch, as far as that is at hand."""
-        if isinstance(self.about, Escalation):
-            return self.about.opened_at
-        return self.about.bound_at if isinstance(self.about, MutationRef) else None
-
-    @property
     def ends_at(self) -> int | None:
         """When it is too late, in microseconds since the epoch; None where nothing runs out."""
-        if isinstance(self.about, Escalation):
-            return self.about.expires_at if self.decidable else None
-        if isinstance(self.about, MutationRef) and self.about.state is MutationState.COMMITTED:
-            return self.about.window_ends_at
-        return None
+        return recovery.ends_at(self.about)
 
     def known_as(self, reference: str) -> bool:
         """Whether this is an id of it, or of the call, the approval or the mutation that it is about."""
@@ -165,38 +148,12 @@ def located(log: EventLog, reference: str) -> Listed:
 
 
 def state_word(item: Item, now: int) -> str:
-    """How it stands; `now` in microseconds since the epoch."""
-    about = item.about
-    if item.under_way:
-        return UNDER_WAY
-    if isinstance(about, Escalation):
-        return str(about.state)
-    if isinstance(about, Intent):
-        return IN_DOUBT
-    if about.state is not MutationState.COMMITTED:
-        return "reversed" if about.state is MutationState.REVERSED else IN_DOUBT
-    if not about.reversal_tool:
-        return "no way back"
-    return "undoable" if about.in_window(now) else "too late"
-
-
-def _why(item: Item) -> str:
-    about = item.about
-    if isinstance(about, Escalation):
-        return about.why or about.cause
-    if isinstance(about, MutationRef):
-        return about.no_way_back or f"{about.mutation_id}: {about.reversal_tool} undoes it"
-    return f"nobody knows whether it {'undid what it should' if about.reverses else 'happened'}"
-
-
-def _left(item: Item, now: int) -> str:
-    ends = item.ends_at
-    return "-" if ends is None or ends <= now else human_duration((ends - now) / MICROSECONDS)
+    """Its state; `now` in microseconds since the epoch."""
+    return recovery.state_word(item.about, now, under_way=item.under_way)
 
 
 def recovery_row(item: Item, now: int) -> Row:
-    about, word = item.about, state_word(item, now)
-    since = "-" if item.since is None else moment(item.since)
-    cells = (word, _left(item, now), about.agent, about.tool_id, since, revealed_line(_why(item)))
-    changed = isinstance(about, MutationRef) and word in ("no way back", "reversed")
+    line, word = recovery.recovery_line(item.about, now, under_way=item.under_way), state_word(item, now)
+    cells = (line.state, line.left, line.agent, line.tool, line.since, line.why)
+    changed = isinstance(item.about, MutationRef) and word in ("no undo", "reversed")
     return Row(cells, "muted" if changed else _TONES.get(word, ""))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sb.screens.state.events import moment
-from sb.screens.state.listing import LONGEST_CELL, Column, Row
+from sb.screens.state.listing import Column, Row
 
-from sb.duration import human_duration
 from sb.kernel.calls.mutations import MutationStore
-from sb.kernel.review.runs import Run, RunState, project_name, run_events, runs_at
+from sb.kernel.review.runs import Run, RunState, run_events, runs_at
 from sb.log.event_log import EventLog
-from sb.text import shorten
+from sb.present.runs import run_line, whereabouts
 
 RUN_COLUMNS = (
     Column("started (UTC)", 14),
@@ -25,26 +23,22 @@ RUN_COLUMNS = (
     Column("session", 12, wide_only=True),
     Column("intent"),
 )
-LONGEST_ID = 60
 _TONES = {RunState.OPEN: "ok", RunState.FAILED: "error"}
 
 
 def run_row(run: Run) -> Row:
-    took = "-" if run.state is RunState.OPEN else human_duration((run.last_at - run.started_at) / 1e6)
-    intent = f"{run.intent} (ended with {run.error})" if run.error else run.intent
-    project = project_name(run.project)
-    where = (run.host or "-", project or "-", run.agent, str(run.state), f"{run.events:,}")
-    return Row((moment(run.started_at), *where, took, run.session or "-", intent), _TONES.get(run.state, ""))
-
-
-def whereabouts(run: Run) -> str:
-    """A run's id, session and project, as far as it said: what has no room in the list."""
-    said = (
-        ("run", run.run_id, LONGEST_ID),
-        ("session", run.session, LONGEST_ID),
-        ("project", run.project, LONGEST_CELL),
+    line = run_line(run)
+    cells = (
+        line.started,
+        line.host,
+        line.project,
+        line.agent,
+        line.state,
+        line.events,
+        line.took,
+        line.session,
     )
-    return "  ".join(f"{name} {shorten(value, longest)}" for name, value, longest in said if value)
+    return Row((*cells, line.intent), _TONES.get(run.state, ""))
 
 
 def run_rows(log: EventLog, firsts: Sequence[int]) -> dict[int, Row]:

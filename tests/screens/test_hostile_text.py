@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from sb.screens.document_view import DocumentView
 from sb.screens.row_list import RowList
 from sb.screens.state import document
-from sb.screens.state.approvals import Question, call_text, question
+from sb.screens.state.approvals import Question, question
 from sb.screens.state.document import Field, fields_of, layout
 from sb.screens.state.events import record_document
 from sb.screens.state.listing import Row
@@ -22,6 +22,7 @@ from textual.widgets import Input
 from sb.kernel import SafetyClass
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.narrative import describe
+from sb.present.approvals import call_text
 from tests.conftest import CommandLine, approve_tools
 from tests.screens.conftest import Agents, Console
 from tests.screens.test_deciding import give

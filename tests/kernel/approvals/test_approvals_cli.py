@@ -55,13 +55,13 @@ def test_an_empty_queue_says_so(sb: CommandLine) -> None:
 def test_a_request_is_listed_shown_approved_and_used(sb: CommandLine, agent: Agent) -> None:
     approval_id = waiting(agent())
     row = sb("approvals", "list").out.splitlines()[1]
-    assert row.startswith(approval_id)
-    assert 'clerk  bank.pay  to="bob"' in row
+    assert row.endswith(approval_id)
+    assert 'clerk  bank.pay(to="bob")' in row
     shown = sb("approvals", "show", approval_id).out
     for text in ("reasons: bank.pay is destructive", 'to = "bob"', "pay the bills", "expires: "):
         assert text in shown
     done = sb("approvals", "approve", approval_id, "--reason", "the bill is right", "--as", "ada")
-    assert done.out == f"{approval_id} approved by ada: bank.pay by clerk\n"
+    assert done.out == f'Approved: bank.pay(to="bob"). Runs when clerk repeats it. ({approval_id})\n'
     assert agent().data == "paid bob"
     assert sb("approvals", "list").out == ""
     assert sb("approvals", "list", "--state", "used", "--json").json["items"][0]["decided_by"] == "ada"
@@ -143,7 +143,7 @@ def test_no_words_of_an_agent_or_a_tool_pass_for_a_line_of_our_own(sb: CommandLi
         "reasons: bank.pay is destructive: a person has to approve each call (destructive)",
         "asked by: agent clerk\\u2060\\u000areasons: none",
     ]
-    assert "clerk\\u2060 reasons: none" in sb("approvals", "list").out
+    assert "clerk\\u2060\\u000areasons: none" in sb("approvals", "list").out
     assert "clerk\\u2060" in sb("console", "--plain", "approvals").out
     for command in (("watch", "--once"), ("approve", approval_id, "--reason", "seen")):
         assert sb("approvals", *command).out.count("\n") == 1

@@ -152,7 +152,7 @@ def test_every_character_that_can_act_is_shown(bank: Bank, sb: CommandLine, home
         assert not {"redacted", "hidden"} & set(shown.replace("[", " ").replace(":", " ").split())
     listed = sb("approvals", "list").out
     assert "redacted" not in listed
-    assert "more characters" in listed or json.dumps(command) in listed
+    assert "more characters" in listed or json.dumps(command) in listed or f"{command} · " in listed
     with bank.open() as runtime:
         row = runtime.approvals.get(approval_id)
         assert "[redacted:" in json.dumps(row.request["args"]), "the log keeps what redaction leaves"
@@ -369,7 +369,7 @@ def test_approving_in_a_shell_prints_the_call_before_a_passphrase_is_asked_for(
         raise DeniedError("no passphrase")
 
     lines = [
-        f'approving {one}: host.shell.destructive(command="{command}", cwd="/work", tool="Bash")'
+        f'approving {command} · cwd="/work" · tool="Bash" · host.shell.destructive ({one})'
         for one, command in ((first, "rm -r build; sh x"), (second, "rm -r dist; sh y"))
     ]
     monkeypatch.setattr("sb.commands.approvals.decider", locked)

@@ -76,7 +76,7 @@ def test_a_passphrase_is_asked_for_on_the_terminal_and_decides(sb: CommandLine, 
     code, seen = in_terminal(*decided, answers={"passphrase of ada": "something else"})
     assert (code, "not the passphrase" in seen) == (4, True)
     code, seen = in_terminal(*decided, answers={"passphrase of ada": phrase})
-    assert (code, f"{approval_id} approved by ada" in seen) == (0, True)
+    assert (code, "Approved: bank.pay" in seen) == (0, True)
 
 
 def test_without_a_terminal_no_passphrase_is_taken_from_anywhere(ready: Path) -> None:

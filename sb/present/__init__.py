@@ -1,0 +1,1 @@
+"""How records read on every face: one wording for commands and screens."""

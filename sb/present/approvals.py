@@ -1,0 +1,155 @@
+"""Approval requests and grants: the words for their state, and the cells of their lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
+from sb.kernel.approvals.watching import Change, urgency
+from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
+from sb.kernel.run_context import RECOVERY_AGENT
+from sb.present.times import ago, left, moment
+from sb.text import revealed_line, shorten_middle
+
+LONGEST_CALL = 400  # characters of a call that has to be opened to be read
+OBJECTS = ("command", "file_path", "path", "url")  # arguments that say by themselves what a call is about
+BETWEEN = " · "
+
+
+@dataclass(frozen=True)
+class RequestLine:
+    """One request, cell by cell.
+
+    Args:
+        left: until it expires. asked: how long ago; asked_at: when.
+    """
+
+    id: str
+    state: str
+    left: str
+    agent: str
+    risk: str
+    asked: str
+    asked_at: str
+    call: str
+
+
+@dataclass(frozen=True)
+class GrantLine:
+    """One grant, cell by cell."""
+
+    id: str
+    state: str
+    left: str
+    agent: str
+    tool: str
+    used: str
+    run: str
+    made_by: str
+    arguments: str
+
+
+def state_word(approval: Approval, now: int) -> str:
+    """Its state; of one that waits, whether it is overdue or about to expire. `now` in microseconds."""
+    if approval.state is not ApprovalState.WAITING:
+        return str(approval.state)
+    change = urgency(approval, now)
+    return str(change) if change in (Change.OVERDUE, Change.EXPIRING) else str(approval.state)
+
+
+def call_text(disclosed: Disclosure, *, reveal: bool = False, limit: int = 0) -> str:
+    """The call on one line: whole where it fits, else its length and both ends.
+
+    Args:
+        limit: characters of it in a narrow table; 0 for a list that cuts its own cells.
+    """
+    if limit:
+        return object_first(disclosed, limit, reveal=reveal)
+    if disclosed.long:
+        return f"{disclosed.size:,} characters: {object_first(disclosed, LONGEST_CALL, reveal=reveal)}"
+    return object_first(
+        disclosed, 2 * LONGEST_UNOPENED, reveal=reveal
+    )  # twice: names and separators are no arguments
+
+
+def object_first(disclosed: Disclosure, limit: int, *, reveal: bool = False) -> str:
+    """The call on one line: the command, file or address, then the other arguments, then the tool.
+
+    A tool that takes none of these is shown as a function with its arguments.
+
+    Args:
+        limit: characters beyond which the object's middle is left out and the other arguments are counted.
+    """
+    about = next((one for name in OBJECTS for one in disclosed.arguments if one.name == name), None)
+    if about is None:
+        return disclosed.call(limit, reveal=reveal)
+    others = [one for one in disclosed.arguments if one is not about]
+    parts = [_unquoted(about, reveal), *(f"{one.name}={one.text(reveal=reveal)}" for one in others)]
+    if len(BETWEEN.join(parts)) > limit:
+        parts = [shorten_middle(parts[0], limit), *([f"and {len(others)} more"] if others else [])]
+    return BETWEEN.join([*parts, revealed_line(disclosed.approval.tool_id)])
+
+
+def _unquoted(argument: Argument, reveal: bool) -> str:
+    """A text without its quotes, unless it has escapes, or could then pass for more than one part of the line."""
+    text = argument.text(reveal=reveal)
+    bare = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
+    simple = not any(mark in bare for mark in ("\\", BETWEEN.strip())) and bare == bare.strip()
+    return bare if simple else text
+
+
+def request_line(disclosed: Disclosure, now: int, *, reveal: bool = False, limit: int = 0) -> RequestLine:
+    """A request as lists show it; `now` in microseconds."""
+    approval = disclosed.approval.at(now)
+    blocked = "cannot be approved: " if disclosed.problem and approval.state is ApprovalState.WAITING else ""
+    return RequestLine(
+        approval.id,
+        state_word(approval, now),
+        left(approval.expires_at, now) if approval.state in OPEN else "-",
+        revealed_line(approval.agent),
+        approval.safety_class + (f" x{approval.needed}" if approval.needed > 1 else ""),
+        ago(approval.requested_at, now),
+        moment(approval.requested_at),
+        blocked + call_text(disclosed, reveal=reveal, limit=limit),
+    )
+
+
+def grant_line(grant: Grant, now: int) -> GrantLine:
+    """A grant as lists show it; `now` in microseconds."""
+    grant = grant.at(now)
+    cells = (
+        grant.id,
+        grant.state,
+        left(grant.expires_at, now) if grant.state == "active" else "-",
+        grant.agent,
+        grant.tool_id,
+        str(grant.uses),
+        grant.run_id or "every",
+        grant.made_by,
+        ", ".join(f"{name}={pattern}" for name, pattern in grant.args.items()) or "any",
+    )
+    return GrantLine(*map(revealed_line, cells))
+
+
+def decided_sentence(disclosed: Disclosure) -> str:
+    """What a decision means for the call, and what happens next."""
+    approval = disclosed.approval
+    call = object_first(disclosed, LONGEST_CALL)
+    if approval.state is ApprovalState.WAITING:
+        return f"Approved by {approval.decided_by}, one of {approval.needed} who must approve: {call} ({approval.id})"
+    if approval.state is ApprovalState.APPROVED:
+        runs = (
+            ""
+            if approval.agent == RECOVERY_AGENT
+            else f" Runs when {revealed_line(approval.agent)} repeats it."
+        )
+        return f"Approved: {call}.{runs} ({approval.id})"
+    words = {ApprovalState.DENIED: "Denied", ApprovalState.REVOKED: "Revoked"}
+    return f"{words.get(approval.state, str(approval.state).capitalize())}: {call} ({approval.id})"
+
+
+def granted_sentence(grant: Grant) -> str:
+    """What a grant allows, or that it is over."""
+    scope = f"in run {grant.run_id}" if grant.run_id else "in every run"
+    word = "Granted" if grant.state == "active" else str(grant.state).capitalize()
+    return f"{word}: {grant.tool_id} for {grant.agent} {scope} ({grant.id}); sb approvals grants lists it"

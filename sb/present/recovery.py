@@ -1,0 +1,105 @@
+"""Reversals, calls of unknown outcome and undo records: the words for their state, and the cells of their lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sb.kernel.calls.intents import Intent
+from sb.kernel.recovery.escalations import Escalation, EscalationState
+from sb.kernel.reversal_contracts import MutationRef, MutationState
+from sb.present.times import ago, date_and_time, left, moment
+from sb.redaction import redact_json
+from sb.text import revealed_line
+
+IN_DOUBT, UNDER_WAY = "in doubt", "under way"
+UNDECIDED = (EscalationState.WAITING, EscalationState.APPROVED)
+
+
+@dataclass(frozen=True)
+class RecoveryLine:
+    """One line, cell by cell.
+
+    Args:
+        left: until it is too late. since: when, since_ago: how long ago it was opened or done.
+    """
+
+    id: str
+    state: str
+    left: str
+    agent: str
+    tool: str
+    since: str
+    since_ago: str
+    why: str
+
+
+def recovery_line(
+    about: Escalation | Intent | MutationRef, now: int, *, under_way: bool = False
+) -> RecoveryLine:
+    """A reversal, a call or an undo record as lists show it.
+
+    Args:
+        now: microseconds since the epoch.
+        under_way: its reversal is being performed now.
+    """
+    since = since_of(about)
+    return RecoveryLine(
+        name_of(about),
+        state_word(about, now, under_way=under_way),
+        left(ends_at(about), now),
+        revealed_line(about.agent),
+        revealed_line(about.tool_id),
+        "-" if since is None else moment(since),
+        "-" if since is None else ago(since, now),
+        revealed_line(why(about, now)),
+    )
+
+
+def name_of(about: Escalation | Intent | MutationRef) -> str:
+    """Its id."""
+    if isinstance(about, Escalation):
+        return about.id
+    return about.call_id if isinstance(about, Intent) else about.mutation_id
+
+
+def since_of(about: Escalation | Intent | MutationRef) -> int | None:
+    """When it was opened or done, in microseconds since the epoch, as far as that is at hand."""
+    if isinstance(about, Escalation):
+        return about.opened_at
+    return about.bound_at if isinstance(about, MutationRef) else None
+
+
+def ends_at(about: Escalation | Intent | MutationRef) -> int | None:
+    """When it is too late, in microseconds since the epoch; None where nothing runs out."""
+    if isinstance(about, Escalation):
+        return about.expires_at if about.state in UNDECIDED else None
+    if isinstance(about, MutationRef) and about.state is MutationState.COMMITTED:
+        return about.window_ends_at
+    return None
+
+
+def state_word(about: Escalation | Intent | MutationRef, now: int, *, under_way: bool = False) -> str:
+    """Its state; `now` in microseconds since the epoch."""
+    if under_way:
+        return UNDER_WAY
+    if isinstance(about, Escalation):
+        return str(about.state)
+    if isinstance(about, Intent):
+        return IN_DOUBT
+    if about.state is not MutationState.COMMITTED:
+        return "reversed" if about.state is MutationState.REVERSED else IN_DOUBT
+    if not about.reversal_tool:
+        return "no undo"
+    return "undoable" if about.in_window(now) else "too late"
+
+
+def why(about: Escalation | Intent | MutationRef, now: int) -> str:
+    """Why it is listed, or of an undo record what reverses it."""
+    if isinstance(about, Escalation):
+        return about.why or about.cause
+    if isinstance(about, MutationRef):
+        if about.no_way_back:
+            return about.no_way_back
+        over = "" if about.in_window(now) else f"until {date_and_time(about.window_ends_at or 0)}: "
+        return f"{over}{about.reversal_tool} {redact_json(about.shown_args())}"
+    return "the outcome of the reversal is unknown" if about.reverses else "the outcome is unknown"

@@ -1,0 +1,33 @@
+"""Times and spans as every face shows them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sb.duration import human_age, human_duration
+from sb.sources import MICROSECONDS, iso_micros
+
+
+def moment(at: int) -> str:
+    """Month, day and time of microseconds since the epoch, UTC."""
+    return iso_micros(at)[5:19].replace("T", " ")
+
+
+def date_and_time(at: int) -> str:
+    """Date and time of microseconds since the epoch, UTC, to the second."""
+    return iso_micros(at)[:19].replace("T", " ") + "Z"
+
+
+def minute(value: datetime | None) -> str:
+    """Date and time to the minute, UTC; "-" for none."""
+    return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def left(ends_at: int | None, now: int) -> str:
+    """The time left, of microseconds since the epoch; "-" where nothing runs out, or it has."""
+    return "-" if ends_at is None or ends_at <= now else human_duration((ends_at - now) / MICROSECONDS)
+
+
+def ago(at: int, now: int) -> str:
+    """How long ago something was, of microseconds since the epoch."""
+    return human_age((now - at) / MICROSECONDS)
