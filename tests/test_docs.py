@@ -118,3 +118,12 @@ def test_architecture_names_every_layer_and_floor() -> None:
     files = {path.stem for path in (ROOT / "sb").rglob("*.py")}
     shown = {name: f"`{name}/`" if name in folders else f"`{name}.py`" for name in rooms + floors}
     assert [name for name, text in shown.items() if text not in page and name in folders | files] == []
+
+
+def test_names_in_the_architecture_are_in_the_files_beside_them() -> None:
+    page = DOCS / "concepts" / "architecture.md"
+    for line in page.read_text(encoding="utf-8").splitlines():
+        linked = [(page.parent / path).resolve() for path in re.findall(r"\]\((\.\./\.\./[^)#]+)\)", line)]
+        code = "".join(path.read_text(encoding="utf-8") for path in linked if path.is_file())
+        names = re.findall(r"`(_[a-z_]+|[A-Z_]{2,})`", line)
+        assert not linked or [name for name in names if name not in code] == [], line
