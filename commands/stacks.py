@@ -158,7 +158,7 @@ def open_stack(
     require_stack(database, stack_id)
     stack = SQLiteStack(stack_id, database=database, config=config, remote=remote)
     if agent:
-        stack.look_as(agent, scope if scope is None else read_from(agent, scope))
+        stack.view_as(agent, scope if scope is None else read_from(agent, scope))
     elif scope:
         read_from(agent, scope)
     return stack

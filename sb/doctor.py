@@ -148,7 +148,7 @@ def _database(config: Config, database: Database) -> Iterator[Finding]:
         counted(database.query(f"SELECT count(*) FROM {table}")[0][0], noun)
         for table, noun in _COUNTED.items()
     ]
-    yield Finding("sizes", Status.OK, f"{', '.join(counts)}; snapshots {_kept(config.home.kept)}")
+    yield Finding("sizes", Status.OK, f"{', '.join(counts)}; snapshots {_kept(config.home.snapshots)}")
 
 
 def _integrity(database: Database) -> Finding:

@@ -113,7 +113,7 @@ def checked_name(what: str, name: str) -> str:
     """
     is_text = isinstance(name, str)
     if not is_text or not name.strip():
-        raise ValueError(f"{what} is {name!r}, must be a text that says something")
+        raise ValueError(f"{what} is {name!r}, must be a non-blank string")
     if len(name) > LONGEST_NAME:
         raise ValueError(f"{what} has {len(name):,} characters, may have {LONGEST_NAME}")
     name.encode()  # half of a surrogate pair could be neither stored nor named

@@ -9,7 +9,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,10 +56,13 @@ def in_memory() -> Path | None:
     place = Path("/dev/shm")
     if "TMPDIR" in os.environ or not os.access(place, os.W_OK):
         return None
+    for left in place.glob("sb-tests-*-*"):  # by a run that failed or was killed
+        if not Path("/proc", left.name.split("-")[2]).exists():
+            shutil.rmtree(left, ignore_errors=True)
     space = os.statvfs(place)
     if space.f_flag & os.ST_NOEXEC or space.f_bavail * space.f_frsize < 1 << 30:
         return None
-    return Path(tempfile.mkdtemp(prefix="sb-tests-", dir=place))
+    return Path(tempfile.mkdtemp(prefix=f"sb-tests-{os.getpid()}-", dir=place))
 
 
 @pytest.fixture(scope="session")
@@ -68,14 +70,16 @@ def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.getbasetemp()
 
 
-@pytest.fixture(scope="session")
-def scratch(on_disk: Path) -> Iterator[Path]:
+@pytest.fixture(scope="session", autouse=True)
+def scratch(request: pytest.FixtureRequest, on_disk: Path) -> Iterator[Path]:
     """Where tests have their folders. A kill loses nothing that is in memory, so tests of kills prove the same there."""
-    folder = in_memory()
-    yield folder or on_disk
+    before, folder = tempfile.tempdir, in_memory()
     if folder:
-        with suppress(OSError):  # what a failed test left stays
-            folder.rmdir()
+        tempfile.tempdir = str(folder)
+    yield folder or on_disk
+    tempfile.tempdir = before
+    if folder and not request.session.testsfailed:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -98,12 +102,14 @@ def tmp_path(own_folder: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def home(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(own_folder: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty SB_HOME, so that no test sees the developer's."""
     folder = own_folder / "home" / "sb"
     folder.parent.mkdir(mode=0o700)
     for name in [name for name in os.environ if name.startswith("SB_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    monkeypatch.setenv("TMPDIR", str(scratch))
     monkeypatch.setenv("SB_HOME", str(folder))
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv(

@@ -1,4 +1,4 @@
-"""Which packs does a decision put into the prompt of one run, within the token budget?
+"""Select the packs that a decision injects into the prompt of a run.
 
 Source: the kernel reference, "Context injection bridge".
 """

@@ -1,4 +1,4 @@
-"""What was chosen for the prompt, what was left out and why, and which digest stands for the choice?"""
+"""The injection plan: packs chosen, packs left out with reasons, and a digest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For whom, about what and within which limits is context being put together?
+"""The envelope of a context request: for whom, about what, within which limits.
 
 Source: the kernel reference, "Context injection bridge".
 """

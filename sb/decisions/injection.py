@@ -1,4 +1,4 @@
-"""What does a decision about context injection say: which packs go into which section, under which budget?
+"""The decision on context injection: packs by section, and their token budget.
 
 Source: the kernel reference, "Context injection bridge"; the fields are ours.
 """

@@ -95,10 +95,10 @@ class Checkpoints:
         """Its file, whether there is one or not.
 
         Raises:
-            ValueError: it is no id of a checkpoint.
+            ValueError: it is not a checkpoint id.
         """
         if not _NAME.fullmatch(checkpoint_id) or "/" in checkpoint_id or "\0" in checkpoint_id:
-            raise ValueError(f"{checkpoint_id!r} is no id of a checkpoint")
+            raise ValueError(f"{checkpoint_id!r} is not a checkpoint id")
         return self.folder / f"{checkpoint_id}.json"
 
     def _named(self, core_id: str | None) -> list[tuple[str, str]]:
@@ -140,14 +140,14 @@ def read_checkpoint(path: Path) -> Checkpoint:
     with open(path, "rb") as file:
         text = file.read(_LARGEST + 1)
     if len(text) > _LARGEST:
-        raise ValueError(f"{path.name} is larger than any checkpoint")
+        raise ValueError(f"{path.name} is too large for a checkpoint")
     try:
         document = orjson.loads(text)
     except ValueError as error:
         raise _odd(path, str(error)) from error
     binding = document.get("binding") if isinstance(document, dict) else None
     if not isinstance(binding, dict):
-        raise _odd(path, "it has no binding")
+        raise _odd(path, "no binding in it")
     _check_version(path, document)
     claimed = document.get("digest")
     return Checkpoint(
@@ -162,7 +162,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _odd(path: Path, why: str) -> ValueError:
-    return ValueError(f"{path.name} is no checkpoint: {why}")
+    return ValueError(f"{path.name} is not a checkpoint: {why}")
 
 
 def _check_version(path: Path, document: Mapping[str, Any]) -> None:
@@ -186,7 +186,7 @@ def _binding(path: Path, document: Mapping[str, Any], *, upstream: bool) -> Bind
     for name, kind in kinds.items():
         parts[name] = kind() if document.get(name) is None else document[name]
         if not isinstance(parts[name], kind):
-            raise _odd(path, f"{name} of its binding is no {kind.__name__}")
+            raise _odd(path, f"{name} of its binding is not a {kind.__name__}")
     if upstream and "active_stack_id" not in document:
         parts["stacks"] = _by_id(parts["stacks"])
     active = document.get("active_stack_id")

@@ -112,7 +112,7 @@ class Present:
         for number, stack_id in enumerate(dict.fromkeys(stack_ids or (DEFAULT,))):
             stack = self._stack(stack_id)
             if looking:
-                stack.look_as(core_id, scope)
+                stack.view_as(core_id, scope)
             entity.attach_stack(stack, set_active=number == 0)
         return entity
 

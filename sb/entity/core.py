@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from sb.config import Config, current_config
 from sb.entity.checkpoints import FOLDER, Checkpoints, read_checkpoint
-from sb.entity.lifecycle import Control
+from sb.entity.lifecycle import Lifecycle
 from sb.entity.plugins import Plugins, logger, vouch
 from sb.entity.restore import location_of, rehydrate
 from sb.entity.routing import text
@@ -37,7 +37,7 @@ from sb.text import checked_name
 from sb.types import SearchResult
 
 
-class Entity(RoutedWrites, Upserts, Trust, Control):
+class Entity(RoutedWrites, Upserts, Trust, Lifecycle):
     """One core. It works without a model and without plugins; to remember something it needs an active stack.
 
     Args:
@@ -120,7 +120,7 @@ class Entity(RoutedWrites, Upserts, Trust, Control):
         """
         stack_id = stack.stack_id
         if stack_id in self._stacks:
-            raise ValueError(f"a stack {stack_id!r} is attached already")
+            raise ValueError(f"stack {stack_id!r} is already attached")
         stack.on_attach(self._core_id, self._inference)
         read_from = getattr(stack, "read_from", None)  # a stack of another make may have no scopes
         if read_from is not None:

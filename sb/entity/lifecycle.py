@@ -1,4 +1,4 @@
-"""How does a core take care of single memories? The active stack does it, and keeps in their history who asked and why."""
+"""Forget, recover, protect, weaken and verify single memories of the active stack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Caring(Protocol):
     def get_ungrounded_memories(self) -> list[str]: ...
 
 
-class Control(Routing):
+class Lifecycle(Routing):
     """Care of memories in the active stack.
 
     Raises:

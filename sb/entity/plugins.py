@@ -1,4 +1,4 @@
-"""Which plugins has a core loaded, and how are they? A plugin's failure is its own: the core goes on.
+"""Load, unload and query plugins; a plugin's failure never stops the core.
 
 Source: the core protocol, "Plugin lifecycle".
 """
@@ -66,10 +66,10 @@ class Plugins:
         """As `Entity.load_plugin` says."""
         name = plugin.name
         if not isinstance(name, str) or not name.strip():
-            raise ValueError(f"a plugin's name is {name!r}, must be a text that says something")
+            raise ValueError(f"a plugin's name is {name!r}, must be a non-blank string")
         name.encode()  # half of a surrogate pair could be neither stored nor named
         if name in self._loaded:
-            raise ValueError(f"Plugin {name!r} is loaded already: unload it first")
+            raise ValueError(f"Plugin {name!r} is already loaded: unload it first")
         _check_version(plugin)
         context = CoreContext(self._core, name, self._folder, config, secrets)
         loaded = self._loaded[name] = _Loaded(plugin, context)
@@ -168,7 +168,7 @@ def _check_version(plugin: PluginProtocol) -> None:
         return
     whole = isinstance(asked, int) and not isinstance(asked, bool)
     if not whole:
-        raise ValueError(f"Plugin '{plugin.name}' has protocol version {asked!r}, which is no whole number")
+        raise ValueError(f"Plugin '{plugin.name}' has protocol version {asked!r}, must be a whole number")
     if asked > PROTOCOL_VERSION:
         raise ValueError(
             f"Plugin '{plugin.name}' requires protocol version {asked}, "

@@ -1,4 +1,4 @@
-"""How is a core put together again from what a checkpoint says? As far as it goes: what fails is logged and left out.
+"""Rebuild a core from a checkpoint, best effort: failures are logged and left out.
 
 A checkpoint names classes only by the entry points of what is installed: no file decides what is imported.
 """
@@ -49,13 +49,13 @@ def open_stack(stack_id: str, location: Mapping[str, Any], data_dir: Path) -> St
     arguments = dict(location)
     kind = arguments.pop(KIND, None)
     if kind is None:
-        raise ValueError("the checkpoint does not say what it is")
+        raise ValueError("the checkpoint names no class for it")
     if kind == _DEFAULT_KIND and FILE not in arguments:
-        raise ValueError("it was in no file")
+        raise ValueError("it was in memory only")
     if FILE in arguments:
         path = data_dir / str(arguments[FILE])
         if not path.is_file():
-            raise FileNotFoundError(f"there is no file {path}")
+            raise FileNotFoundError(f"no file {path}")
         arguments[FILE] = path
     if COMPONENTS in arguments:
         arguments[COMPONENTS] = _components(stack_id, arguments[COMPONENTS])

@@ -1,4 +1,4 @@
-"""How far does a core trust others, domain by domain?
+"""Set and list the trust of a core in others, by domain.
 
 Source: the core protocol, "Trust operations".
 """

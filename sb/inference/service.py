@@ -1,4 +1,4 @@
-"""What do stacks and components get to ask, once a model is bound? The model for words, the embedder for vectors.
+"""The inference service: text from the bound model, vectors from the configured embedder.
 
 The vectors are this installation's own, whatever the model: another model must not make them incomparable.
 """
@@ -63,5 +63,5 @@ class ModelInference:
 
         chosen = choose(self._settings)
         if isinstance(chosen, NoEmbedder):
-            raise EmbedderError(f"there are no vectors: {chosen.reason}", chosen.hint)
+            raise EmbedderError(f"no vectors: {chosen.reason}", chosen.hint)
         return chosen

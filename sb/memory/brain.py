@@ -12,7 +12,7 @@ from typing import Self
 from sb.config import Config, current_config
 from sb.memory.reads import Reads
 from sb.memory.search import Searcher
-from sb.memory.session_writer import Writer
+from sb.memory.session_writer import SessionWriter
 from sb.memory.sessions import Sessions
 from sb.memory.space import Space
 from sb.memory.writes import Writes
@@ -40,7 +40,7 @@ class Brain(Writes, Reads, Sessions):
         ConfigError, StoreError: the configuration or the database cannot be used. ValueError: a name says nothing, or is too long.
     """
 
-    _writes: type[Writer] = Writer
+    _writes: type[SessionWriter] = SessionWriter
 
     def __init__(
         self,
@@ -76,9 +76,9 @@ class Brain(Writes, Reads, Sessions):
         return self.writer.scope
 
     @property
-    def words_alone(self) -> str:
+    def vector_search_disabled_reason(self) -> str:
         """Why memories are found by their words alone, or were by the last question, in one line; else ""."""
-        return self.searcher.words_alone
+        return self.searcher.vector_search_disabled_reason
 
     @property
     def masked(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Which records does an operator see? All there are, newest first, in every place and state, or those that fit a filter.
+"""Browse all records as an operator, newest first, with a filter.
 
 The records are looked through from the newest on in growing steps, so that the newest hits come at once and the count
 later. The full-text index only says early which old records have a rare word: it holds stems, and what is still being

@@ -103,7 +103,7 @@ def load(
         seal = verified(file, authority)
         if seal.standing != "operator" and authority.enrolled() and not from_anybody:
             who = "is unsigned" if seal.standing == "unsigned" else f"was signed by a stranger ({seal.key})"
-            raise DeniedError(f"the bundle {who}", "look at what it holds, then take it from anybody")
+            raise DeniedError(f"the bundle {who}", "inspect it, then import it with --from-anybody")
         found = _Import(space, seal, actor, into, embed).read(file, progress)
     with log.write() as write:
         facts = {"digest": seal.digest, "standing": seal.standing, "key": seal.key, "records": found.added}
@@ -180,13 +180,13 @@ class _Import:
         """The row of a record as this version would have written it; raises CheckFailed if it would not have."""
         place = self._places.get(_whole(document, "place", 0))
         if place is None:
-            raise _damaged(f"record {document.get('uid')} stands nowhere")
+            raise _damaged(f"record {document.get('uid')} has no place")
         held: Row = {**DEFAULTS, **document}
         for name in _NAMES:
             if not isinstance(document.get(name), str) or not (document[name] or name == "text"):
-                raise _damaged(f"{name} is no text")
+                raise _damaged(f"{name} is not a string")
         if not _UID.fullmatch(document["uid"]):
-            raise _damaged(f"{one_line(document['uid'], 40)!r} is no id")
+            raise _damaged(f"{one_line(document['uid'], 40)!r} is not an id")
         for name in _TIMES:
             held[name] = _number(document, name)
         if held["state"] not in _STATES or not _whole(document, "version"):
@@ -328,12 +328,12 @@ def _held(line: bytes) -> tuple[str, dict[str, Any]] | None:
     try:
         parsed = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise _damaged(f"a line is no JSON: {error}") from None
+        raise _damaged(f"a line is not JSON: {error}") from None
     if "format" in parsed or "statement" in parsed:
         return None
     ((sort, held), *more) = parsed.items()
     if more or sort not in SORTS or not isinstance(held, dict):
-        raise _damaged(f"a line of the sort {one_line(sort, 40)!r} that is none")
+        raise _damaged(f"a line of the sort {one_line(sort, 40)!r} that does not exist")
     return sort, held
 
 
@@ -345,23 +345,23 @@ def _numbered(batch: Iterable[dict[str, Any]]) -> Iterator[tuple[int, dict[str, 
 def _text(said: Mapping[str, Any], name: str, *, empty: bool = False) -> str:
     value = said.get(name)
     if not isinstance(value, str) or (not value and not empty):
-        raise _damaged(f"{name} is no text")
+        raise _damaged(f"{name} is not a string")
     return value
 
 
 def _number(said: Mapping[str, Any], name: str) -> float:
     value = said.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _damaged(f"{name} is no number")
+        raise _damaged(f"{name} is not a number")
     return float(value)
 
 
 def _whole(said: Mapping[str, Any], name: str, default: int | None = None) -> int:
     value = said.get(name, default)
     if type(value) is not int or not 0 <= value <= MAX_INTEGER:
-        raise _damaged(f"{name} is no whole number")
+        raise _damaged(f"{name} is not a whole number")
     return value
 
 
 def _damaged(what: str) -> CheckFailed:
-    return CheckFailed(f"the bundle holds what cannot be kept: {what}", "it was not made by sb memory export")
+    return CheckFailed(f"the bundle cannot be imported: {what}", "it was not made by sb memory export")

@@ -147,9 +147,9 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
     }
     for scope in scopes:
         if not any(place.scope == scope for place in places.values()):
-            raise NotFoundError(f"nothing is kept in {scope} of stack {stack!r}", "sb memory stats")
+            raise NotFoundError(f"no memories in {scope} of stack {stack!r}", "sb memory stats")
     if not places:
-        raise NotFoundError(f"nothing is kept in stack {stack!r}", "sb memory stats")
+        raise NotFoundError(f"no memories in stack {stack!r}", "sb memory stats")
     return places
 
 
@@ -292,7 +292,7 @@ def verified(file: BinaryIO, authority: Authority, progress: Progress | None = N
             _check_heading(line)
         elif number > 1:
             if not last.startswith(_SORTS):
-                raise CheckFailed(f"the bundle holds what this version cannot read, in line {number}", _NEWER)
+                raise CheckFailed(f"this version cannot read the bundle, line {number}", _NEWER)
             records += last.startswith(_RECORD)
         digest.update(last)
         last = line
@@ -301,10 +301,10 @@ def verified(file: BinaryIO, authority: Authority, progress: Progress | None = N
     sealed = _parsed(last)
     statement = sealed.get("statement")
     if not isinstance(statement, dict) or not isinstance(sealed.get("signature"), str):
-        raise CheckFailed("the bundle has no seal: it was cut off", "ask for it again")
+        raise CheckFailed("the bundle has no seal: it is truncated", "ask for it again")
     if statement.get("digest") != f"sha256:{digest.hexdigest()}":
-        raise CheckFailed("the bundle was changed: its content is not what was sealed", "ask for it again")
-    seal = _seal(sealed, standing(sealed, authority))
+        raise CheckFailed("the bundle was changed after it was sealed", "ask for it again")
+    seal = _seal(sealed, seal_status(sealed, authority))
     unknown = sorted(set(seal.counts) - set(DESCRIPTORS))
     if unknown:
         raise CheckFailed(
@@ -323,7 +323,7 @@ def lines(file: BinaryIO) -> Iterator[bytes]:
     file.seek(0)
     while line := file.readline(_LONGEST):
         if len(line) == _LONGEST:
-            raise CheckFailed("this is no bundle: a line has no end")
+            raise CheckFailed("not a bundle: a line has no end")
         yield line
 
 
@@ -333,7 +333,7 @@ _NEWER = "import it with a newer version of sb"
 def _check_heading(line: bytes) -> None:
     heading = _parsed(line)
     if heading.get("format") != FORMAT:
-        raise CheckFailed("this is no bundle of memories", "sb memory export makes one")
+        raise CheckFailed("not a bundle of memories", "sb memory export makes one")
     if heading.get("version") != VERSION:
         raise CheckFailed(
             f"the bundle has format {heading.get('version')}, this version reads {VERSION}", _NEWER
@@ -348,7 +348,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def standing(sealed: Mapping[str, Any], authority: Authority) -> str:
+def seal_status(sealed: Mapping[str, Any], authority: Authority) -> str:
     """Whose a seal is: `operator` if its key is one of this home's operators, `stranger` if it is another, `unsigned`.
 
     Args:
@@ -362,7 +362,7 @@ def standing(sealed: Mapping[str, Any], authority: Authority) -> str:
     if not key:
         return "unsigned"
     if key_id_of(public_key) != key or not signature_fits(public_key, canonical_bytes(statement), signature):
-        raise CheckFailed("what was sealed was changed: its signature does not fit", "ask for it again")
+        raise CheckFailed("changed after it was sealed: the signature does not match", "ask for it again")
     if authority.roster().with_key(key) is None:
         return "stranger"
     authority.verify(sealed, made_elsewhere=True)

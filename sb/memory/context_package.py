@@ -1,4 +1,4 @@
-"""What does an agent have to know when a session starts? One package, put together from a few bounded reads.
+"""Build the context package for the start of a session, from a few bounded reads.
 
 Source: the memory whitepaper, "orient retrieval", "salience routing" and "theory of mind"; docs/guides/memory.md.
 """
@@ -14,7 +14,7 @@ from sb.memory.entities import ONE
 from sb.memory.handoffs import PENDING, HandoffPacket, Handoffs, Newest
 from sb.memory.salience import salience, within
 from sb.memory.search import Searcher
-from sb.memory.session_writer import Writer
+from sb.memory.session_writer import SessionWriter
 from sb.memory.space import Space
 from sb.memory.views import Memory, View, tokens_of
 from sb.store.records.columns import Row
@@ -113,7 +113,7 @@ _MORE = "more is remembered than fits here: search for it"
 class Orienting:
     """Puts packages together for one agent."""
 
-    def __init__(self, writer: Writer, searcher: Searcher, handoffs: Handoffs) -> None:
+    def __init__(self, writer: SessionWriter, searcher: Searcher, handoffs: Handoffs) -> None:
         self._writer = writer
         self._space: Space = writer.space
         self._searcher = searcher

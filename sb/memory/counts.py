@@ -1,4 +1,4 @@
-"""How much is remembered, where, and how is it found?"""
+"""Count records, relations, sessions and vectors of a memory."""
 
 from __future__ import annotations
 

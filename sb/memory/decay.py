@@ -1,4 +1,4 @@
-"""How present is a memory, and which state follows from that? One rule for what fades and what is forgotten.
+"""Decay of strength over time, and the state that follows from it.
 
 Source: the stack protocol, "Strength-tier filtering". Strength decides the state of a record, so that no search has to look
 at it: what is below `WEAK` is found by none. How fast a kind fades is in its descriptor.

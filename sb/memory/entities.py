@@ -1,4 +1,4 @@
-"""What becomes of an entity where a stack keeps a relationship of that name? They are one record, whichever came first."""
+"""Merge an entity with the relationship of the same name into one record."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def erase(
         StoreError: the database could not be written. Erase again: what is gone already is skipped.
     """
     if log.database is not space.database:
-        raise ValueError("the log is not that of this memory")
+        raise ValueError("the log belongs to another database")
     with log.write() as write:
         rows = [row for row in _found(space, uids) if row["state"] != ERASED]
         said = [text for row in rows for text in _texts(space, row)]
@@ -86,7 +86,7 @@ def erase(
         only_here = _only_in(space, said)
         repeated = [word for word in words(reason) if stem(word) in only_here]
         if repeated:
-            raise ValueError(f"the reason is kept, and repeats what is to be erased: {', '.join(repeated)}")
+            raise ValueError(f"the reason stays on record, but repeats erased words: {', '.join(repeated)}")
         questions = _blank_questions(space, write, only_here)
     space.words.optimize()
     held_back = not space.database.rewrite()

@@ -18,7 +18,7 @@ from sb.canonical import canonical_bytes
 from sb.config import Home
 from sb.errors import ConfigError
 from sb.memory.masking import mask, refuse_secret
-from sb.memory.session_writer import Writer
+from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory, View
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.places import Execute, Place
@@ -99,7 +99,7 @@ class Handoffs:
         home: the folder that holds the secret.
     """
 
-    def __init__(self, writer: Writer, home: Home) -> None:
+    def __init__(self, writer: SessionWriter, home: Home) -> None:
         self._writer = writer
         self._space = writer.space
         self._home = home
@@ -245,7 +245,7 @@ class Handoffs:
         if make:
             self._home.create()
         elif not path.exists():
-            raise ConfigError(f"there is no {path} to verify it with")
+            raise ConfigError(f"no {path} to verify it with")
         return home_secret(path)
 
     def _signature(self, handoff: Handoff, secret: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Which words of a text did a question ask for? Those that the full-text index takes for the same."""
+"""Highlight the words of a text that match a query, stemmed as in the full-text index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made good once in a while? What was right when a record was written, and what could not be done then.
+"""Housekeeping: refresh index statistics, token counts and missing or outdated vectors.
 
 How specific a text is, and how much each of its tokens tells, depends on all that is kept; an embedder that is a server,
 or was not there, leaves records without vectors. Records are gone through in short transactions, so that nobody waits;

@@ -1,4 +1,4 @@
-"""Secrets stay out of memory: what is kept is masked first, and whoever keeps it is told which shapes were met.
+"""Mask secrets in everything that memory stores, and report which kinds were found.
 
 E-mail addresses stay, since memories about people need them; payment cards do not.
 """

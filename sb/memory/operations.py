@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from sb.config import Config
 from sb.errors import NotFoundError
 from sb.memory.search import Searcher
-from sb.memory.session_writer import Writer
+from sb.memory.session_writer import SessionWriter
 from sb.memory.space import ID_PREFIX, Space
 from sb.redaction import one_line
 from sb.store.records.columns import ACTIVE, Row
@@ -22,7 +22,7 @@ class Operations:
     agent_id: str
     stack: str
     space: Space
-    writer: Writer
+    writer: SessionWriter
     searcher: Searcher
 
     def _place(self, project: str | None, scope: str | None, private: bool) -> Place:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sb.errors import UsageError
 from sb.memory.brain import Brain
-from sb.memory.session_writer import Writer
+from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory
 from sb.redaction import one_line
 from sb.store.records.columns import Row
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OPERATOR = "operator"
 
 
-class Everywhere(Writer):
+class Everywhere(SessionWriter):
     """Reads everything; a scope that is named is read with what it includes, whoever it is private to."""
 
     def places(self, scope: str | None = None) -> tuple[int, ...]:

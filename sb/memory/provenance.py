@@ -1,4 +1,4 @@
-"""Why is this believed, and what became of it? Where a memory came from, what was changed in it, who read it."""
+"""Provenance and history of a memory: its sources, its changes, its readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn a record into a row that can be found: words counted, key looked up, origins related."""
+"""Write records with their index: words counted, key looked up, sources related, vectors made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sb.store.records.places import Execute
 Pair = tuple[Row, Any]  # a row, and the record that it was made of
 
 
-class Keeper:
+class RecordWriter:
     """Writes records of any kind for one agent, within a transaction of whoever calls it."""
 
     def __init__(self, space: Space, agent: str) -> None:

@@ -1,4 +1,4 @@
-"""How much does a memory matter, whatever was asked, and how much of what matters fits into a reader's context?
+"""Salience: how much a memory matters regardless of the query, and what fits a token budget.
 
 Source: the memory whitepaper, "salience routing"; docs/guides/memory.md. Every term is a number from 0 to 1, and salience is their
 weighted mean. What is asked for by an agent counts as use; what it is shown when a session starts does not, since what

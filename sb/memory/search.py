@@ -55,7 +55,7 @@ class Filters:
         for kind in self.kinds:
             if kind not in DESCRIPTORS or kind in ASIDE:
                 known = ", ".join(one for one in DESCRIPTORS if one not in ASIDE)
-                raise ValueError(f"{kind!r} is no kind of memory: {known}")
+                raise ValueError(f"{kind!r} is not a memory kind: {known}")
 
     def sql(self) -> tuple[str, tuple[Any, ...]]:
         """A condition over `r`, the table of records, and its parameters; "" without filters."""
@@ -99,7 +99,7 @@ class Searcher:
         self._failed = ""  # what the embedder failed with at the last question
 
     @property
-    def words_alone(self) -> str:
+    def vector_search_disabled_reason(self) -> str:
         """Why words alone find here, or answered the last question, in one line; "" if meaning counted too."""
         embedder = NoEmbedder(self._failed) if self._failed else self._space.embedder
         return str(embedder) if isinstance(embedder, NoEmbedder) else ""
@@ -125,7 +125,7 @@ class Searcher:
         if fusion:
             return fuse(candidates, explain=explain)
         space = self._space
-        used = weights or fitted(vectors=not self.words_alone)
+        used = weights or fitted(vectors=not self.vector_search_disabled_reason)
         return rank(
             asked, candidates, space.statistics, used, space.lexicon, space.words.texts, explain=explain
         )

@@ -1,4 +1,4 @@
-"""Write what an agent says as records, in its session, indexed in the same transaction."""
+"""Write the records of an agent's session, indexed in the same transaction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sb.memory.masking import Labels, masked_text, refuse_secret
-from sb.memory.record_writer import Keeper
+from sb.memory.record_writer import RecordWriter
 from sb.memory.space import Space
 from sb.memory.views import Memory, estimated_tokens
 from sb.store.records.columns import Row
@@ -17,7 +17,7 @@ from sb.store.records.sessions import Session
 from sb.text import checked_name
 
 
-class Writer:
+class SessionWriter:
     """One agent's session, and what it writes in it.
 
     Args:
@@ -30,7 +30,7 @@ class Writer:
     ) -> None:
         self.space = space
         self.agent = refuse_secret("agent_id", agent)
-        self.keeper = Keeper(space, agent)
+        self.record_writer = RecordWriter(space, agent)
         self.stack = refuse_secret("stack", stack)
         self.name = _checked("session", session) if session else self._new_name()
         self.session: Session | None = None  # once something was written in it by this process
@@ -40,7 +40,7 @@ class Writer:
     @property
     def masked(self) -> Labels:
         """What was masked of the last write, or of the last question, by the labels of the shapes."""
-        return self.keeper.masked
+        return self.record_writer.masked
 
     def _new_name(self) -> str:
         return "ses_" + self.space.ids.token(8)
@@ -106,14 +106,14 @@ class Writer:
             ValueError: a field has a value that it cannot have. MaintenanceModeError: the stack is being maintained.
                 Nothing was written then.
         """
-        pairs = self.keeper.pairs(records)
+        pairs = self.record_writer.pairs(records)
         with self.space.database.write() as execute:
             self.space.check_open(execute, self.stack)
             number = self.space.places.make(execute, place)
             session = self._opened(execute)
             for row, _ in pairs:
                 row["place"], row["session"] = number, session.number
-            self.keeper.keep(execute, pairs)
+            self.record_writer.keep(execute, pairs)
             if also is not None:
                 also(execute, session)
         self.session = session
@@ -158,7 +158,7 @@ class Writer:
         """Change something of a record that is not its content, and say why in its history."""
         self.masked.clear()
         with self.space.database.write() as execute:
-            self.keeper.change(execute, row, changes, operation, reason)
+            self.record_writer.change(execute, row, changes, operation, reason)
 
     def note_read(self, operation: str, shown: Iterable[Memory]) -> None:
         """Keep that these reached the agent's context without a question."""

@@ -149,7 +149,7 @@ class Space:
         found = execute("SELECT state FROM stacks WHERE name = ?", (stack,)).fetchone()
         if found is not None and found[0] == StackState.MAINTENANCE:
             raise MaintenanceModeError(
-                f"stack {stack} is being maintained", "call exit_maintenance() when that is done"
+                f"stack {stack} is in maintenance", "call exit_maintenance() when it is done"
             )
 
     def new_id(self, now: float) -> str:

@@ -1,4 +1,4 @@
-"""In which form does memory answer? As objects that can be read as mappings too, so that they are JSON as they are."""
+"""The objects that memory returns, which are mappings and JSON too."""
 
 from __future__ import annotations
 

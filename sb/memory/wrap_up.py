@@ -14,7 +14,7 @@ from typing import Any
 from sb.memory.handoffs import HandoffPacket, Handoffs, loops, packet
 from sb.memory.masking import masked_text
 from sb.memory.ranking.terms import STOP_WORDS, stem, words
-from sb.memory.session_writer import Writer
+from sb.memory.session_writer import SessionWriter
 from sb.memory.views import Memory
 from sb.store.records.places import Execute, Place
 from sb.store.records.sessions import Session
@@ -47,7 +47,7 @@ class Derived:
 
 
 def wrap_up(
-    writer: Writer, handoffs: Handoffs, summary: str, scope: str, given: dict[str, Any], recipient: str
+    writer: SessionWriter, handoffs: Handoffs, summary: str, scope: str, given: dict[str, Any], recipient: str
 ) -> HandoffPacket:
     """End the session: its last event and its packet, in one transaction.
 
@@ -58,7 +58,7 @@ def wrap_up(
         ValueError: the summary is empty. ConfigError: the home's secret cannot be used.
     """
     if not summary.strip():
-        raise ValueError("the summary must not be empty")
+        raise ValueError("the summary must not be blank")
     writer.masked.clear()
     summary = masked_text(summary, writer.masked)  # before any of it is cut
     found = derived(own_writes(writer, scope))
@@ -85,7 +85,7 @@ def wrap_up(
     return packet(made)
 
 
-def own_writes(writer: Writer, scope: str) -> list[Memory]:
+def own_writes(writer: SessionWriter, scope: str) -> list[Memory]:
     """What the session wrote in a scope for everybody, oldest first."""
     session = writer.begun()
     place = writer.space.places.find(Place(writer.stack, scope))

@@ -1,4 +1,4 @@
-"""What is a core?
+"""The protocol of a core.
 
 Source: the core protocol.
 """

@@ -1,4 +1,4 @@
-"""What do a core, its stacks, its plugins and its model hand each other that is no memory?
+"""The data that a core, its stacks, plugins and model exchange, memories apart.
 
 Source: the core protocol, and for models the `ModelProtocol`.
 """

@@ -1,4 +1,4 @@
-"""What is a model to a core, and what do stacks and components see of it?"""
+"""The protocols of a model, and of the inference that stacks and components get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is a plugin to a core, and what may it do there?
+"""The protocols of a plugin and of its context.
 
 Source: the core protocol, "Plugin lifecycle".
 """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def arrivals(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    """What a program puts somewhere, as far as its arguments say so."""
+    """The destinations that a program's arguments name, with what lands there."""
     program = _ALIKE.get(program, program)
     if program.startswith(("python", "pypy")):
         program = "python"

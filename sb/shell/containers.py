@@ -55,7 +55,7 @@ class _Given(NamedTuple):
 
 
 def container(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A program that runs containers."""
+    """Judge a program that runs containers."""
     key, rest = subcommand(name, arguments, _RUNNING)
     verb = _RUNNING.get(key)
     if verb is None:
@@ -132,7 +132,7 @@ _VALUED = frozenset(
 
 
 def _rights(judge: Judge, key: str, given: _Given) -> Iterator[Finding]:
-    """What of this machine a container is given that makes its commands this machine's."""
+    """Judge the parts of this machine that a container is given."""
     for option, value in given.options:
         if option in ("--privileged", "--pid") and value not in ("false", "private"):
             yield Finding(DESTROY, f"{key} {option}: gets the rights of this machine")

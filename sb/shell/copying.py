@@ -55,7 +55,7 @@ def _placed(
     contents: bool = False,
     parents: bool = False,
 ) -> Iterator[Arrival]:
-    """Where sources land in what is a folder now, or under a new name.
+    """The destinations of sources: in an existing folder, or under a new name.
 
     Args:
         kind: of what a source that is a folder brings; "" where folders are left out.
@@ -86,7 +86,7 @@ _RSYNC_LONG = (
 
 
 def synchronised(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    """`rsync` and `scp`: local where no host is named."""
+    """`rsync` and `scp`: a destination without a host is local."""
     if program == "rsync":
         options = parsed(arguments, _RSYNC_VALUED, _RSYNC_LONG)
         if options.has("-n", "--dry-run"):
@@ -116,7 +116,7 @@ def synchronised(judge: Judge, program: str, arguments: Sequence[str]) -> Iterat
 
 
 def transferred(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    """Clients of stores and containers: the last argument is where to."""
+    """Clients of object stores and containers: the last argument is the destination."""
     options = parsed(
         arguments, "cn", "--profile --region --endpoint-url --exclude --include --container --namespace"
     )

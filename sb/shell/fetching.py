@@ -19,7 +19,7 @@ _CHANGING = frozenset(
 
 
 def by_git(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    """What git puts into the folder of a repository, or into another one."""
+    """The destinations of a git command."""
     folder, tree, at = ".", "", 0
     while at < len(arguments) and arguments[at][:1] == "-":
         word, value = arguments[at], "".join(arguments[at + 1 : at + 2])
@@ -121,7 +121,7 @@ def downloaded(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator
 
 
 def fetched(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    """Other programs that download: a folder, a file in it."""
+    """Other download programs: a folder and a file in it."""
     short, long = ("do", "--dir --out") if program == "aria2c" else ("DO", "--dir --output")
     options = parsed(arguments, short + ("o" if program != "aria2c" else ""), long)
     if program == "gh" and options.rest[1:2] not in (["download"], ["clone"]):

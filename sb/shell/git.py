@@ -28,7 +28,7 @@ _RUN_NOTHING = ("", "true", "false", "0", "1", "/dev/null")
 
 
 def git(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """One git command."""
+    """Judge one git command."""
     found = _elsewhere(judge, arguments)
     rest = arguments
     while rest and rest[0][:1] == "-":
@@ -70,7 +70,7 @@ def _elsewhere(judge: Judge, arguments: Sequence[str]) -> Finding:
 
 
 def _setting(judge: Judge, key: str, value: str) -> Finding:
-    """A setting of git, given for one command or for good."""
+    """Judge a git setting, for one command or permanent."""
     if not is_literal(key + value):
         return Finding(DESTROY, f"git -c {display(key, 30)}: the setting is unknown until it runs")
     if key.startswith("alias."):
@@ -88,7 +88,7 @@ def _setting(judge: Judge, key: str, value: str) -> Finding:
 
 
 def _checkout(judge: Judge, arguments: Sequence[str]) -> Finding | None:
-    """A branch, or files whose changes are thrown away: of one name the folder tells."""
+    """Judge a checkout: a name that is a file in the folder loses its changes, else it is a branch."""
     if any(word in ("-b", "--orphan", "-t", "--track", "--detach") for word in arguments):
         return None
     names = [arguments[at] for at in operands(arguments)]
@@ -154,7 +154,7 @@ _OF_A_REMOTE = r"(?:origin|upstream)/[\w.-]+(?:/[\w.-]+)*"
 
 
 def _rebase(judge: Judge, arguments: Sequence[str]) -> Finding | None:
-    """Own commits, on top of what a remote has: they move as a merge would have them, and nothing of them is left out."""
+    """Judge a rebase: local commits onto a remote's branch keep all their content."""
     names = [word for word in arguments if word[:1] != "-"]
     flags = [word for word in arguments if word[:1] == "-"]
     plain = len(names) in (1, 2) and all(map(is_literal, names)) and _REBASE_FLAGS.issuperset(flags)

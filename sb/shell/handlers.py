@@ -55,7 +55,7 @@ _FLAGS = frozenset(
 
 
 def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """SecondBrain itself: agents may look, and stop; what an operator decides is refused."""
+    """Judge `sb` itself: agents may read and stop calls; operator commands are refused."""
     words = [arguments[at] for at in operands(arguments, "--db")]
     if len(judge.values["HOME"]) > 1:
         judge.refuse("HOME=…: makes sb use another home")
@@ -86,7 +86,7 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
 
 
 def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
-    """What agents may do in memory they do under a name: without one `sb memory` shows and changes all of it."""
+    """Judge a command on memory: an agent needs --agent, else it acts as an operator."""
     looking, writing = _OWN[group]
     if verb not in looking and writing is not None and verb not in writing:
         return _operators(judge, f"{group} {verb}")
@@ -101,7 +101,7 @@ def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
 
 
 def _names(arguments: list[str], at: int) -> bool:
-    """Whether this `--agent` has a value, and surely is no value itself, of the option before it."""
+    """Whether this `--agent` has a value and is no value of the option before it."""
     before, rest = arguments[at - 1], arguments[at + 1 :]
     stands = before[:1] != "-" or before in _FLAGS or "=" in before
     _, equals, value = arguments[at].partition("=")
@@ -114,7 +114,7 @@ def _operators(judge: Judge, what: str) -> Finding:
 
 
 def crontab(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """Listing is harmless, the rest changes scheduled commands."""
+    """Judge `crontab`: listing is harmless, the rest changes scheduled commands."""
     return QUIET if arguments == ["-l"] else rule_finding(name, arguments) or QUIET
 
 

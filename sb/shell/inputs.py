@@ -11,7 +11,7 @@ from sb.shell.words import is_literal
 
 
 class Input(NamedTuple):
-    """What a command reads: nothing it is given, a text, a file, or what is not known.
+    """The input of a command: nothing, a text, a file, or unknown.
 
     Args:
         kind: "none", "text", "file" or "unknown".
@@ -31,7 +31,7 @@ NOT_KNOWN = Input("unknown")
 
 
 def piped_input(node: Node, expand: Callable[[str], list[str]], of_processes: Callable[[str], bool]) -> Input:
-    """What the next command of a pipeline reads from this one.
+    """The input that a command of a pipeline gives to the next one.
 
     Args:
         of_processes: whether a file holds nothing but numbers of processes.
@@ -51,7 +51,7 @@ def piped_input(node: Node, expand: Callable[[str], list[str]], of_processes: Ca
 
 
 def redirected_input(redirect: Redirect, stdin: Input) -> Input:
-    """What a command reads with one redirection more."""
+    """The input of a command after one more redirection."""
     if redirect.body is not None:
         return Input("text", redirect.body.text) if is_literal(redirect.body.text) else NOT_KNOWN
     if redirect.operator == "<<<":

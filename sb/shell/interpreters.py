@@ -86,7 +86,7 @@ _MOST_PATHS = 64
 
 
 def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`sh`, `bash` and their like."""
+    """Judge `sh`, `bash` and similar shells."""
     at = 0
     text = reads = False
     while at < len(arguments) and arguments[at][:1] in ("-", "+") and arguments[at] not in ("-", "--"):
@@ -118,19 +118,19 @@ def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
 
 
 def eval_(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`eval`: its arguments are one more command line."""
+    """Judge `eval`: its arguments are a command line."""
     return judge.line(" ".join(arguments), stdin)
 
 
 def source(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`source` and `.`: a file of commands."""
+    """Judge `source` and `.`, which run a file of commands."""
     if not arguments or arguments[0].startswith((UNKNOWN, OPERAND, "/dev/")):
         return Finding(DESTROY, f"{name}: what it runs is unknown until it runs")
     return Finding(NETWORK, f"{name} {display(arguments[0], 40)}: runs commands that are not inspected")
 
 
 def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """Python, Node and their like: what they run does what it does."""
+    """Judge Python, Node and similar interpreters."""
     kind = "python" if name.startswith(("python", "pypy")) else name
     code, valued = (options.split() for options in _CODE[kind])
     if arguments and arguments[0] in ("--version", "-V", "-v", "--help", "-h") and len(arguments) == 1:
@@ -187,7 +187,7 @@ def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
 
 
 def by_arguments(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A program whose arguments, and what it reads, may be commands in a language of its own."""
+    """Judge a program whose arguments and input may be commands in its own language."""
     texts = [word for word in arguments if compiled(r"[\s('\"]").search(word)]
     texts += [stdin.text] if stdin.kind == "text" else []
     known = rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
@@ -195,7 +195,7 @@ def by_arguments(judge: Judge, name: str, arguments: list[str], stdin: Input) ->
 
 
 def inspect_code(judge: Judge, code: str) -> Finding:
-    """What can be said of code without running it: that it names what agents leave alone."""
+    """Judge code without running it: refuse it if it names protected places or operator commands."""
     own = judge.paths.mentions(code)
     if own:
         judge.refuse(f"the code names {own}, which belongs to SecondBrain")

@@ -37,7 +37,7 @@ _MOST_ARRIVALS = 256  # of one command
 
 
 def landing_findings(judge: Judge, program: str, arguments: Sequence[str], stdin: Input) -> Finding:
-    """What a program puts somewhere; the line is refused where that is what agents leave alone."""
+    """Judge the destinations of a program; refuse the line if one is a protected place."""
     found = _one_of_several(judge, program, arguments)
     for count, arrival in enumerate(arrivals(judge, program, arguments)):
         if count == _MOST_ARRIVALS:
@@ -47,7 +47,7 @@ def landing_findings(judge: Judge, program: str, arguments: Sequence[str], stdin
 
 
 def _one_of_several(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
-    """A word that was several takes the place of others: which of them is a destination is not known."""
+    """Judge words with several values: which of them is the destination is unknown."""
     if not judge.several or program in _SOURCES_THEN_PLACE:
         return QUIET
     for word in arguments:
@@ -59,7 +59,7 @@ def _one_of_several(judge: Judge, program: str, arguments: Sequence[str]) -> Fin
 
 
 class _Landing:
-    """One arrival of a program, judged."""
+    """One destination of a program."""
 
     def __init__(self, judge: Judge, program: str, arrival: Arrival, stdin: Input) -> None:
         self._judge = judge
@@ -83,7 +83,7 @@ class _Landing:
         return found
 
     def _not_known(self) -> Finding:
-        """A place that is known only when the line runs, all of it or the last name."""
+        """Judge a destination that is unknown until the line runs, wholly or in its last name."""
         place = self._place
         if place.startswith((UNKNOWN, OPERAND)) or not is_literal(place.rpartition("/")[0] or "."):
             bare = not is_sure(place) and not place.lstrip(UNKNOWN + OPERAND).strip("/.")
@@ -97,7 +97,7 @@ class _Landing:
         return highest(found, *(self._named_later(folder, name) for folder in self._judge.paths.now(parent)))
 
     def _named_later(self, folder: str, name: str) -> Finding:
-        """Entries that a pattern names, or of which nothing is known."""
+        """Judge entries that a pattern names, or whose names are unknown."""
         names = self._matching(name) if is_sure(name) else None
         if names is not None:
             return highest(*(self._put(folder, one) for one in names))
@@ -108,7 +108,7 @@ class _Landing:
         return QUIET
 
     def _brings_more(self) -> bool:
-        """Whether what lands may be a folder with entries of its own."""
+        """Whether a folder with entries may land."""
         return self._content is not None and self._content.kind != "file"
 
     def _put(self, folder: str, name: str) -> Finding:
@@ -120,7 +120,7 @@ class _Landing:
         return _Landing(self._judge, self._by, arrival, self._stdin).judge()
 
     def _matching(self, pattern: str) -> list[str] | None:
-        """The names that a pattern in the last part of a source stands for now; None if that may change."""
+        """The names that a pattern at the end of a source matches now; None if that may change."""
         source = self._content.source if self._content else ""
         parent, _, last = source.rpartition("/")
         if not source or last != pattern or not is_literal(parent):
@@ -136,7 +136,7 @@ class _Landing:
         return found
 
     def _inside(self, folder: str, content: Content) -> Finding:
-        """What lands below a folder."""
+        """Judge what lands below a folder."""
         below = self._judge.paths.contains(folder)
         names = self._names(content, folder, strictly=below.strictly) if below else None
         if names is None:
@@ -155,7 +155,7 @@ class _Landing:
         return found
 
     def _names(self, content: Content, into: str, *, strictly: bool) -> list[str] | None:
-        """The entries that land, relative to the folder; None if they are not known."""
+        """The entries that land, relative to the folder; None if unknown."""
         if content.kind == "checkout":
             paths = self._judge.paths
             return None if strictly and (paths.is_home(into) or not paths.of_the_session(into)) else []
@@ -178,7 +178,7 @@ class _Landing:
         return found
 
     def _read(self, content: Content, *, strictly: bool) -> list[str] | None:
-        """What lands of that which a program reads."""
+        """The entries that land from a program's input; None if unknown."""
         if content.kind == "patch" and self._stdin.kind == "text":
             return listing.patch(self._stdin.text)
         if self._stdin.path:
@@ -198,7 +198,7 @@ class _Landing:
         return listing.folder(place, into, lambda path: bool(self._judge.paths.contains(path)))
 
     def _stays(self, place: str, *, strictly: bool) -> bool:
-        """Whether nothing earlier in the line can have changed what is at a place."""
+        """Whether nothing earlier in the line can have changed a place."""
         if strictly and not self._judge.settled:
             return False
         return self._judge.stays(place)

@@ -23,7 +23,7 @@ READ, WRITE, NETWORK, DESTROY = range(4)
 
 
 class Finding(NamedTuple):
-    """How much harm a part of a command line can do, and why."""
+    """The class of a part of a command line, and why."""
 
     rank: int
     reason: str
@@ -33,12 +33,12 @@ QUIET = Finding(READ, "only reads")
 
 
 def highest(*findings: Finding) -> Finding:
-    """The worst of some; of equals the first."""
+    """The finding of the highest class; of equals the first."""
     return max(findings, key=lambda finding: finding.rank, default=QUIET)
 
 
 def operands(arguments: Sequence[str], valued: str = "") -> list[int]:
-    """Where the arguments stand that are no options.
+    """The positions of the arguments that are no options.
 
     Args:
         valued: the options whose value is the next argument.
@@ -75,7 +75,7 @@ def subcommand(
 
 
 def rule_finding(program: str, arguments: Sequence[str]) -> Finding | None:
-    """What the table says of a program, or None: it does not know it."""
+    """The finding of the table for a program, or None if it is unknown."""
     key, rest = subcommand(program, arguments)
     rule = RULES.get(key)
     if rule is None:
@@ -95,7 +95,7 @@ def rule_finding(program: str, arguments: Sequence[str]) -> Finding | None:
 
 
 def _only_says(letters: str, arguments: Sequence[str]) -> bool:
-    """Whether an option of a dry run is there, and is surely nothing else's value.
+    """Whether the arguments have a dry-run option that is surely no option's value.
 
     Args:
         letters: other options that take no value.
@@ -146,7 +146,7 @@ def _is_first(trigger: str, argument: str) -> bool:
 
 
 def _trigger(triggers: Sequence[str], arguments: Sequence[str]) -> str | None:
-    """What of the arguments makes a row apply, as a person may read it."""
+    """The argument that makes a row apply, for display; None if the row does not."""
     ended = False
     for trigger in triggers:
         if trigger[0] == "#" and len(operands(arguments)) >= int(trigger[1:]):
@@ -188,7 +188,7 @@ def _fits(trigger: str, argument: str, *, ended: bool) -> bool:
 
 
 def subscripts(name: str, words: Sequence[str]) -> Finding:
-    """What bash runs to calculate with a text: the commands in its brackets."""
+    """Judge the commands that bash runs in the brackets of a calculated text."""
     if any(compiled(RUN_BY_ARITHMETIC).search(word) for word in words) or (
         name == "compgen" and any("$(" in word or "`" in word for word in words)
     ):
@@ -218,7 +218,7 @@ _PACKING = ("tar", "gtar", "bsdtar", "zip", "7z", "7za", "7zz", "pax")
 
 
 def affected_folders(base: str, arguments: list[str], found: Finding) -> list[str]:
-    """The folders of which everything in them is removed, changed, copied or linked."""
+    """The folders whose whole content is removed, changed, copied or linked."""
     if base == "mv" and not any(compiled("--t.*|-[a-zA-Z]*t.*").fullmatch(word) for word in arguments):
         return [arguments[at] for at in operands(arguments, "-S --suffix")[:-1]]
     if base == "find":  # where it looks; what it runs is judged by itself

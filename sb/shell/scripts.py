@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def sed(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A stream editor, whose scripts can write files and run commands."""
+    """Judge `sed`, whose scripts can write files and run commands."""
     scripts: list[str] = []
     files: list[str] = []
     found = QUIET
@@ -136,7 +136,7 @@ _AWK_WRITES = r"\bprintf?\b[^;}\n]{0,200}>"
 
 
 def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A language that can write files and run commands."""
+    """Judge `awk`, whose programs can write files and run commands."""
     positions = operands(arguments, "-v -F --assign --field-separator -f --file -i --include -l --load")
     if any(
         word.startswith(("-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec"))
@@ -200,7 +200,7 @@ _SQL_CHANGES = frozenset(
 
 
 def sql(text: str, name: str, floor: Finding) -> Finding:
-    """What statements do.
+    """Judge SQL statements.
 
     Args:
         floor: what the client does whatever it is told.
@@ -223,7 +223,7 @@ def sql(text: str, name: str, floor: Finding) -> Finding:
 
 
 def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A database file of this machine."""
+    """Judge the client of a local database file."""
     positions = operands(
         arguments, "-cmd -init -separator -newline -nullvalue -vfs -maxsize -lookaside -mmap -pagecache"
     )
@@ -296,7 +296,7 @@ _MONGO_DESTROYS = (
 
 
 def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """The client of a database server."""
+    """Judge the client of a database server."""
     floor = Finding(NETWORK, f"{name}: talks to a database")
     found = floor
     options = _STATEMENT_OPTIONS[name]
@@ -358,7 +358,7 @@ _REDIS_DESTROYS = frozenset(
 
 
 def redis(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A client of redis: its operands are one command."""
+    """Judge a client of redis: its operands are one command."""
     positions = operands(arguments, "-h -p -a -n -u -s -r -i --user --pass")
     words = [arguments[at].lower() for at in positions]
     if not words and stdin.kind == "unknown":

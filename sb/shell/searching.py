@@ -24,7 +24,7 @@ _RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 
 
 def searched_folders(program: str, arguments: Sequence[str]) -> list[str]:
-    """The folders whose files a program reads, whatever their names are; "." where it is told none."""
+    """The folders whose files a program reads whatever their names; "." if it names none."""
     if program == "find":
         if not set(arguments) & set(_RUNS):
             return []

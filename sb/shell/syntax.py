@@ -49,7 +49,7 @@ class _Heredoc(NamedTuple):
 
 
 class Parser(WordReader):
-    """Reads from `at` on; each method leaves `at` behind what it has read."""
+    """Reads from `at` on; each method moves `at` past what it has read."""
 
     def __init__(self, text: str, depth: int) -> None:
         super().__init__(text, depth)
@@ -162,7 +162,7 @@ class Parser(WordReader):
         return Simple(tuple(assigned), tuple(words), tuple(redirects))
 
     def value(self) -> Word:
-        """What is assigned: a word, nothing, or a list in parentheses."""
+        """The assigned value: a word, nothing, or a list in parentheses."""
         if self._char() != "(":
             return self._word(may_be_empty=True)
         self.deeper()
@@ -364,7 +364,7 @@ class Parser(WordReader):
         return True
 
     def _bodies(self) -> None:
-        """The texts of the here-documents that wait, behind the line break that `at` has passed."""
+        """Read the texts of the pending here-documents after a line break."""
         waiting, self.heredocs = self.heredocs, []
         for heredoc in waiting:
             body = self._body(heredoc)

@@ -132,7 +132,7 @@ def _by_module(arguments: Sequence[str]) -> Iterator[Arrival]:
 
 
 def json_files(arguments: Sequence[str]) -> list[str]:
-    """What `python -m json.tool` reads and, if there is a second file, writes."""
+    """The files of `python -m json.tool`: it reads the first and writes the second."""
     at = next((at for at, word in enumerate(arguments) if word.endswith("json.tool")), len(arguments))
     return parsed(arguments[at + 1 :], "", "--indent").rest
 
@@ -161,7 +161,7 @@ def copied_in(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[
 
 
 def into(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    """Programs that put what is not known into the folder of an option."""
+    """Programs that write unknown files into the folder of an option."""
     short, long, default = INTO[program]
     options = parsed(arguments, short, long)
     folders = options.of(*(f"-{letter}" for letter in short[:1]), *long.split())

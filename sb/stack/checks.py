@@ -1,4 +1,4 @@
-"""What may an argument of a stack be? What it cannot be is a ValueError, before anything is written."""
+"""Check the arguments of a stack, before anything is written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_text(name: str, value: str) -> None:
     """
     is_text = isinstance(value, str)
     if not is_text:
-        raise ValueError(f"{name} is {value!r}, must be a text")
+        raise ValueError(f"{name} is {value!r}, must be a string")
 
 
 def check_words(name: str, values: Sequence[str]) -> None:
@@ -39,7 +39,7 @@ def check_words(name: str, values: Sequence[str]) -> None:
         ValueError: it is not.
     """
     if not isinstance(values, list | tuple) or not all(isinstance(one, str) for one in values):
-        raise ValueError(f"{name} is {values!r}, must be a list of texts")
+        raise ValueError(f"{name} is {values!r}, must be a list of strings")
 
 
 def checked_number(name: str, value: Any) -> float:

@@ -11,7 +11,7 @@ import orjson
 
 from sb.memory.masking import masked_text
 from sb.memory.space import Space
-from sb.stack.views import shown
+from sb.stack.views import to_view
 from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.places import Execute, Place, narrowest
 from sb.types import StackState
@@ -31,7 +31,7 @@ class Container:
         self.space = space
         self.stack_id = stack_id
         self.read_only = read_only
-        self.looked_at = False  # by who is to leave its state as it is
+        self.read_only_view = False  # by who is to leave its state as it is
         self.cores: dict[
             str, str | None
         ] = {}  # attached, in order: from which scope each reads, None for all
@@ -49,7 +49,7 @@ class Container:
     @property
     def _keeps_state(self) -> bool:
         """Whether its state is that of the file, and not its own."""
-        return not self.read_only and not self.looked_at
+        return not self.read_only and not self.read_only_view
 
     def look_again(self) -> None:
         """Be in the state that another process may have put the stack into."""
@@ -147,7 +147,7 @@ class Container:
 
     def records(self, rows: Sequence[Row]) -> Iterator[Any]:
         """Rows as the records that a stack shows."""
-        return (shown(record) for record in self.space.all_records(rows))
+        return (to_view(record) for record in self.space.all_records(rows))
 
     def log_reads(self, operation: str, query: str, hits: Sequence[tuple[int, float]], tokens: int) -> None:
         """Keep what was read; the records are not changed by it."""

@@ -1,4 +1,4 @@
-"""What is in a stack, all of it? As numbers, as a document that a person reads, and as JSON that a stack takes in again.
+"""Dump a whole stack: statistics, Markdown for people, and JSON that a stack loads again.
 
 Source: the stack protocol, "Stats and export".
 """
@@ -20,7 +20,7 @@ from sb.stack.checks import check_word
 from sb.stack.container import Container
 from sb.stack.queries import NEWEST, Query
 from sb.stack.saver import Saver
-from sb.stack.views import kinds_shown_as
+from sb.stack.views import kinds_viewed_as
 from sb.store.records.columns import ACTIVE, FORGOTTEN, SUPERSEDED
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.text import with_article
@@ -122,12 +122,12 @@ class Dumper:
         try:
             whole = orjson.loads(text)
         except orjson.JSONDecodeError as error:
-            raise ValueError(f"this is no dump in JSON: {error}") from error
+            raise ValueError(f"not a JSON dump: {error}") from error
         if not isinstance(whole, dict) or "stack_id" not in whole:
-            raise ValueError("this is no dump of a stack: it has no stack_id")
+            raise ValueError("not a dump of a stack: no stack_id")
         odd = [name for name in LISTS.values() if not isinstance(whole.get(name, []), list)]
         if odd:
-            raise ValueError(f"{', '.join(odd)} of this dump is no list")
+            raise ValueError(f"{', '.join(odd)} of this dump must be a list")
         found = {kind: [self._read(kind, one) for one in whole.get(name, ())] for kind, name in LISTS.items()}
         self._saver.restore([record for records in found.values() for record in records])
         return {LISTS[kind]: len(records) for kind, records in found.items() if records}
@@ -145,7 +145,7 @@ class Dumper:
             raise ValueError(f"{with_article(kind)} in this dump is incomplete: {error}") from error
 
     def _query(self, kind: str, states: Sequence[str]) -> Query:
-        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_shown_as(kind))
+        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_viewed_as(kind))
         return query.among("r.state", states)
 
     def _number(self, query: Query) -> int:

@@ -1,4 +1,4 @@
-"""What does a text say of how somebody felt? By whole words of a lexicon that people rated, turned around where denied.
+"""Emotion lexicon: valence, arousal and emotions of a text by its words, negation considered.
 
 The package `vader-sentiment` carries VADER's lexicon as a file: MIT, 7 500 words, no dependency; its code is never imported.
 `vaderSentiment` has the same words and brings `requests`; `nrclex` names emotions, but the words that it carries are

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sb.memory.decay import FORGET, faded
-from sb.memory.record_writer import Keeper
+from sb.memory.record_writer import RecordWriter
 from sb.stack.container import SYSTEM, Container
 from sb.stack.provenance import check_writable
 from sb.stack.strength import Strengths
-from sb.stack.views import kinds_shown_as
+from sb.stack.views import kinds_viewed_as
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Execute
@@ -176,13 +176,13 @@ class Forgetting:
         protected = {row["id"] for row in kept}
         candidates = sorted(self._unimportant([row for row in weak if row["id"] not in protected]))
         chosen = {number for _, number in candidates[:_AT_ONCE]}
-        keeper = Keeper(self._space, _ACTOR)
+        record_writer = RecordWriter(self._space, _ACTOR)
         with self._space.database.write() as execute:
             still = f"{where} AND protected = 0 AND strength > 0 AND strength < ?"  # whatever others did meanwhile
             rows = self._space.records.select(still, (*values, _LEAST_STRENGTH))
             forgotten = [row for row in rows if row["id"] in chosen]
             for row in forgotten:
-                keeper.change(execute, row, FORGET, "forget", "it hardly matters")
+                record_writer.change(execute, row, FORGET, "forget", "it hardly matters")
         return {
             "forgotten": len(forgotten),
             "candidates": len(candidates),
@@ -214,7 +214,7 @@ class Forgetting:
 
     def _here(self, kinds: Sequence[str], places: Places) -> Conditions:
         """The memories of these kinds in these places that are present or dormant."""
-        shown = tuple(own for kind in kinds for own in kinds_shown_as(kind))
+        shown = tuple(own for kind in kinds for own in kinds_viewed_as(kind))
         marks = (", ".join("?" * len(some)) or "NULL" for some in (places, shown))
         where = "place IN ({}) AND kind IN ({}) AND state IN ('active', 'forgotten')".format(*marks)
         return where, (*places, *shown)

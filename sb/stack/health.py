@@ -1,4 +1,4 @@
-"""How does a stack stand? What its newest memories say of that: a bounded number of them, so that every load may ask."""
+"""Health figures of a stack, from a bounded number of its newest memories."""
 
 from __future__ import annotations
 

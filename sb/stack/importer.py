@@ -1,4 +1,4 @@
-"""How does a stack come in from a file? From a dump into a new stack, or from a database that keeps the same one."""
+"""Import a stack from a file: a JSON dump into a new stack, or a database that holds the same one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _named(path: Path, text: bytes) -> str:
         return str(orjson.loads(text)["stack_id"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         raise UsageError(
-            f"{path} is no dump of a stack in JSON, and no database", "sb stack export writes both"
+            f"{path} is neither a JSON dump of a stack nor a database", "sb stack export writes both"
         ) from None
 
 
@@ -77,7 +77,7 @@ def _from_database(
     if stack_id and stack_id not in known:
         raise NotFoundError(f"{path} has no stack {stack_id!r}", f"it has {', '.join(known) or 'none'}")
     if not stack_id and len(known) != 1:
-        raise UsageError(f"{path} has {len(known)} stacks: say which", ", ".join(known))
+        raise UsageError(f"{path} has {len(known)} stacks: name one", ", ".join(known))
     with SQLiteStack(stack_id or known[0], database=database, config=config, remote=path, **more) as stack:
         found = stack.pull_changes()
         if found.errors:

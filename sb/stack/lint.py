@@ -1,5 +1,4 @@
-"""Is a belief or value worded so that it can be kept? What is no statement is turned into a rejected suggestion, where a person
-can look at it, instead of being believed.
+"""Lint beliefs and values: what is no statement becomes a rejected suggestion for a person to review.
 
 Source: the stack protocol's reference implementation; which words and marks count is ours.
 """

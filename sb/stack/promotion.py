@@ -13,7 +13,7 @@ from typing import Any
 from sb.stack.container import SYSTEM, Container
 from sb.stack.queries import NEWEST, Query, Reader
 from sb.stack.saver import Saver
-from sb.stack.similarity import Likeness, Statement
+from sb.stack.similarity import Similarity, Statement
 from sb.types import Belief, Episode, SourceType
 
 _EPISODES = 500  # the newest ones, which are gone through
@@ -45,7 +45,7 @@ class Promoter:
         self._container = container
         self._reader = reader
         self._saver = saver
-        self._likeness = Likeness(lambda: container.space.lexicon)
+        self._similarity = Similarity(lambda: container.space.lexicon)
 
     def episodes(self, context: str | None = None) -> list[Episode]:
         """The newest episodes that say what they taught."""
@@ -70,7 +70,7 @@ class Promoter:
             sources, key=lambda lesson: -len(sources[lesson])
         )  # stable: the newest of equals first
         found = []
-        for group in self._likeness.groups(map(Statement, often)):
+        for group in self._similarity.groups(map(Statement, often)):
             contexts = {uid: place for one in group for uid, place in sources[one.text].items()}
             if len(contexts) > 1:
                 named = tuple(sorted({place for place in contexts.values() if place}))
@@ -111,7 +111,7 @@ class Promoter:
         fresh: list[Belief] = []
         for pattern in (one for some in patterns for one in self._seen_together(some)):
             statement = Statement(pattern.statement)
-            if not any(self._likeness.alike(statement, one) for one in held):
+            if not any(self._similarity.same(statement, one) for one in held):
                 held.append(statement)
                 fresh.append(self._belief(pattern, context))
         return [uid for uid in self._saver.save("belief", fresh) if not uid.startswith("suggestion:")]

@@ -11,7 +11,7 @@ from typing import Any
 
 from sb.stack.checks import check_text, check_words, checked_limit
 from sb.stack.container import Container
-from sb.stack.views import VIEWS, kinds_shown_as, shown
+from sb.stack.views import VIEWS, kinds_viewed_as, to_view
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.types.vocabulary import FADING, WEAK
 
@@ -81,7 +81,7 @@ class Reader:
             context: see `Query.within`.
             tags: it has to have one of them.
         """
-        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_shown_as(kind))
+        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_viewed_as(kind))
         if include_forgotten:
             query.among("r.state", ("active", "forgotten"))
         else:
@@ -110,13 +110,13 @@ class Reader:
             DESCRIPTORS[memory_type].of_a_brain and memory_type not in VIEWS
         ):
             return None  # what a Brain keeps besides, such as a handoff, is not a stack's to show
-        row = self._container.find(memory_id, kinds_shown_as(memory_type))
-        return None if row is None else shown(self._space.record(row))
+        row = self._container.find(memory_id, kinds_viewed_as(memory_type))
+        return None if row is None else to_view(self._space.record(row))
 
     def keyed(self, kind: str, key: str) -> Any | None:
         """The memory that a key stands for, such as the drive of a type; forgotten ones do not count."""
-        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_shown_as(kind))
-        normals = {DESCRIPTORS[one].normal(key) for one in kinds_shown_as(kind)}
+        query = Query().among("r.place", self._container.places()).among("r.kind", kinds_viewed_as(kind))
+        normals = {DESCRIPTORS[one].normal(key) for one in kinds_viewed_as(kind)}
         query.among("r.key", sorted(normals)).add("r.state = 'active'")
         found = self.read(query, limit=1, order=f"r.kind = '{kind}' DESC, r.id")
         return found[0] if found else None

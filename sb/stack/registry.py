@@ -1,4 +1,4 @@
-"""Which components extend a stack, and what happens when one of them fails? Its failure is logged, and stays its own.
+"""Register the components of a stack and call their hooks; failures are logged and contained.
 
 Source: the stack protocol, "Component registry" and "Component hooks".
 """
@@ -41,7 +41,7 @@ class Components:
         """
         name = component.name
         if name in self._all:
-            raise ValueError(f"component {name!r} is registered already")
+            raise ValueError(f"component {name!r} is already registered")
         self._all[name] = component
         self._asked(component, "attach", self._stack_id, self._inference)
         if hasattr(component, "set_storage"):
@@ -117,7 +117,7 @@ class Components:
             if isinstance(answer, list) and all(isinstance(one, SearchResult) for one in answer):
                 results = answer
             elif answer is not None:
-                self.failed(name, "on_search", TypeError("it answered with no list of results"))
+                self.failed(name, "on_search", TypeError("it returned no list of results"))
         return results
 
     def on_load(self, context: dict[str, Any]) -> None:

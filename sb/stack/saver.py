@@ -12,13 +12,13 @@ from typing import Any
 from sb.errors import StoreError, VersionConflictError
 from sb.memory.decay import recovered, state_of
 from sb.memory.masking import Labels, masked_row
-from sb.memory.record_writer import Keeper, count_words
+from sb.memory.record_writer import RecordWriter, count_words
 from sb.stack.checks import check_words, checked_share
 from sb.stack.container import SYSTEM, Container
 from sb.stack.lint import linted
 from sb.stack.provenance import check_provenance, check_writable
 from sb.stack.registry import Components
-from sb.stack.views import CORE, kinds_shown_as, shown, unshown
+from sb.stack.views import CORE, from_view, kinds_viewed_as, to_view
 from sb.store.records.columns import ACTIVE, CONTENT, ERASED, FORGOTTEN, SUPERSEDED, Row
 from sb.store.records.descriptor import READ
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
@@ -70,7 +70,7 @@ class Saver:
                 )
         check_provenance(container, records, enforce=self._enforce)
         kept = [linted(container, record) for record in records]
-        pairs = self._kept(kept, _StackKeeper(container), also, beside)
+        pairs = self._kept(kept, _StackRecordWriter(container), also, beside)
         for row, record in pairs:
             self._write_back(record, row)
         self._offer(kind, [record for row, record in pairs if row["kind"] == kind])
@@ -89,13 +89,13 @@ class Saver:
     def _kept(
         self,
         records: Sequence[Any],
-        keeper: _StackKeeper,
+        record_writer: _StackRecordWriter,
         also: Also | None = None,
         beside: Sequence[str] = (),
     ) -> list[tuple[Row, Any]]:
         """Records with the rows that they are now, written in one transaction."""
         space = self._container.space
-        pairs = keeper.pairs(records)
+        pairs = record_writer.pairs(records)
         with space.database.write() as execute:
             space.check_open(execute, self._container.stack_id)
             places = dict[Place, int]()  # most of a batch stand in the same one
@@ -104,10 +104,10 @@ class Saver:
                 if place not in places:
                     places[place] = space.places.make(execute, place)
                 row["place"] = places[place]
-            keeper.keep(execute, pairs)
+            record_writer.keep(execute, pairs)
             if also is not None:
                 also(execute, [row["uid"] for row, _ in pairs])
-        self.masked |= keeper.masked
+        self.masked |= record_writer.masked
         return pairs
 
     def _place(self, record: Any, beside: Sequence[str]) -> Place:
@@ -123,7 +123,7 @@ class Saver:
         named = [one.rpartition(":")[2] for one in sources or ()]
         place = self._container.place_of([*named, *beside]) if named or beside else self._container.place
         if place is None:
-            raise ValueError("this was made from memories that nobody may see together")
+            raise ValueError("no one may see all of the memories this was derived from")
         return place
 
     def update(self, kind: str, record: Any, expected_version: int | None = None) -> bool:
@@ -148,9 +148,9 @@ class Saver:
                 return False
             if former["version"] != expected:
                 raise VersionConflictError(kind, record.id, expected, former["version"])
-            keeper = _StackKeeper(container)
-            record.version = keeper.replace(execute, former, record)["version"]
-            self.masked |= keeper.masked
+            record_writer = _StackRecordWriter(container)
+            record.version = record_writer.replace(execute, former, record)["version"]
+            self.masked |= record_writer.masked
             container.space.embed(execute, [former["id"]])
         self._offer(kind, [record])
         return True
@@ -188,7 +188,7 @@ class Saver:
 
     def _in_view(self, uids: Sequence[str], kind: str) -> dict[str, tuple[Row, Any]]:
         """Rows, and the records that they hold, by id; read at once."""
-        rows = self._container.find_all(uids, kinds_shown_as(kind))
+        rows = self._container.find_all(uids, kinds_viewed_as(kind))
         return dict(
             zip(
                 rows,
@@ -207,7 +207,7 @@ class Saver:
         operation: str,
     ) -> int:
         row, before = pair
-        former = shown(before)
+        former = to_view(before)
         for name in changes.keys() - vars(former).keys():
             raise ValueError(f"{with_article(kind)} has no {name}")
         record = dataclasses.replace(former, **changes)
@@ -225,9 +225,9 @@ class Saver:
         Raises:
             ValueError: it cannot be changed so.
         """
-        keeper = _StackKeeper(self._container)
-        new = keeper.replace(execute, row, record, actor=actor, operation=operation, before=before)
-        self.masked |= keeper.masked
+        record_writer = _StackRecordWriter(self._container)
+        new = record_writer.replace(execute, row, record, actor=actor, operation=operation, before=before)
+        self.masked |= record_writer.masked
         if (new["text"], new["state"]) != (row["text"], row["state"]):
             self._container.space.embed(execute, [row["id"]])
         return new
@@ -277,7 +277,7 @@ class Saver:
                 record.version = version
 
 
-class _StackKeeper(Keeper):
+class _StackRecordWriter(RecordWriter):
     """Keeps records of which the id is given, and lets them take the place of the ones that have it."""
 
     def __init__(self, container: Container) -> None:
@@ -304,14 +304,14 @@ class _StackKeeper(Keeper):
             found = self.space.records.find(row["uid"])
         self._there.add(row["uid"])
         if found is not None and (found["state"] == ERASED or found["place"] not in self._container.places()):
-            raise ValueError(f"{row['uid']} is the id of another record: leave it empty for a new one")
+            raise ValueError(f"{row['uid']} is another record's id: leave it empty for a new record")
         return found
 
     def update(self, execute: Execute, row: Row, former: Row, record: Any) -> None:
         if row["key"] and former["key"] == DESCRIPTORS[former["kind"]].normal(row["key"]):
             known = self.space.record(former)
             if former["kind"] != row["kind"]:
-                known = shown(known)
+                known = to_view(known)
             record = DESCRIPTORS[row["kind"]].merged(known, record)
             if former["state"] == FORGOTTEN:  # what is said again is present again
                 former = {**former, **recovered(self.space.records.history(former["id"]))}
@@ -336,8 +336,8 @@ class _StackKeeper(Keeper):
         """
         as_it_is = None if before is None else former
         before = before if before is not None else self.space.record(former)
-        if isinstance(before, Remembered) and type(shown(before)) is type(record):
-            record = unshown(record, before)
+        if isinstance(before, Remembered) and type(to_view(before)) is type(record):
+            record = from_view(record, before)
         if KIND_OF[type(record)] != former["kind"]:
             raise ValueError(f"{former['uid']} is {with_article(former['kind'])}")
         new = masked_row(record, self.masked, former)
@@ -362,7 +362,7 @@ class _StackKeeper(Keeper):
         return new
 
 
-class _Restorer(_StackKeeper):
+class _Restorer(_StackRecordWriter):
     """Keeps what stood side by side as it was."""
 
     def twin(self, row: Row, record: Any) -> Row | None:
@@ -376,7 +376,7 @@ def check_kind(kind: str, record: Any) -> None:
         ValueError: it is.
     """
     if KIND_OF.get(type(record)) != kind:
-        raise ValueError(f"{type(record).__name__} is no {kind}")
+        raise ValueError(f"{type(record).__name__} is not {with_article(kind)}")
 
 
 def _state(record: Any, row: Row) -> str:

@@ -1,4 +1,4 @@
-"""Which memories answer a question? Those that a Brain would find, as the kinds of a stack.
+"""Search a stack: the hits a Brain would find, as the kinds of a stack.
 
 Source: the stack protocol, "Search" and "Search pipeline". What a hit must be is a condition in SQL: a limit counts what is
 returned. What shares no word with the question and is not near in meaning is no hit (docs/reference/retrieval.md).
@@ -16,7 +16,7 @@ from sb.stack.checks import check_text, checked_limit, checked_share
 from sb.stack.container import Container
 from sb.stack.queries import Query
 from sb.stack.registry import Components
-from sb.stack.views import kinds_shown_as, shown
+from sb.stack.views import kinds_viewed_as, to_view
 from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
 from sb.store.records.rows import content, from_row
@@ -28,7 +28,7 @@ _TOLD = ("confidence", "strength", "context", "tags", "source_type", "source_ent
 _SPARE = 2  # times as many as wanted are shown to components, so that they may leave some out
 
 
-class Finder:
+class StackSearch:
     """Searches one stack."""
 
     def __init__(self, container: Container, components: Components) -> None:
@@ -70,7 +70,7 @@ class Finder:
             isinstance(one, str) and one in SEARCHED for one in types
         ):
             raise ValueError(f"record_types is {types!r}, must be a list of {', '.join(SEARCHED)}")
-        condition = Query().among("r.kind", [own for one in types for own in kinds_shown_as(one)])
+        condition = Query().among("r.kind", [own for one in types for own in kinds_viewed_as(one)])
         if context is not None:
             condition.within(context, self._container)
         if min_confidence is not None:
@@ -78,7 +78,7 @@ class Finder:
         return condition
 
     def _result(self, hit: Ranked, row: Row) -> SearchResult:
-        record = shown(from_row(row, self._container.space.places.numbered(row["place"])))
+        record = to_view(from_row(row, self._container.space.places.numbered(row["place"])))
         told: dict[str, Any] = {name: getattr(record, name) for name in _TOLD if hasattr(record, name)}
         if told.get("created_at") is not None:
             told["created_at"] = told["created_at"].isoformat()

@@ -1,4 +1,4 @@
-"""When do two short statements say the same? When each word of the shorter one has its like in the other.
+"""Similarity of short statements, word by word.
 
 Words are alike by their stems, by one beginning with the other, or by their vectors: "faster" and "quicker" are, "small" and
 "large" are not, nor are "tabs" and "spaces". Whole texts cannot be told apart so: their vectors are as near for "read the
@@ -78,7 +78,7 @@ class Statement:
         return (second, first) if found["how"].lower() == "after" else (first, second)
 
 
-class Likeness:
+class Similarity:
     """Compares statements.
 
     Args:
@@ -88,11 +88,11 @@ class Likeness:
     def __init__(self, lexicon: Callable[[], Lexicon]) -> None:
         self._lexicon = lexicon
 
-    def alike(self, one: Statement, other: Statement) -> bool:
+    def same(self, first: Statement, second: Statement) -> bool:
         """Whether they say the same; a denial, another figure or another order makes it something else."""
-        if one.denies != other.denies or one.figures != other.figures or _turned(one, other):
+        if first.denies != second.denies or first.figures != second.figures or _turned(first, second):
             return False
-        short, long = sorted((one.about, other.about), key=len)
+        short, long = sorted((first.about, second.about), key=len)
         left, right = short.keys() - long.keys(), long.keys() - short.keys()
         shared = len(short) - len(left)
         if not shared or len(long) - len(short) > _LONGER * len(short):
@@ -113,7 +113,7 @@ class Likeness:
         lexicon = self._lexicon()
         with lexicon.lock:
             numbers = (lexicon.numbers(left), lexicon.numbers(right))
-            like = lexicon.alike(*(_array(some) for some in numbers))
+            like = lexicon.similarity(*(_array(some) for some in numbers))
         for at, one in enumerate(left):
             for to, other in enumerate(right):
                 value = 1.0 if _begins(one, other) else float(like[at, to])
@@ -126,7 +126,7 @@ class Likeness:
         by_stem: dict[str, list[int]] = {}
         for one in statements:
             near = dict.fromkeys(group for each in one.about for group in by_stem.get(each, ()))
-            home = next((group for group in near if self.alike(groups[group][0], one)), None)
+            home = next((group for group in near if self.same(groups[group][0], one)), None)
             if home is not None:
                 groups[home].append(one)
                 continue

@@ -41,7 +41,7 @@ from sb.types import SearchResult, StackState
 from sb.types.vocabulary import TOKEN_BUDGET
 
 if TYPE_CHECKING:
-    from sb.stack.search import Finder
+    from sb.stack.search import StackSearch
 
 
 class SQLiteStack(Reads, SyncOperations, StackProtocol):
@@ -185,14 +185,14 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         if core_id in self._container.cores:
             self._container.cores[core_id] = None if scope is None else checked_scope(scope)
 
-    def look_as(self, core_id: str, scope: str | None = GLOBAL) -> None:
+    def view_as(self, core_id: str, scope: str | None = GLOBAL) -> None:
         """Show what a core may read from a scope, and nothing else; whoever is attached from now on, the file goes on
         belonging to whom it does.
 
         Args:
             scope: None for every scope, as operators read; what is private to the core is then shown too.
         """
-        self._container.looked_at = True
+        self._container.read_only_view = True
         self._container.cores[core_id] = None
         self.read_from(core_id, scope)
 
@@ -230,10 +230,10 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
     # What it answers
 
     @cached_property
-    def _finder(self) -> Finder:
-        from sb.stack.search import Finder  # numpy, for who searches
+    def _search(self) -> StackSearch:
+        from sb.stack.search import StackSearch  # numpy, for who searches
 
-        return Finder(self._container, self._components)
+        return StackSearch(self._container, self._components)
 
     def search(
         self,
@@ -254,7 +254,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         Raises:
             ValueError: a value that cannot be.
         """
-        return self._finder.search(query, limit, record_types, context, min_confidence)
+        return self._search.search(query, limit, record_types, context, min_confidence)
 
     def load(self, *, token_budget: int = TOKEN_BUDGET, context: str | None = None) -> dict[str, Any]:
         """What to keep in mind: the most important memories, strong and fading ones, as lists by kind.

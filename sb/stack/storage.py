@@ -69,7 +69,7 @@ class StackStorage:
         """One memory, whatever its strength."""
         return self._reader.get(kind, uid)
 
-    def seen_alike(self, records: Sequence[Any]) -> list[list[Any]]:
+    def by_visibility(self, records: Sequence[Any]) -> list[list[Any]]:
         """Memories by who may see them: what is made of several at once is made of one of these lists."""
         by_id = {one.id: one for one in records}
         return [[by_id[uid] for uid in uids] for uids in self._container.by_place(by_id).values()]
@@ -86,7 +86,7 @@ class StackStorage:
         """A setting of the stack; None if it was never set."""
         return self._container.settings.get(name)
 
-    def keep_setting(self, name: str, value: Any) -> None:
+    def save_setting(self, name: str, value: Any) -> None:
         """Keep a setting of the stack: anything that JSON can hold."""
         self._container.set(name, value)
 
@@ -96,7 +96,7 @@ class StackStorage:
         return self._container.space.usable_embedder
 
     @property
-    def words_alone(self) -> str:
+    def vector_search_disabled_reason(self) -> str:
         """Why memories are found by their words alone; "" if meaning counts too."""
         return "" if self.embedder else str(self._container.space.embedder)
 

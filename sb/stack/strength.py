@@ -1,4 +1,4 @@
-"""How present is a memory, and what changes that? Strength from 1 to 0, in four tiers; a person or a sweep moves it.
+"""Strength of memories, from 1 to 0 in four tiers: access, forget, recover, protect, verify.
 
 Source: the stack protocol, "Strength-tier filtering"; its reference implementation for the amounts. Strength decides the
 state of a record, so that no search has to look at it: what is below `WEAK` is found by none.
@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from sb.memory.decay import state_of
-from sb.memory.record_writer import Keeper
+from sb.memory.record_writer import RecordWriter
 from sb.stack.checks import checked_number
 from sb.stack.container import Container
-from sb.stack.views import kinds_shown_as
+from sb.stack.views import kinds_viewed_as
 from sb.store.records.columns import Row
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment, to_row
@@ -113,11 +113,11 @@ class Strengths:
         record = replace(record, verification_count=record.verification_count + 1, last_verified=now)
         return {"fields": to_row(record, row)["fields"]}
 
-    def _keeper(self) -> Keeper:
-        return Keeper(self._space, self._container.reader)
+    def _keeper(self) -> RecordWriter:
+        return RecordWriter(self._space, self._container.reader)
 
     def _row(self, kind: str, uid: str) -> Row | None:
-        return self._container.find(uid, kinds_shown_as(kind))
+        return self._container.find(uid, kinds_viewed_as(kind))
 
     def _change(
         self,

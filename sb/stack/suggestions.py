@@ -175,7 +175,7 @@ class Suggestions:
         values = {**_DEFAULTS.get(kind, {}), **said, **modifications}
         for one in dataclasses.fields(about.type):
             if one.default is dataclasses.MISSING and one.name in sayable - values.keys():
-                raise ValueError(f"suggestion {suggestion.id} has no {one.name}: say it in modifications")
+                raise ValueError(f"suggestion {suggestion.id} has no {one.name}: give it in modifications")
         return about.type(
             id="",
             stack_id=self._container.stack_id,

@@ -1,4 +1,4 @@
-"""How far is somebody trusted? What was said of them, by domain; where nothing was, in general, and else half.
+"""Trust assessments by entity and domain; the default is 0.5.
 
 Source: the stack protocol, "Trust layer".
 """

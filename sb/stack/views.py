@@ -1,5 +1,4 @@
-"""What of a Brain's memory does a stack show, and as what? A fact is a belief, a decision a note, an event an episode, an
-entity a relationship; everything else that a Brain keeps is its own.
+"""Views of a Brain's records in a stack: fact as belief, decision as note, event as episode, entity as relationship.
 
 What is changed through such a view is changed in the record itself, as far as that has a place for it.
 """
@@ -55,12 +54,12 @@ VIEWS: Mapping[str, _View] = {
 }
 
 
-def kinds_shown_as(kind: str) -> tuple[str, ...]:
+def kinds_viewed_as(kind: str) -> tuple[str, ...]:
     """The kinds of record that a stack shows as this one."""
     return (kind, *(own for own, view in VIEWS.items() if view.kind == kind))
 
 
-def shown(record: Any) -> Any:
+def to_view(record: Any) -> Any:
     """A record as the stack has it; what is of a stack's own kind stays as it is."""
     if not isinstance(record, Remembered):
         return record
@@ -107,14 +106,14 @@ def shown(record: Any) -> Any:
     raise TypeError(f"a stack shows no {type(record).__name__}")
 
 
-def unshown(view: Any, former: Remembered) -> Remembered:
+def from_view(view: Any, former: Remembered) -> Remembered:
     """The record that a changed view of it says.
 
     Raises:
         ValueError: the view says something that the record has no place for.
     """
     kind = KIND_OF[type(former)]
-    homes, before = VIEWS[kind].homes, shown(former)
+    homes, before = VIEWS[kind].homes, to_view(former)
     changes: dict[str, Any] = {}
     standing = dict(getattr(former, "standing", None) or {})
     for one in fields(view):

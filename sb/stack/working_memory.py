@@ -16,7 +16,7 @@ from sb.stack.checks import checked_budget
 from sb.stack.container import Container
 from sb.stack.queries import Query
 from sb.stack.registry import Components
-from sb.stack.views import kinds_shown_as, shown
+from sb.stack.views import kinds_viewed_as, to_view
 from sb.store.records.columns import Row
 from sb.store.records.descriptor import Descriptor
 from sb.store.records.descriptors import DESCRIPTORS
@@ -151,7 +151,7 @@ class Loader:
     def _in_order(self, about: Descriptor, query: Query) -> Iterator[tuple[Row, Any]]:
         """Rows and records, without how often they were read."""
         container, places = self._container, self._container.space.places
-        here, kinds = container.places(), kinds_shown_as(about.kind)
+        here, kinds = container.places(), kinds_viewed_as(about.kind)
         where, values = query.sql()
         skip, page, numbers = 0, _PAGE, [0]
         while here and numbers:
@@ -162,12 +162,12 @@ class Loader:
                 part = numbers[start : start + _SLICE]
                 rows = {row["id"]: row for row in container.space.records.rows(part)}
                 for row in (rows[number] for number in part if number in rows):
-                    yield row, shown(from_row(row, places.numbered(row["place"])))
+                    yield row, to_view(from_row(row, places.numbered(row["place"])))
             skip, page = skip + page, page * _GROWTH
 
     def _present(self) -> int:
         """How many memories of these kinds are present, weak ones too."""
-        kinds = [own for kind in PARTS for own in kinds_shown_as(kind)]
+        kinds = [own for kind in PARTS for own in kinds_viewed_as(kind)]
         query = Query().among("r.place", self._container.places()).among("r.kind", kinds)
         return self._container.space.records.number_of(*query.add("r.state = 'active'").sql())
 

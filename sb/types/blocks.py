@@ -1,4 +1,4 @@
-"""Which fields do many kinds share? Blocks that a kind lists in reverse, so that its own fields come first.
+"""Field blocks shared by many kinds; listed in reverse, so that a kind's own fields come first.
 
 Source: the stack protocol's records; a dataclass takes the fields of its last base first.
 """
@@ -82,5 +82,5 @@ def parse_datetime(text: str | None) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no time such as 2026-03-04T05:06:07+00:00: {error}") from error
+        raise ValueError(f"{text!r} is not a time such as 2026-03-04T05:06:07+00:00: {error}") from error
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What does a Brain hold? Events, facts, decisions, entities and the rest, field by field.
+"""The kinds of a Brain: events, facts, decisions, entities and others.
 
 Source: the memory whitepaper, "memory typology", "prospective memory" and "handoff packets".
 """

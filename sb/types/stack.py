@@ -1,4 +1,4 @@
-"""What does a stack hold? Episodes, beliefs, values and the rest, field by field.
+"""The kinds of a stack: episodes, beliefs, values and others.
 
 Source: the stack protocol. Own fields come first, in the order in which they may be given by position.
 """

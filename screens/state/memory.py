@@ -146,7 +146,7 @@ def ranked(overseer: Overseer, wanted: RecordFilter) -> Ranking:
     fitting = fits(overseer.database, wanted, numbers)
     best = [number for number in numbers if number in fitting][:BEST]
     nearest = [number for number in numbers if number not in fitting][:NEAREST]
-    return Ranking(best, nearest, overseer.words_alone)
+    return Ranking(best, nearest, overseer.vector_search_disabled_reason)
 
 
 def arranged(found: Found, ranking: Ranking) -> Sequence[int]:

@@ -58,7 +58,7 @@ def test_the_nearest_project_file_up_to_the_git_root_is_found(project: Project) 
 
 
 def test_a_project_file_inside_the_home_is_never_picked(project: Project) -> None:
-    kept = project.home.kept / "copy"
+    kept = project.home.snapshots / "copy"
     kept.mkdir(parents=True)
     for folder in (project.home.folder, kept):
         (folder / "sb.yaml").touch()

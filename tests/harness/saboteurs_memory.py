@@ -25,7 +25,7 @@ from sb.memory import context_package, erasure, handoffs, provenance
 from sb.memory.brain import Brain
 from sb.memory.context_package import Orienting
 from sb.memory.handoffs import Handoffs
-from sb.memory.record_writer import Keeper
+from sb.memory.record_writer import RecordWriter
 from sb.memory.salience import WEIGHTS, salience
 from sb.memory.search import Searcher
 from sb.memory.space import Space
@@ -259,13 +259,13 @@ def a_signature_says_nothing_of_the_recipient(patch: pytest.MonkeyPatch) -> None
 
 @breaks("HA-14")
 def an_agent_writes_as_whom_it_likes(patch: pytest.MonkeyPatch) -> None:
-    real = Keeper.completed
+    real = RecordWriter.completed
 
-    def completed(writer: Keeper, row: Any, record: Any) -> Any:
+    def completed(writer: RecordWriter, row: Any, record: Any) -> Any:
         said = getattr(record, "agent_id", "")  # a record of a stack has none
         return real(writer, row, record) | ({"agent": said} if said else {})
 
-    patch.setattr(Keeper, "completed", completed)
+    patch.setattr(RecordWriter, "completed", completed)
 
 
 @breaks("HA-14")
@@ -347,21 +347,21 @@ def a_dependency_calls_home_when_it_is_imported(patch: pytest.MonkeyPatch) -> No
 
 @breaks("HA-20")
 def what_a_memory_rests_on_is_not_kept(patch: pytest.MonkeyPatch) -> None:
-    real = Keeper.pairs
+    real = RecordWriter.pairs
 
-    def pairs(writer: Keeper, records: Sequence[Any]) -> Any:
+    def pairs(writer: RecordWriter, records: Sequence[Any]) -> Any:
         rest = [
             replace(record, derived_from=None) if hasattr(record, "derived_from") else record
             for record in records
         ]  # what was captured as it came does not rest on anything
         return [(row, record) for (row, _), record in zip(real(writer, rest), records, strict=True)]
 
-    patch.setattr(Keeper, "pairs", pairs)
+    patch.setattr(RecordWriter, "pairs", pairs)
 
 
 @breaks("HA-20")
 def derivations_are_not_related(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Keeper, "_derived", lambda *_: None)
+    patch.setattr(RecordWriter, "_derived", lambda *_: None)
 
 
 @breaks("HA-20")

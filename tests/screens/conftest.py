@@ -13,6 +13,7 @@ import pytest
 from sb.screens.app import ConsoleApp
 from sb.screens.dialogs import PassphraseScreen
 from sb.screens.state.records import Records
+from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
@@ -86,6 +87,12 @@ class Console:
             calm = calm + 1 if held else 0
             pause_s = FRAME_S / 2 if idle and not held else BLINK_S
             assert time.monotonic() < end, "it did not come to that:\n" + self.text()
+        self._paint()
+
+    def _paint(self) -> None:
+        """Render all that is on screen, as a terminal would be sent it."""
+        visible_screen_stack.set(self.app._background_screens)  # what lies below a dialog is part of it
+        self.app.screen._compositor.render_full_update()
 
     async def shows(self, pilot: Pilot[None], text: str) -> None:
         """Wait until this is on screen."""
@@ -223,6 +230,18 @@ def parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parse_rules)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def painted_at_rest() -> Iterator[None]:
+    """No terminal reads the frames before a screen comes to rest; `Console.until` renders it then, whole."""
+
+    def skip(compositor: Compositor, *_: object, **__: object) -> None:
+        compositor._dirty_regions.clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compositor, "render_update", skip)
         yield
 
 

@@ -95,7 +95,7 @@ def repository(folder: Path, *, bare: bool = False) -> None:
         ("git -C evil push --force", "destructive"),
     ],
 )
-def test_git_in_another_repository_may_run_what_its_settings_say(
+def test_git_in_another_repository_is_network(
     command: str, safety_class: str, judged: Callable[[str], ShellVerdict], tmp_path: Path
 ) -> None:
     work = tmp_path.resolve() / "home" / "work"

@@ -1,3 +1,5 @@
+"""http.get against real servers: allowlist, addresses, redirects, deadlines."""
+
 from __future__ import annotations
 
 import base64

@@ -1,3 +1,5 @@
+"""shell.run: programs, limits, and the end of everything that they start."""
+
 from __future__ import annotations
 
 import hashlib

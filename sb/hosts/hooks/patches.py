@@ -18,7 +18,7 @@ _SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join
 
 
 def changed_paths(patch: str) -> list[str]:
-    """The paths that a patch adds, updates, deletes and moves to, in its order, as it names them."""
+    """The paths that a patch adds, updates, deletes and moves to, in order."""
     found: dict[str, None] = {}
     for text in (patch, patch.replace("\r", "\n")) if "\r" in patch else (patch,):
         for header in _HEADERS.finditer(text):

@@ -31,7 +31,7 @@ _MOST_NAMED = 8  # changed files
 
 
 def begin(runtime: Runtime, event: HookEvent) -> str:
-    """What the agent should know, as text; "" for nothing."""
+    """The memory that a session starts with, as text; "" for none."""
     package = _brain(runtime, event).orient(
         scope=scope_of(event.cwd),
         session=event.session_id,
@@ -42,7 +42,7 @@ def begin(runtime: Runtime, event: HookEvent) -> str:
 
 
 def end(runtime: Runtime, event: HookEvent, run_id: str) -> None:
-    """Keep where the session stands, if it wrote something or changed files since it last ended."""
+    """Save a handoff if the session wrote memories or changed files since it last ended."""
     brain = _brain(runtime, event)
     writes = own_writes(brain.writer, brain.scope)
     since = max((one.created_at for one in writes if one.category == "session_end"), default=0.0)
@@ -53,7 +53,7 @@ def end(runtime: Runtime, event: HookEvent, run_id: str) -> None:
 
 
 def changed_files(runtime: Runtime, run_id: str, since: float) -> list[str]:
-    """The files that a run changed, each once, in the order in which it did.
+    """The files that a run changed, each once, in order.
 
     Args:
         since: seconds since the epoch.

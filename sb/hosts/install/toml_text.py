@@ -65,7 +65,7 @@ class TomlText:
         except (TOMLKitError, tomllib.TOMLDecodeError, TypeError, ValueError, KeyError):
             agreed = False
         if not agreed:
-            raise Malformed(0, "its hooks are written in a way that cannot be edited safely")
+            raise Malformed(0, "its hooks cannot be edited safely as they are written")
         return result
 
 

@@ -1,4 +1,4 @@
-"""What does ranking keep of a text, so that it need not read it again for every question?
+"""Encode the terms of a text for ranking, so that no query reads the text again.
 
 A number for each of its words, those of the sentences that ask first, behind one that says how many they are, how many
 names the text holds and whether there is a digit in it. 4 bytes each.

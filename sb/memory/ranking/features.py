@@ -1,4 +1,4 @@
-"""What speaks for a candidate, each as one plain number?
+"""The features of a candidate, each one number.
 
 Every feature is 0 where it does not apply, and few are above 1, so that a weight says what a feature is worth. Those
 that know how people talk count for rows with a speaker only: of notes, the one before is context and no question.

@@ -1,4 +1,4 @@
-"""Which words have been met, what is known of each, and how alike are they?"""
+"""The lexicon of words met so far, with their vectors and similarity."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Lexicon:
         equal = self._stems[words] == self._stems[terms][:, None]
         return np.asarray(equal & (words != EMPTY))
 
-    def alike(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> Array:
+    def similarity(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> Array:
         """From 0, nothing to do with each other, to 1, the same."""
         if self._embed is None:
             return self.same(terms, words).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What is the full-text index asked for a question, so that it costs little where many records have its words?
+"""Build the full-text MATCH expression of a query, bounded in cost.
 
 FTS5 looks at every record that an expression matches, and counts all those that have each of its words. So where most of many records
 may be read, a word that many have need not name one if rarer ones name enough, and places are looked at afterwards. Where few

@@ -1,4 +1,4 @@
-"""In which order do the candidates answer the question?"""
+"""Rank candidates for a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How rare is a word among the memories, and how long are they usually?"""
+"""Collection statistics for ranking: document frequency and average length."""
 
 from __future__ import annotations
 

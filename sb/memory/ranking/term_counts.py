@@ -1,4 +1,4 @@
-"""How often, and how nearly, does each of a question's terms occur in the candidates and in what was said before them?"""
+"""Count the query's terms in candidates and in the records before them, exactly and by similarity."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Counted:
         columns = np.zeros(distinct[-1] + 1, np.intp)
         columns[distinct] = np.arange(len(distinct))
         at = columns[self._words]
-        near = lexicon.alike(terms, distinct)
+        near = lexicon.similarity(terms, distinct)
         best = self._of_parts(np.maximum, near.take(at, axis=1)).T
         self.asking, self.telling = best[::2], best[1::2]
         marks = np.vstack(

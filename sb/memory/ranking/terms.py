@@ -1,4 +1,4 @@
-"""Which words does a text consist of, as the full-text index sees them?
+"""Split a text into terms, exactly as the full-text index does.
 
 The index is FTS5 with the tokenizer `porter unicode61`; what is counted here must be what is found there.
 """

@@ -1,4 +1,4 @@
-"""What is each feature worth?
+"""The weight of each feature.
 
 Only their ratios matter. `evals.retrieval --fit` found them, on conversations and on what agents noted, alone and in one
 store; docs/reference/retrieval.md says how good they are and what each one gives.

@@ -1,4 +1,4 @@
-"""What do all components have in common? They hold what a stack lends them, and do nothing without it."""
+"""The base of all components: inference, storage and hooks that do nothing."""
 
 from __future__ import annotations
 

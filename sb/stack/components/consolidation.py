@@ -49,13 +49,13 @@ class ConsolidationComponent(Component):
         if storage.setting(_SEEN) == seen:
             return []
         themes: list[Pattern] = []
-        for some in (group for group in storage.seen_alike(episodes) if len(group) > 1):
+        for some in (group for group in storage.by_visibility(episodes) if len(group) > 1):
             shown = [{"number": at, "lessons": one.lessons} for at, one in enumerate(some)]
             answer = asked(self._inference, _TASK, shown)
             if answer is None:
                 return []
             themes += [found for one in answer if (found := _theme(one, some))][:_MOST]
-        storage.keep_setting(_SEEN, seen)
+        storage.save_setting(_SEEN, seen)
         return themes
 
 

@@ -1,4 +1,4 @@
-"""How did it feel? An episode is kept with its valence, arousal and emotions, unless its author said them.
+"""Detect the valence, arousal and emotions of episodes, unless their author gave them.
 
 A save waits for no model: what its words say is kept with it, and a bound model judges the newest ones in maintenance.
 """
@@ -58,7 +58,7 @@ class EmotionalTaggingComponent(Component):
             at, changes = said.get("number"), _judged(said)
             if type(at) is int and 0 <= at < len(waiting) and changes:
                 report["judged"] += storage.amend("episode", waiting[at].id, changes, component=self.name)
-        storage.keep_setting(_JUDGED, storage.clock.now())
+        storage.save_setting(_JUDGED, storage.clock.now())
         return report
 
 

@@ -1,4 +1,4 @@
-"""What is the memory about, and where is it weak? Topics, and relations between the memories that share them."""
+"""Map the topics of the memory, and relate the memories that share them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure can one still be of what is remembered? A little less each month since it was last verified."""
+"""Decay the confidence of beliefs with the time since they were last verified."""
 
 from __future__ import annotations
 

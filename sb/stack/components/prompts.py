@@ -1,4 +1,4 @@
-"""What does a model say to a component, as far as it can be used? JSON of the shape that was asked for, or nothing.
+"""Prompt the bound model for JSON of a given shape; anything else is dropped.
 
 What a model says is material, never trusted: whoever asks takes what has the right shape and leaves the rest.
 """

@@ -86,7 +86,7 @@ class SuggestionComponent(Component):
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:
         raws = storage.select("raw", limit=_AT_ONCE, where={"processed": False})
         found = {one.id: proposed(one.blob or "") for one in raws}
-        for some in storage.seen_alike([one for one in raws if not found[one.id]]):
+        for some in storage.by_visibility([one for one in raws if not found[one.id]]):
             for uid, more in self._asked(some):
                 found[uid] = [more]
         made = [_suggestion(uid, one) for uid, some in found.items() for one in some]

@@ -1,1 +1,1 @@
-"""How do two databases keep one stack? Each tells the other, under seal, what was changed of its records."""
+"""Synchronize a stack between databases: each sends the other its sealed changes."""

@@ -1,4 +1,4 @@
-"""What does one database tell another of a record? All that it says, in parts that can be changed apart from each other.
+"""The change document of one record, in parts that merge independently.
 
 The format is in docs/guides/sync.md. What only concerns one database (its numbers, version, index, reads, fading) is left out.
 """
@@ -54,7 +54,7 @@ class Relation:
     at: float
     inward: bool = False
 
-    def said(self) -> list[Any]:
+    def as_list(self) -> list[Any]:
         """The same as a list."""
         return [
             self.relation,
@@ -114,7 +114,7 @@ class Change:
         said |= {
             "parts": dict(self.parts),
             "dots": {part: list(dot) for part, dot in self.dots.items()},
-            "relations": [one.said() for one in self.relations],
+            "relations": [one.as_list() for one in self.relations],
         }
         if self.session is not None:
             one = self.session
@@ -243,7 +243,9 @@ def united(left: Iterable[Relation], right: Iterable[Relation]) -> tuple[Relatio
 
 def damaged(what: str) -> CheckFailed:
     """The error for what no database of this stack would have written."""
-    return CheckFailed(f"what came is damaged: {what}", "nothing was taken; look at the other database")
+    return CheckFailed(
+        f"received change is damaged: {what}", "nothing was imported; check the other database"
+    )
 
 
 def _known(kind: str) -> str:
@@ -257,7 +259,7 @@ def _relation(document: Sequence[Any]) -> Relation:
     if _number(weight) < 0:
         raise ValueError("a relation has a weight below 0")
     if inward not in ([], [True]):
-        raise ValueError(f"{inward!r} is no direction")
+        raise ValueError(f"{inward!r} is not a direction")
     about = _text(relation), _text(target), float(weight), _text(agent, empty=True), _number(at)
     return Relation(*about, inward=bool(inward))
 
@@ -277,17 +279,17 @@ def _session(document: Sequence[Any], stack: str) -> Session:
 
 def _text(value: Any, *, empty: bool = False) -> str:
     if not isinstance(value, str) or not (value or empty):
-        raise ValueError(f"{value!r} is no text")
+        raise ValueError(f"{value!r} is not a string")
     return value
 
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return float(value)
 
 
 def _whole(value: Any) -> int:
     if type(value) is not int or not 0 <= value <= MAX_INTEGER:
-        raise ValueError(f"{value!r} is no whole number")
+        raise ValueError(f"{value!r} is not a whole number")
     return value

@@ -15,7 +15,7 @@ from sb.stack.sync.changes import KEYED, STANDING, Change, parse, parts_of, row_
 from sb.stack.sync.feed import Feed
 from sb.stack.sync.merge import compare
 from sb.stack.sync.receive import ACTOR, Receiver, with_parts
-from sb.stack.views import VIEWS, shown
+from sb.stack.views import VIEWS, to_view
 from sb.store.records.columns import SUPERSEDED, Row
 from sb.store.records.places import Execute
 from sb.store.records.rows import content, from_row, to_moment
@@ -97,7 +97,7 @@ class Conflicts:
         if keep == "remote":
             chosen = with_parts(local, remote, differing)
             if self._receiver("").holder(chosen) is not None:
-                raise ValueError(f"another {row['kind']} has that name here: rename it first, or keep local")
+                raise ValueError(f"another {row['kind']} has that name here: rename it, or keep local")
             self._receiver("").write(execute, row, chosen, differing, "resolve", reason)
         dots = {**chosen.dots, **dict.fromkeys(differing, NEW)}
         relations = united(local.relations, remote.relations)
@@ -210,7 +210,7 @@ def _listed(
 
 def _version(kind: str, record: Any) -> dict[str, Any]:
     """A record as the stack shows it; as it is, if only a Brain has its kind."""
-    return dataclasses.asdict(shown(record) if kind in VIEWS else record)
+    return dataclasses.asdict(to_view(record) if kind in VIEWS else record)
 
 
 def _retired(change: Change) -> Change:

@@ -88,7 +88,7 @@ class Exchange:
         if local.replica == remote.replica:
             raise UsageError(
                 f"{self._path} is a copy of this database",
-                "export_stack() makes one that can be synchronised",
+                "export_stack() makes one that can sync",
             )
         first, second = sorted((local, remote), key=lambda one: one.replica)  # so that nobody waits in a ring
         with first.space.database.write() as one, second.space.database.write() as other:
@@ -181,9 +181,9 @@ class Exchange:
         told = set[str]()
         for page, _ in _pages(iter(incoming)):
             for kept in page:
-                standings[self._local.sealer.standing(kept.document, kept.seal)] += 1
+                standings[self._local.sealer.status(kept.document, kept.seal)] += 1
                 if kept.change.seen.get(here, 0) > head:
-                    raise damaged(f"{kept.change.uid} knows of changes that were never made here")
+                    raise damaged(f"{kept.change.uid} refers to changes that were never made here")
                 if kept.change.uid in told:
                     raise damaged(f"there are two changes of {kept.change.uid}")
                 told.add(kept.change.uid)

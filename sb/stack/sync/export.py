@@ -1,4 +1,4 @@
-"""How does a stack move into a file of its own? As to a database that has nothing of it yet."""
+"""Export a stack into a database file of its own."""
 
 from __future__ import annotations
 

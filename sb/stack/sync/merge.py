@@ -1,4 +1,4 @@
-"""Which of two versions of a record is the later one, and if neither is: can both be had, or has somebody to choose?
+"""Merge two versions of a record: pick the later one, combine both, or report a conflict.
 
 Nothing is decided by clocks. Each part of a record carries the change that it comes from, and each version the changes that
 it has seen: what one side has not seen is new to it.

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from sb.memory.masking import Labels
-from sb.memory.record_writer import Keeper
+from sb.memory.record_writer import RecordWriter
 from sb.redaction import Masking
 from sb.secret_shapes import may_hold_secret
 from sb.stack.container import SYSTEM
@@ -66,7 +66,7 @@ class Receiver:
         self._space = feed.space
         self._peer = peer
         self._merge = merge
-        self._keeper = Keeper(feed.space, ACTOR)
+        self._keeper = RecordWriter(feed.space, ACTOR)
         self._unrelated: list[tuple[str, Relation]] = []  # relations to what has not come yet
         self._unnamed: list[StoredChange] = []  # whose name another record has
         self._new: list[int] = []  # records without a vector yet

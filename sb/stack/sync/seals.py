@@ -1,4 +1,4 @@
-"""Whose is a change that comes from another database? It is sealed by the home that wrote it, or by its operator.
+"""Seal changes, and verify the seals of other databases: by home or by operator.
 
 Databases of one home know each other's seals by the home's secret. For another home only the signature of an operator
 counts, as it does for bundles of memories; while nobody is enrolled here, unsigned changes are taken, and that is said.
@@ -17,7 +17,7 @@ from sb.config import Config
 from sb.errors import CheckFailed, DeniedError
 from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Decider, Label, Operator, signed_statement
-from sb.memory.bundles import standing
+from sb.memory.bundles import seal_status
 from sb.sources import Clock, iso
 from sb.store.secret import derived_key, home_secret
 
@@ -56,8 +56,8 @@ class Sealer:
         said = orjson.loads(seal)["statement"]
         return bool(said["home"] == self.home and not said["key"])
 
-    def standing(self, document: bytes, seal: bytes) -> str:
-        """Who sealed a document: `home`, or as `bundles.standing` says.
+    def status(self, document: bytes, seal: bytes) -> str:
+        """Who sealed a document: `home`, or as `bundles.seal_status` says.
 
         Raises:
             CheckFailed: it is not what was sealed. Unauthorised: its key was shut out.
@@ -68,17 +68,17 @@ class Sealer:
             digest, home, mac = str(said["digest"]), str(said["home"]), str(said["mac"])
         except (orjson.JSONDecodeError, KeyError, TypeError):
             raise CheckFailed(
-                "a change has no seal", "nothing was taken; look at the other database"
+                "a change has no seal", "nothing was imported; check the other database"
             ) from None
         ours = home == self.home
         if digest != _digest(document) or (
             ours and not hmac.compare_digest(mac.encode(), self._mac(document).encode())
         ):
             raise CheckFailed(
-                "a change is not what was sealed: somebody edited it",
-                "nothing was taken; look at the other database",
+                "a change was edited after it was sealed",
+                "nothing was imported; check the other database",
             )
-        return OURS if ours else standing(sealed, self._authority)
+        return OURS if ours else seal_status(sealed, self._authority)
 
     def admit(self, standings: Counter[str], *, from_anybody: bool) -> list[str]:
         """Refuse what no one of this home sealed, once it has operators.
@@ -96,7 +96,7 @@ class Sealer:
         told = [f"changes {_MEANING[one]}: {count}" for one, count in sorted(others.items())]
         if others and self._authority.enrolled() and not from_anybody:
             raise DeniedError(
-                "; ".join(told), "let an operator of this home sign them there, or take them from anybody"
+                "; ".join(told), "have an operator of this home sign them there, or accept them from anybody"
             )
         return told
 

@@ -113,7 +113,7 @@ class Synchroniser:
             other = Space(database, self._config.memory, clock=space.clock, ids=space.ids)
             remote = Feed(other, local.stack, local.sealer)
             if Container(other, local.stack, read_only=False).state is StackState.MAINTENANCE:
-                return SyncResult(errors=[f"stack {local.stack} is being maintained in {self._remote}"])
+                return SyncResult(errors=[f"stack {local.stack} is in maintenance in {self._remote}"])
             exchange = Exchange(local, remote, self._remote, self._reach, from_anybody=from_anybody)
             exchange.greet()
             action(exchange)

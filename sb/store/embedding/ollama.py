@@ -1,4 +1,4 @@
-"""How does a local Ollama server make vectors of texts?"""
+"""Embed texts with a local Ollama server."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class OllamaEmbedder:
         finally:
             connection.close()
         if len(data) > _MOST_BYTES:
-            raise ValueError("its answer is too long")
+            raise ValueError("the answer is too long")
         return response.status, data
 
     def _error(self, what: str, hint: str = "") -> EmbedderError:

@@ -1,4 +1,4 @@
-"""Which embedder do the settings ask for, and can it be used?"""
+"""Select the embedder that the settings name, and report why it cannot be used."""
 
 from __future__ import annotations
 

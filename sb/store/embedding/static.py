@@ -1,4 +1,4 @@
-"""How does a text become a vector without a network, a language model, or waiting?
+"""Embed texts with static token vectors, offline and without a model.
 
 By the mean of fixed token vectors, which rare tokens pull harder, less what all texts of the collection have in
 common. The `wordllama` package carries the tokens and their vectors as two files; its code is never imported, since
@@ -147,7 +147,7 @@ class StaticEmbedder:
     def __init__(self, static: StaticModel, statistics: TokenStatistics | None = None) -> None:
         counted = statistics or TokenStatistics.empty(*static.shape)
         if (len(counted.df), len(counted.total)) != static.shape:
-            raise EmbedderError("these statistics are those of another model", "count the texts again")
+            raise EmbedderError("the statistics belong to another model", "count the texts again")
         self.model = static.name
         self.dimensions = static.shape[1]
         self.statistics = counted

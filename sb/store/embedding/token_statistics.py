@@ -1,4 +1,4 @@
-"""How common is each token in this collection, and what do its texts have in common?
+"""Token frequencies and the common component of a collection, for static embeddings.
 
 Both are counted, and frozen until they are counted again: a vector is only as good as the counts it was made with,
 but one that was made with older counts can still be compared.

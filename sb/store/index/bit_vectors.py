@@ -1,4 +1,4 @@
-"""Which of many vectors are likely to be near? The signs of their numbers, one bit each, say so cheaply.
+"""Bit vectors: a cheap first pass over many vectors, one bit for each sign.
 
 sqlite-vec keeps the bits, in chunks of one place each. They are compared here rather than by its `MATCH`, whose time grows
 with the number of rows times the number that is wanted (6.7 ms for 100 of 50 000, against 0.8 ms). The chunks are read
@@ -75,7 +75,7 @@ class BitIndex:
         found: list[int] = records[np.lexsort((records, differing))[:k]].tolist()
         return found
 
-    def kept(self, execute: Execute, model: str = "", dimensions: int = 0) -> bool:
+    def prepared(self, execute: Execute, model: str = "", dimensions: int = 0) -> bool:
         """Whether bits are to be written as well, after making their table what it has to be.
 
         Args:

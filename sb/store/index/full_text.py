@@ -1,4 +1,4 @@
-"""Which records hold these words? FTS5 by bm25, and by prefix while somebody is still typing."""
+"""The full-text index: FTS5 with bm25, and prefix search while typing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How frequent are words? Counts of the whole database, remembered by this process while they are about right."""
+"""Term statistics of the whole database, cached by process."""
 
 from __future__ import annotations
 

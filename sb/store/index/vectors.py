@@ -1,4 +1,4 @@
-"""Which records are nearest in meaning to a question?
+"""The vector index: nearest records by exact vectors, preselected by bit vectors.
 
 Each active record has an exact vector. Few are compared with all of them; of many, their signs name the best
 (`sb.store.index.bit_vectors`), and these are compared exactly. The bits only propose: who may see a record, and whether it is
@@ -112,7 +112,7 @@ class VectorIndex:
         """Keep vectors, all of one model."""
         if not rows:
             return
-        listed = self._bits.kept(execute, rows[0].model, len(rows[0].vector))
+        listed = self._bits.prepared(execute, rows[0].model, len(rows[0].vector))
         named = orjson.dumps([row.record for row in rows]).decode()
         former = execute(
             "SELECT record FROM vectors WHERE record IN (SELECT value FROM json_each(?))", (named,)
@@ -145,7 +145,7 @@ class VectorIndex:
             " AND r.id IN (q.prev1, q.prev2) WHERE r.id = ?",
             (record,),
         ).fetchall()
-        listed = self._bits.kept(execute)
+        listed = self._bits.prepared(execute)
         quoting = [number for (number,) in rows]
         for number in (record, *quoting):
             execute("DELETE FROM vectors WHERE record = ?", (number,))

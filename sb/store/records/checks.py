@@ -1,4 +1,4 @@
-"""Can a record be kept as it is? What its kind's descriptor does not allow is refused, with the attribute's name."""
+"""Validate a record against the descriptor of its kind."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_text(name: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{name} is no valid text: {error.reason} at character {error.start}") from error
+        raise ValueError(f"{name} is not valid text: {error.reason} at character {error.start}") from error
 
 
 def check_numbers(name: str, value: Any) -> None:

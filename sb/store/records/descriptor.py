@@ -1,4 +1,4 @@
-"""What can be said of a kind of record? A descriptor, from which everything else about the kind is derived.
+"""The descriptor of a record kind, from which everything else about the kind is derived.
 
 What follows from the type hints of the dataclass (which attribute is a time, what it may hold) is read from them.
 """

@@ -1,4 +1,4 @@
-"""What has a record to do with another? Typed, weighted relations, also those of lineage."""
+"""Edges: typed, weighted relations between records, lineage included."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def checked_scope(scope: str) -> str:
         ValueError: it is neither `global` nor TYPE:NAME.
     """
     if not SCOPE.fullmatch(scope) or len(scope) > LONGEST_NAME:
-        raise ValueError(f"{scope!r} is no scope: use global, or TYPE:NAME such as project:api-v2")
+        raise ValueError(f"{scope!r} is not a scope: use global, or TYPE:NAME such as project:api-v2")
     return scope
 
 

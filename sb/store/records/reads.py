@@ -1,4 +1,4 @@
-"""What reached an agent's context, and when? Reads append here and never change a record."""
+"""The access log: which records reached an agent's context, and when."""
 
 from __future__ import annotations
 

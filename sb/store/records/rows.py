@@ -1,4 +1,4 @@
-"""How does a record become a row, and a row a record again? By its kind's descriptor; no kind has code of its own.
+"""Convert records to rows and back, by the descriptor of their kind.
 
 An attribute has one home: a column, the record's place, the counts of its reads, or else `fields`, as JSON. The
 column `text` is home to the only text of a kind that has one. A time that a column cannot hold to the microsecond
@@ -45,7 +45,7 @@ def to_row(record: Any, former: Row | None = None) -> Row:
     """
     kind = KIND_OF.get(type(record))
     if kind is None:
-        raise TypeError(f"{type(record).__name__} is no kind of record")
+        raise TypeError(f"{type(record).__name__} is not a record kind")
     about = DESCRIPTORS[kind]
     held = vars(record)
     check(about, held)
@@ -125,7 +125,7 @@ def _json(about: Descriptor, name: str, value: Any) -> str:
     try:
         text = orjson.dumps(value, option=_STRICT).decode()
     except TypeError as error:
-        raise ValueError(f"{name} of this {about.kind} cannot be kept: {error}") from error
+        raise ValueError(f"{name} of this {about.kind} cannot be stored: {error}") from error
     if "null" in text:  # which is what becomes of a NaN
         for inner, one in value.items() if isinstance(value, dict) else ():
             check_numbers(inner, one)
@@ -166,7 +166,7 @@ def from_row(row: Row, place: Place, reads: tuple[int, float] | None = None) -> 
     if about is None:
         raise ValueError(f"{row['uid']} is of kind {row['kind']!r}, which this version of sb does not know")
     if row["state"] == ERASED:
-        raise ValueError(f"{row['uid']} is erased: nothing of it is left")
+        raise ValueError(f"{row['uid']} is erased")
     found = orjson.loads(row["fields"])
     values = {name: row[column] for name, column in about.column_of.items()}
     for name in about.times_in_columns:

@@ -195,6 +195,6 @@ def test_every_part_that_differs_is_named() -> None:
 def test_nobody_is_told_to_remove_a_file_that_is_not_ours(present: Present, tmp_path: Path) -> None:
     other = tmp_path / "passwd"
     other.write_text("root:x:0:0")
-    with pytest.raises(CheckFailed, match="passwd is no checkpoint") as refused:
+    with pytest.raises(CheckFailed, match="passwd is not a checkpoint") as refused:
         present.find(str(other))
     assert "remove" not in refused.value.hint

@@ -94,7 +94,7 @@ def test_what_cannot_be_kept_is_refused_before_anything_is_written(stack: SQLite
 
 
 def test_a_kind_is_not_saved_as_another(stack: SQLiteStack) -> None:
-    with pytest.raises(ValueError, match="Note is no episode"):
+    with pytest.raises(ValueError, match="Note is not an episode"):
         stack.save_episode(Note("n", "mine", "a note"))  # type: ignore[arg-type]
 
 
