@@ -5,6 +5,7 @@ FRAMEWORKS := .venv/.frameworks
 SITE := .venv/.site
 
 .PHONY: help format site
+.PHONY: check style types test-changed
 .PHONY: demo test test-kernel lint bench prove docs picture clean
 
 demo: $(STAMP)  ## install into .venv, and watch an agent work under the kernel
@@ -18,17 +19,27 @@ format: $(STAMP)  ## format the code, and fix what ruff can fix
 	$(BIN)/ruff format .
 
 # With bytecode, whatever the environment says: tests start hundreds of processes, and pytest rewrites every test module.
-test test-kernel prove: export PYTHONDONTWRITEBYTECODE =
+test test-kernel prove check test-changed: export PYTHONDONTWRITEBYTECODE =
 test: lint $(FRAMEWORKS)  ## lint, types, tests; three processes, since many tests wait for others
-	$(BIN)/python -m pytest -q -n 3
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal
 
 test-kernel: $(STAMP)  ## the kernel's tests alone
 	$(BIN)/python -m pytest -q tests/kernel
 
-lint: $(STAMP)  ## ruff and mypy
+lint: style types  ## ruff and mypy
+
+style: $(STAMP)  ## ruff alone
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## mypy alone
 	$(BIN)/mypy
+
+check: style  ## lint, types, and the tests of what changed since main
+	@$(MAKE) --no-print-directory -j 2 types test-changed
+
+test-changed: $(FRAMEWORKS)  ## the tests of what changed since main
+	$(BIN)/python -m pytest -q $$($(BIN)/python -m tests.changed)
 
 bench: $(STAMP)  ## ratios to floors measured in the same run
 	$(BIN)/python -m evals.bench

@@ -33,7 +33,7 @@ def backup(
     """Copy the database, checked, into a new folder."""
     config = configuration(ctx)
     target = folder or config.home.folder / "backups" / time.strftime("%Y-%m-%dT%H%M%SZ", time.gmtime())
-    if target.resolve().is_relative_to(config.home.kept.resolve()):
+    if target.resolve().is_relative_to(config.home.snapshots.resolve()):
         raise UsageError(f"{target} is inside the snapshot folder", "choose another one")
     database = open_database(config.database, create=False)
     try:
@@ -42,7 +42,7 @@ def backup(
         database.close()
     home = config.home
     also = [home.config_file, home.anchors, home.statements, home.workflows, home.trusted, home.digest_key]
-    extra = [*also, home.kept] if everything else []
+    extra = [*also, home.snapshots] if everything else []
     copies = [target / config.database.name, *back_up_files(extra, target)]
     if as_json:
         output.emit_json({"folder": str(target), "bytes": size, "files": [copy.name for copy in copies]})

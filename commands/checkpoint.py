@@ -18,7 +18,7 @@ from sb.text import shorten
 
 if TYPE_CHECKING:
     from sb.entity import Checkpoint
-    from sb.entity.present import Difference
+    from sb.entity.composition import Difference
 
 app = group("Save an agent's core, and restore it.")
 WIDEST = 60  # characters of a message in a table
@@ -67,7 +67,7 @@ def save(
     json_: AsJson = False,
 ) -> None:
     """Save an agent's core; the ten newest stay."""
-    from sb.entity.present import Present
+    from sb.entity.composition import Present
 
     with stack_database(ctx, create=True) as (database, config):
         present = Present(database, config)
@@ -83,7 +83,7 @@ def save(
 @app.command(name="list", epilog="Example: sb checkpoint list --agent scribe")
 def list_checkpoints(ctx: typer.Context, agent: OfAgent = "", json_: AsJson = False) -> None:
     """List checkpoints, newest first."""
-    from sb.entity.present import Present
+    from sb.entity.composition import Present
 
     with stack_database(ctx) as (database, config):
         found = list(Present(database, config).readable(agent or None))
@@ -125,7 +125,7 @@ def _row(checkpoint_id: str, found: Checkpoint | str) -> tuple[str, ...]:
 @app.command(epilog="Example: sb checkpoint show last --agent scribe")
 def show(ctx: typer.Context, checkpoint: Reference, agent: OfAgent = "", json_: AsJson = False) -> None:
     """Show a checkpoint, and what restoring it changes."""
-    from sb.entity.present import Present, parts
+    from sb.entity.composition import Present, parts
 
     with stack_database(ctx) as (database, config):
         present = Present(database, config)
@@ -170,7 +170,7 @@ def diff(
     json_: AsJson = False,
 ) -> None:
     """Compare two checkpoints, or one with the current core."""
-    from sb.entity.present import Present, differences
+    from sb.entity.composition import Present, differences
 
     with stack_database(ctx) as (database, config):
         present = Present(database, config)
@@ -202,7 +202,7 @@ def restore(
 
     The core as it was becomes another checkpoint.
     """
-    from sb.entity.present import Present
+    from sb.entity.composition import Present
     from sb.parts import open_authority
 
     if not dry_run:

@@ -58,14 +58,14 @@ def install(
         output.line(change.diff, one_line=False)
     if not dry_run:
         if change.needed and not yes:
-            confirm(f"write {change.seen.path}?")
+            confirm(f"write {change.current.path}?")
         installer.install(change)
     steps = _next_steps(host) if change.needed and not dry_run else []
     if as_json:
         output.emit_json({**described(change, dry_run), "scope": str(scope), "next_steps": steps})
         return
     done = "would be changed" if dry_run else "now calls sb"
-    output.line(f"{change.seen.path} {done if change.needed else 'already calls sb'}")
+    output.line(f"{change.current.path} {done if change.needed else 'already calls sb'}")
     for step in steps:
         note(f"next: {step}")
 
@@ -90,7 +90,7 @@ def described(change: Change, dry_run: bool) -> dict[str, object]:
     """A change, for JSON."""
     return {
         "host": change.host.name,
-        "file": str(change.seen.path),
+        "file": str(change.current.path),
         "changed": change.needed and not dry_run,
         "would_change": change.needed,
         "diff": change.diff,

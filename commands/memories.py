@@ -117,7 +117,7 @@ def memory(
         UsageError: a value cannot be used; also of what is done with the memory.
     """
     from sb.memory.brain import Brain
-    from sb.memory.overseeing import Overseer
+    from sb.memory.operator_view import Overseer
     from sb.store.database import open_database
 
     if project and scope:

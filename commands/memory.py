@@ -243,7 +243,7 @@ def search(
             benchmark=benchmark,
             **filters,
         )
-        alone = brain.words_alone
+        alone = brain.vector_search_disabled_reason
         if alone:
             note(alone)
         note_masked(brain.masked)

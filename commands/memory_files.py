@@ -18,16 +18,16 @@ from sb.present.counts import counted
 
 if TYPE_CHECKING:
     from sb.log.event_log import EventLog
+    from sb.memory.bundle_import import Imported
     from sb.memory.bundles import Seal
-    from sb.memory.importing import Imported
-    from sb.memory.overseeing import Overseer
+    from sb.memory.operator_view import Overseer
 
 app = single()
 
 
 def _opened(ctx: typer.Context) -> tuple[Overseer, EventLog]:
     """The memory, and the log of the same database."""
-    from sb.memory.overseeing import Overseer
+    from sb.memory.operator_view import Overseer
 
     log = event_log(ctx)
     config = configuration(ctx, quietly=True)
@@ -104,8 +104,8 @@ def import_memories(
     json_: AsJson = False,
 ) -> None:
     """Import memories from a file; existing ones stay."""
+    from sb.memory.bundle_import import load
     from sb.memory.bundles import verify
-    from sb.memory.importing import load
     from sb.parts import open_authority
 
     brain, log = _opened(ctx)

@@ -39,7 +39,7 @@ def show(
 
     Operators also see neighbours, history and readers.
     """
-    from sb.memory.overseeing import Overseer
+    from sb.memory.operator_view import Overseer
 
     with memory(ctx, agent, project=project, scope=scope) as brain:
         now = brain.space.clock.now()

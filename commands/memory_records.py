@@ -16,7 +16,7 @@ from sb.present.counts import counted
 from sb.text import human_bytes, plain, shorten
 
 if TYPE_CHECKING:
-    from sb.memory.erasing import Erased
+    from sb.memory.erasure import Erased
 
 app = single()
 WIDEST = 100  # characters of a memory on one line
@@ -96,9 +96,9 @@ def erase(
 
     Asks twice, unless --yes.
     """
-    from sb.memory.erasing import erase as remove
-    from sb.memory.erasing import old_copies
-    from sb.memory.overseeing import Overseer
+    from sb.memory.erasure import erase as remove
+    from sb.memory.erasure import old_copies
+    from sb.memory.operator_view import Overseer
     from sb.parts import open_authority
 
     required(reason)
@@ -191,7 +191,7 @@ def tidy(
 @app.command(epilog="Example: sb memory stats")
 def stats(ctx: typer.Context, json_: AsJson = False) -> None:
     """Show how much is stored, where, and how it is searched."""
-    from sb.memory.counting import counted as memory_counts
+    from sb.memory.counts import counted as memory_counts
 
     with memory(ctx, "") as brain:
         found = memory_counts(brain.space)

@@ -55,8 +55,8 @@ def orient(
             query=query or None,
             token_budget=tokens,
         )
-        if query and brain.words_alone:
-            note(brain.words_alone)
+        if query and brain.vector_search_disabled_reason:
+            note(brain.vector_search_disabled_reason)
         note_masked(brain.masked)
         if json_:
             output.emit_json(with_times(found.as_json()))
@@ -81,7 +81,7 @@ def think(
     query = typed(query, "question")
     with memory(ctx, agent, project=project, scope=scope) as brain:
         found = brain.think(query, hops=hops, decay=decay, k=k)
-        alone = brain.words_alone
+        alone = brain.vector_search_disabled_reason
         if alone:
             note(alone)
         note_masked(brain.masked)

@@ -18,7 +18,7 @@ from sb.present.counts import counted
 from sb.text import human_bytes, nearest
 
 if TYPE_CHECKING:
-    from sb.stack.syncing.conflicts import Keep
+    from sb.stack.sync.conflicts import Keep
     from sb.types import SyncConflict
 
 app = single()
@@ -74,7 +74,7 @@ def import_stack(
     json_: AsJson = False,
 ) -> None:
     """Import a stack; exit 1 on conflicting changes."""
-    from sb.stack.importing import take_in
+    from sb.stack.importer import take_in
 
     with stack_database(ctx, create=True) as (database, config):
         found = take_in(database, config, file, stack)

@@ -159,7 +159,7 @@ def open_stack(
     require_stack(database, stack_id)
     stack = SQLiteStack(stack_id, database=database, config=config, remote=remote)
     if agent:
-        stack.look_as(agent, scope if scope is None else read_from(agent, scope))
+        stack.view_as(agent, scope if scope is None else read_from(agent, scope))
     elif scope:
         read_from(agent, scope)
     return stack
@@ -202,7 +202,7 @@ def opened_core(
     Raises:
         UsageError: a value is refused by what is done with it.
     """
-    from sb.entity.present import Present
+    from sb.entity.composition import Present
 
     if not stack_id and (ctx.find_object(Options) or Options()).db:
         stack_id = DEFAULT

@@ -40,7 +40,7 @@ def uninstall(
     purged: list[str] = []
     if not dry_run:
         if needed and not yes:
-            confirm(f"change {', '.join(str(change.seen.path) for change in needed)}?")
+            confirm(f"change {', '.join(str(change.current.path) for change in needed)}?")
         if changes:
             installer.uninstall(changes)
         purged = [str(path) for path in installer.remove_runtimes()]
@@ -51,7 +51,7 @@ def uninstall(
         return
     for change in needed:
         done = "removed" if change.after is None else "restored"
-        output.line(f"{change.seen.path} {'would be ' if dry_run else ''}{done}")
+        output.line(f"{change.current.path} {'would be ' if dry_run else ''}{done}")
     if not needed:
         output.line(f"no entries of sb in the settings of {name}")
     for path in purged:

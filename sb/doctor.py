@@ -31,19 +31,19 @@ from sb.parts import open_authority, open_kill_switch, open_registry
 from sb.store import driver, migrate
 from sb.store.anchor import Anchor
 from sb.store.database import Database
-from sb.store.embedding.choosing import NoEmbedder, choose
+from sb.store.embedding.selection import NoEmbedder, choose
 from sb.store.filesystem import network_file_system
-from sb.text import human_bytes, nearest
+from sb.text import counted, human_bytes, nearest
 
 _MOST_JOINED = 3
-# Tables, with what one row and several are called.
-_COUNTED = (
-    ("events", "event", "events"),
-    ("intents", "call", "calls"),
-    ("steps", "workflow step", "workflow steps"),
-    ("memory", "kernel value", "kernel values"),
-    ("records", "memory", "memories"),
-)
+# Tables, and what a row of them is called.
+_COUNTED = {
+    "events": "event",
+    "intents": "call",
+    "steps": "workflow step",
+    "memory": "kernel value",
+    "records": "memory",
+}
 
 
 def examine(config: Config) -> list[Finding]:
@@ -144,9 +144,11 @@ def _database(config: Config, database: Database) -> Iterator[Finding]:
     if not amiss:
         yield Finding("schema", Status.OK, f"version {migrate.version(database.query)}")
     yield _integrity(database)
-    counts = [(database.query(f"SELECT count(*) FROM {table}")[0][0], *words) for table, *words in _COUNTED]
-    sizes = ", ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in counts)
-    yield Finding("sizes", Status.OK, f"{sizes}; snapshots {_kept(config.home.kept)}")
+    counts = [
+        counted(database.query(f"SELECT count(*) FROM {table}")[0][0], noun)
+        for table, noun in _COUNTED.items()
+    ]
+    yield Finding("sizes", Status.OK, f"{', '.join(counts)}; snapshots {_kept(config.home.snapshots)}")
 
 
 def _integrity(database: Database) -> Finding:

@@ -73,7 +73,7 @@ def open_registry(
 def shipped_registry(config: Config) -> ToolRegistry:
     """The tools that come with this version, and no others."""
     registry = hosted_registry(config)
-    kept = SnapshotStore(config.home.kept, config.files.keep_max_bytes)
+    kept = SnapshotStore(config.home.snapshots, config.files.keep_max_bytes)
     untouched = [*protected(config), *_guarded_below(config.files.roots, config)]
     register_builtin(registry, config.files, config.http, config.shell, kept, untouched)
     return registry
@@ -89,7 +89,7 @@ def hosted_registry(config: Config) -> ToolRegistry:
 
 def hosted_files(config: Config) -> HostedFiles:
     """The files that hosts of coding agents change."""
-    return HostedFiles(SnapshotStore(config.home.kept, config.files.keep_max_bytes), protected(config))
+    return HostedFiles(SnapshotStore(config.home.snapshots, config.files.keep_max_bytes), protected(config))
 
 
 def protected(config: Config) -> list[Path]:

@@ -113,7 +113,7 @@ def checked_name(what: str, name: str) -> str:
     """
     is_text = isinstance(name, str)
     if not is_text or not name.strip():
-        raise ValueError(f"{what} is {name!r}, must be a text that says something")
+        raise ValueError(f"{what} is {name!r}, must be a non-blank string")
     if len(name) > LONGEST_NAME:
         raise ValueError(f"{what} has {len(name):,} characters, may have {LONGEST_NAME}")
     name.encode()  # half of a surrogate pair could be neither stored nor named
@@ -138,6 +138,23 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
     close = difflib.get_close_matches(word, list(known), n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: "1 memory", "2,000 memories"."""
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """The plural of an English noun, by the regular rules."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def with_article(noun: str) -> str:
+    """A noun with "a" or "an", by its first letter."""
+    return f"{'an' if noun[:1].lower() in tuple('aeiou') else 'a'} {noun}"
 
 
 def human_bytes(size: int) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sb.screens.state.document import Document
     from sb.screens.state.kills import Pointed
 
-    from sb.entity.present import Difference
+    from sb.entity.composition import Difference
 
 EMPTY = "No checkpoints yet. Saved cores appear here.\n\nsb checkpoint save --agent NAME saves one."
 

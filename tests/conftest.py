@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
+import shutil
+import tempfile
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from sb.cli import run
 from sb.kernel.authority.signing import Label
 from sb.runtime import Runtime
 from sb.sources import CountingIds, SteeredClock
 
-settings.register_profile("sb", deadline=None)  # a shared machine stalls now and then
+# A shared machine stalls now and then.
+settings.register_profile("sb", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sb")
+
+FAILED = pytest.StashKey[bool]()
+numbers = itertools.count()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
 
 
 def pytest_collection_finish() -> None:
@@ -37,12 +52,65 @@ def ids() -> CountingIds:
     return CountingIds()
 
 
+def in_memory() -> Path | None:
+    """A new folder where writing waits for no disk, if there is one with space where programs may run."""
+    place = Path("/dev/shm")
+    if "TMPDIR" in os.environ or not os.access(place, os.W_OK):
+        return None
+    for left in place.glob("sb-tests-*-*"):  # by a run that failed or was killed
+        if not Path("/proc", left.name.split("-")[2]).exists():
+            shutil.rmtree(left, ignore_errors=True)
+    space = os.statvfs(place)
+    if space.f_flag & os.ST_NOEXEC or space.f_bavail * space.f_frsize < 1 << 30:
+        return None
+    return Path(tempfile.mkdtemp(prefix=f"sb-tests-{os.getpid()}-", dir=place))
+
+
+@pytest.fixture(scope="session")
+def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.getbasetemp()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scratch(request: pytest.FixtureRequest, on_disk: Path) -> Iterator[Path]:
+    """Where tests have their folders. A kill loses nothing that is in memory, so tests of kills prove the same there."""
+    before, folder = tempfile.tempdir, in_memory()
+    if folder:
+        tempfile.tempdir = str(folder)
+    yield folder or on_disk
+    tempfile.tempdir = before
+    if folder and not request.session.testsfailed:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def own_folder(request: pytest.FixtureRequest, scratch: Path) -> Iterator[Path]:
+    """A folder for this test alone; it is kept if the test fails."""
+    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in request.node.name[:30])
+    folder = scratch / f"{name}-{next(numbers)}"
+    folder.mkdir(mode=0o700)
+    yield folder
+    if not request.node.stash.get(FAILED, False):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def tmp_path(own_folder: Path) -> Path:
+    """Like pytest's, without its search for the next free number among thousands of folders."""
+    folder = own_folder / "tmp"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(own_folder: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty SB_HOME, so that no test sees the developer's."""
-    folder = tmp_path_factory.mktemp("home") / "sb"
+    folder = own_folder / "home" / "sb"
+    folder.parent.mkdir(mode=0o700)
     for name in [name for name in os.environ if name.startswith("SB_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    monkeypatch.setenv("TMPDIR", str(scratch))
     monkeypatch.setenv("SB_HOME", str(folder))
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv(

@@ -6,6 +6,8 @@ process like any other, that a signal may kill. Tests of how a process begins st
 
 from __future__ import annotations
 
+import atexit
+import gc
 import importlib
 import json
 import os
@@ -13,13 +15,15 @@ import runpy
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 ROOT = Path(__file__).parents[1]
-LONGEST_S = 60  # then SIGALRM ends the program
+LONGEST_S = 300  # then SIGALRM ends the program
 
 
 class Forks:
@@ -88,7 +92,8 @@ def _serve() -> dict[str, Any] | None:
     return None
 
 
-def _become(request: dict[str, Any]) -> None:
+def _become(request: dict[str, Any]) -> int:
+    """Run what was asked for; returns the exit code."""
     signal.alarm(LONGEST_S)
     os.environ.clear()
     os.environ.update(request["env"])
@@ -98,20 +103,40 @@ def _become(request: dict[str, Any]) -> None:
         os.dup2(opened, number)
         os.close(opened)
     first, *rest = request["command"]
-    if first == "-m":
-        sys.argv = rest
-        sys.path[0] = request["cwd"]
-        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = [first, *rest]
-        sys.path[0] = str(Path(first).parent)
-        runpy.run_path(first, run_name="__main__")
+    try:
+        if first == "-m":
+            sys.argv = rest
+            sys.path[0] = request["cwd"]
+            runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = [first, *rest]
+            sys.path[0] = str(Path(first).parent)
+            runpy.run_path(first, run_name="__main__")
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:  # noqa: BLE001 - as the interpreter does
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _end(code: int) -> None:
+    """End as the interpreter does, but for taking apart what was imported, which takes longer than most programs."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
     sys.path[0] = os.getcwd()
     for module in sys.argv[1:]:
         importlib.import_module(module)
+    gc.freeze()  # or a child's first collection would copy all that was imported
     asked = _serve()
     if asked is not None:
-        _become(asked)
+        _end(_become(asked))

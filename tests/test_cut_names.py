@@ -32,7 +32,7 @@ from sb.redaction import one_line
 from sb.runtime import open_runtime
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
-from sb.tools.failures import shown as shown_path
+from sb.tools.failures import display as display_path
 from tests.conftest import approve_tools
 
 SECRET = "ghp_" + "Zq7Xw2Lm9Kd4Vb6Nr8Tc" * 2
@@ -59,7 +59,7 @@ def error_of(fn: Any, *args: Any) -> str:
 SHOWN = [
     presentable,
     shown_id,
-    shown_path,
+    display_path,
     assumption_name,
     lambda name: json.dumps(shown_response({"out": name, "more": "x" * 5_000})),
     lambda name: error_of(require_name, name + "\n", "a step's name"),

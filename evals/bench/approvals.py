@@ -1,4 +1,4 @@
-"""What does a person's decision cost: a call queued, approved, and run?"""
+"""The cost of a person's decision: a call queued, approved, and run."""
 
 from __future__ import annotations
 

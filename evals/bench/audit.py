@@ -1,4 +1,4 @@
-"""How much processor time does the harness audit take, compared with importing typer?"""
+"""Processor time of the harness audit, compared with importing typer."""
 
 from __future__ import annotations
 

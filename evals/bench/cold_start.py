@@ -1,4 +1,4 @@
-"""How long does `sb --help` take, from an installed wheel, compared with importing typer?"""
+"""Time of `sb --help` from an installed wheel, compared with importing typer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast is the console with a hundred thousand calls on record? Measured in a real pseudo-terminal, from outside."""
+"""Speed of the console with a hundred thousand calls on record, measured in a real pseudo-terminal, from outside."""
 
 from __future__ import annotations
 

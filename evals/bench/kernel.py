@@ -1,4 +1,4 @@
-"""What does the kernel cost on top of the tool that it governs?"""
+"""The kernel's cost on top of the tool that it governs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long does an agent wait for its memory, compared with what SQLite itself takes for the same words and vectors?
+"""Time that memory takes an agent, compared with what SQLite itself takes for the same words and vectors.
 
 The texts are made of the words of this project's own records (`evals/retrieval/records`), the questions are those
 that people asked about them. `python -m evals.bench.memory 5000 50000 500000` says which sizes; `make bench` takes the
@@ -23,7 +23,7 @@ from sb.config import Config, load_config
 from sb.memory import Brain
 from sb.memory.ranking.questions import understand
 from sb.memory.ranking.terms import match_expression
-from sb.memory.searching import LEG
+from sb.memory.search import LEG
 from sb.store import driver
 from sb.store.index.vectors import proposals
 from sb.store.records.places import Place

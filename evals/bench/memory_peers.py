@@ -1,4 +1,4 @@
-"""How long do other memories for agents take for the same texts and questions? Only those that are installed are asked.
+"""Time of other memories for agents with the same texts and questions; only installed ones are measured.
 
 Each works as it comes: of `kernle` its storage is asked, with the hashed vectors that it makes without a server; `brainctl` is
 asked through its `Brain`, without extras. A memory that fails is quoted with what it says.

@@ -1,4 +1,4 @@
-"""How soon does the console show what somebody types about a hundred thousand memories, or a million?
+"""Delay of the console's search among a hundred thousand memories, or a million.
 
 `python -m evals.bench.memory_screen 100000 1000000` says which sizes; `make bench` takes the first. Vectors are made of
 the first size only: making a million takes longer than all that is measured.

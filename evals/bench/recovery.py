@@ -1,4 +1,4 @@
-"""What does it cost to keep a way back from each call, and to hold runs to what they may do that stays?"""
+"""The cost of an undo record for each call, and of limits on what a run may do that stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would a governed call cost if it were written by hand, for one tool, with nothing but the standard library?
+"""A governed call written by hand, for one tool, with nothing but the standard library: the floor.
 
 The floor that the executor is measured against: policy look-up, budget, digest of the arguments, and the hash-chained
 record; the durable one commits an intent before the tool and the outcome with its audit row after it.

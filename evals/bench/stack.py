@@ -1,4 +1,4 @@
-"""How long does a stack take, compared with the implementation that its protocol describes, and with bare tables?
+"""Time of a stack, compared with the implementation that its protocol describes, and with bare tables.
 
 Where kernle 0.13.12 can be imported (it is nobody's dependency: `pip install --no-deps kernle==0.13.12 python-dotenv`), it keeps
 and is asked the same, with the same SQLite build, so that its vectors are in use as well. `python -m evals.bench.stack 5000 50000`

@@ -1,4 +1,4 @@
-"""How long does it take to keep a stack in two databases, compared with copying the same rows by bare SQL?
+"""Time of keeping a stack in two databases, compared with copying the same rows by bare SQL.
 
 CPU time of this process, since what else the machine does would be in the clock's. `python -m evals.bench.sync 5000 50000` says
 which sizes; `make bench` takes the first.

@@ -1,4 +1,4 @@
-"""How long does one call take, compared with another, on a machine that is never quiet?
+"""Comparisons of one call with another on a machine that is never quiet.
 
 Both are measured in turn, block by block, and the ratio is taken within each pair of blocks; its median is quoted.
 """

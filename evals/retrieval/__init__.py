@@ -1,1 +1,1 @@
-"""How often does retrieval find what answers a question, and what does each feature give?"""
+"""How often search finds the answer to a question, and what each feature gives."""

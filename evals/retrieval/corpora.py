@@ -1,4 +1,4 @@
-"""Which rows answer which questions?
+"""Corpora: rows, and the questions that they answer.
 
 Conversations are LoCoMo's, whose licence does not let us ship them; records are what agents noted about this project.
 """

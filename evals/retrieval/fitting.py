@@ -1,4 +1,4 @@
-"""Which weights put the evidence of known questions first?
+"""Fits weights that put the evidence of known questions first.
 
 They maximise the logarithm of the share of softmax mass that the evidence gets among each question's candidates.
 """

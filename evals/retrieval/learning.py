@@ -1,4 +1,4 @@
-"""Which weights are best, how good are they on what they were not fitted on, and what does each feature give?
+"""Learns the best weights, and measures them and each feature on questions they were not fitted on.
 
 A store may hold conversations, notes or both, so the weights are fitted on all of these: each conversation alone, all in
 one store, the records alone, and everything in one store.

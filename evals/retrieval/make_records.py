@@ -1,4 +1,4 @@
-"""What would agents remember of this project, if its own texts are what they learned?
+"""Makes records that agents would remember of this project, from its own texts.
 
 Run in a clone with its history: `python -m evals.retrieval.make_records`. It writes `records/records.jsonl`, which is
 kept, since questions name its ids: after it is written anew, questions about texts that changed have to be asked anew.

@@ -1,4 +1,4 @@
-"""At which place is the first evidence, over many questions?"""
+"""Measures the place of the first evidence over many questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a Brain find in a corpus? Rows kept as agents keep them, and asked for as agents ask."""
+"""Stores with rows kept as agents keep them, and asked as agents ask."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from evals.retrieval.measure import Search
 from sb.config import current_config
 from sb.memory import Brain
 from sb.memory.housekeeping import tidy
-from sb.memory.ranking.counting import Counted
 from sb.memory.ranking.rank import feature_values
+from sb.memory.ranking.term_counts import Counted
 from sb.memory.ranking.terms import match_expression
 from sb.store.database import MEMORY
 from sb.store.records.places import Place

@@ -93,7 +93,7 @@ class Home:
         return self.folder / "workflows"
 
     @property
-    def kept(self) -> Path:
+    def snapshots(self) -> Path:
         return self.folder / "kept"
 
     @property

@@ -1,4 +1,4 @@
-"""What context goes into the prompt of a run, from where, and within which token budget?"""
+"""Context packs: prepared context for the prompt of a run, within a token budget."""
 
 from sb.context_packs.injector import ContextInjector
 from sb.context_packs.kernel_bridge import injection_plan_to_compiled_items

@@ -1,4 +1,4 @@
-"""Which packs does a decision put into the prompt of one run, within the token budget?
+"""Select the packs that a decision injects into the prompt of a run.
 
 Source: the kernel reference, "Context injection bridge".
 """
@@ -59,7 +59,7 @@ class ContextInjector:
 
 @dataclass(frozen=True)
 class _Wish:
-    """What a slot asks for: packs it may take, those of other scopes, and whether its condition holds."""
+    """A slot's request: packs it may take, those of other scopes, and whether its condition holds."""
 
     slot: InjectionSlot
     applies: bool

@@ -1,4 +1,4 @@
-"""How does an injection plan become what the kernel puts into a prompt?
+"""Convert an injection plan to the context items that the kernel compiles into a prompt.
 
 Source: the kernel reference, "Context injection bridge".
 """

@@ -1,4 +1,4 @@
-"""Which pieces of prepared context are there to choose from?"""
+"""The store of context packs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PackStore:
         self._packs: dict[str, ContextPack] = {}
         for pack in packs:
             if pack.pack_id in self._packs:
-                raise UsageError(f"context pack {pack.pack_id!r} is given twice")
+                raise UsageError(f"context pack {pack.pack_id!r} is listed twice")
             self._packs[pack.pack_id] = pack
 
     def get(self, pack_id: str) -> ContextPack:

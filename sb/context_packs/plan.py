@@ -1,4 +1,4 @@
-"""What was chosen for the prompt, what was left out and why, and which digest stands for the choice?"""
+"""The injection plan: packs chosen, packs left out with reasons, and a digest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sb.context_packs.pack_store import ContextPack
 
 
 class DropReason(StrEnum):
-    """Why a pack that a slot asked for is not in the plan."""
+    """The reason why a requested pack is not in the plan."""
 
     CONDITION = "condition not met"
     SCOPE = "scope"

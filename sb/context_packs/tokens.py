@@ -1,4 +1,4 @@
-"""About how many tokens is a text, without a network and without a model's vocabulary?"""
+"""Estimate the tokens of a text, offline."""
 
 from __future__ import annotations
 

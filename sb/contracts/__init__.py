@@ -1,1 +1,1 @@
-"""What is handed from one part of SecondBrain to another?"""
+"""Envelopes passed between parts of SecondBrain."""

@@ -1,1 +1,1 @@
-"""Which decisions are named, and what do the versioned ones say?"""
+"""Versioned decisions: YAML documents by key."""

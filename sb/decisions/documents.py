@@ -1,4 +1,4 @@
-"""How is a decision file read so that nothing in it is guessed, executed or silently ignored?
+"""Parse a decision file strictly: no tags, no aliases, no repeated keys.
 
 The YAML is composed into nodes and never constructed: no tag can run code, aliases (which can blow a small
 file up) and repeated keys are refused, and only mappings, lists, text, whole numbers and true/false come out.
@@ -98,9 +98,9 @@ def _mapping(node: yaml.MappingNode, where: str, path: str) -> dict[str, Any]:
     for key_node, value_node in node.value:
         key = key_node.value
         if key_node.tag != _TAG + "str":
-            raise ConfigError(f"{_place(key_node, where)}: a key is not text", "put it in quotes")
+            raise ConfigError(f"{_place(key_node, where)}: a key is not a string", "put it in quotes")
         if key in out:
-            raise ConfigError(f'{_place(key_node, where)}: the key "{key}" is there twice')
+            raise ConfigError(f'{_place(key_node, where)}: the key "{key}" appears twice')
         out[key] = _value(value_node, where, f"{path}.{key}" if path else key)
     return out
 

@@ -1,4 +1,4 @@
-"""Which versioned decision does a key stand for?
+"""Resolve a key to its versioned decision.
 
 Decisions are YAML files named after their key. Those of the package can be replaced by files of the same name
 in folders that the operator lists. Source: the kernel reference, "Context injection bridge".

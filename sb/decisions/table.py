@@ -1,4 +1,4 @@
-"""How does a mapping from a decision file become typed values, with errors that name the file and the key?"""
+"""Convert a mapping of a decision file to typed values; errors name file and key."""
 
 from __future__ import annotations
 

@@ -95,14 +95,14 @@ class Checkpoints:
         """Its file, whether there is one or not.
 
         Raises:
-            ValueError: it is no id of a checkpoint.
+            ValueError: it is not a checkpoint id.
         """
         if not _NAME.fullmatch(checkpoint_id) or "/" in checkpoint_id or "\0" in checkpoint_id:
-            raise ValueError(f"{checkpoint_id!r} is no id of a checkpoint")
+            raise ValueError(f"{checkpoint_id!r} is not a checkpoint id")
         return self.folder / f"{checkpoint_id}.json"
 
     def _named(self, core_id: str | None) -> list[tuple[str, str]]:
-        """When each was taken, and its id: both are read from the name of its file."""
+        """Returns the time and id of each checkpoint, both from its file name."""
         core = None if core_id is None else path_part(core_id)
         try:
             names = os.listdir(self.folder)
@@ -140,14 +140,14 @@ def read_checkpoint(path: Path) -> Checkpoint:
     with open(path, "rb") as file:
         text = file.read(_LARGEST + 1)
     if len(text) > _LARGEST:
-        raise ValueError(f"{path.name} is larger than any checkpoint")
+        raise ValueError(f"{path.name} is too large for a checkpoint")
     try:
         document = orjson.loads(text)
     except ValueError as error:
         raise _odd(path, str(error)) from error
     binding = document.get("binding") if isinstance(document, dict) else None
     if not isinstance(binding, dict):
-        raise _odd(path, "it has no binding")
+        raise _odd(path, "no binding in it")
     _check_version(path, document)
     claimed = document.get("digest")
     return Checkpoint(
@@ -162,7 +162,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _odd(path: Path, why: str) -> ValueError:
-    return ValueError(f"{path.name} is no checkpoint: {why}")
+    return ValueError(f"{path.name} is not a checkpoint: {why}")
 
 
 def _check_version(path: Path, document: Mapping[str, Any]) -> None:
@@ -177,23 +177,23 @@ def _check_version(path: Path, document: Mapping[str, Any]) -> None:
         )
 
 
-def _binding(path: Path, said: Mapping[str, Any], *, upstream: bool) -> Binding:
-    core_id = said.get("core_id")
+def _binding(path: Path, document: Mapping[str, Any], *, upstream: bool) -> Binding:
+    core_id = document.get("core_id")
     if not isinstance(core_id, str) or not core_id.strip():
         raise _odd(path, "its binding has no core_id")
     parts: dict[str, Any] = {}
     kinds = {"model_config": dict, "stacks": dict, "plugins": list, "stack_locations": dict, "metadata": dict}
     for name, kind in kinds.items():
-        parts[name] = kind() if said.get(name) is None else said[name]
+        parts[name] = kind() if document.get(name) is None else document[name]
         if not isinstance(parts[name], kind):
-            raise _odd(path, f"{name} of its binding is no {kind.__name__}")
-    if upstream and "active_stack_id" not in said:
+            raise _odd(path, f"{name} of its binding is not a {kind.__name__}")
+    if upstream and "active_stack_id" not in document:
         parts["stacks"] = _by_id(parts["stacks"])
-    active = said.get("active_stack_id")
+    active = document.get("active_stack_id")
     return Binding(
         core_id,
         active_stack_id=active if isinstance(active, str) else None,
-        created_at=_moment(said.get("created_at")),
+        created_at=_moment(document.get("created_at")),
         **parts,
     )
 

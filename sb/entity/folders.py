@@ -1,4 +1,4 @@
-"""Where may a core keep files? In folders of its owner alone, under names that stay one part of a path, whatever they say."""
+"""Private folders of a core, and file names made safe for a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Did an episode end well? As far as the words of its outcome say so."""
+"""Classify the outcome of an episode by its words: success, failure, partial or unknown."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class CoreContext(PluginContext):
 
     def _stack(self) -> StackProtocol | None:
         if self._ended:
-            raise PluginError(f"plugin {self._plugin_name} is not loaded any more")
+            raise PluginError(f"plugin {self._plugin_name} is no longer loaded")
         return self._core.active_stack
 
     def _write(self, kind: str, arguments: Mapping[str, Any]) -> str | None:

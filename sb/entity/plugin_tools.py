@@ -1,4 +1,4 @@
-"""How do the tools of a plugin come under the kernel? With a contract each, so that nothing but the executor runs them."""
+"""Register the tools of a plugin with the kernel, each with a contract."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def register_tools(
                 if tool.handler is None:
                     raise ContractError(f"tool {spec.tool_id} has no handler")
                 if spec.tool_id in registry:
-                    raise ContractError(f"there is a tool {spec.tool_id} already")
+                    raise ContractError(f"tool {spec.tool_id} already exists")
                 registry.register(spec, tool.handler)
                 registered.append(spec.tool_id)
     except BaseException:
@@ -70,14 +70,14 @@ def _arguments(tool: ToolDefinition) -> list[ToolArgSchema]:
     """The properties of the schema; none where it allows others, since a declared list refuses those."""
     schema = tool.input_schema
     if not isinstance(schema, Mapping):
-        raise ContractError(f"tool {tool.name}: input_schema is no object")
+        raise ContractError(f"tool {tool.name}: input_schema is not an object")
     if schema.get("additionalProperties"):
         return []
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, Mapping) or not all(
         isinstance(one, Mapping) for one in properties.values()
     ):
-        raise ContractError(f"tool {tool.name}: the properties of its input_schema are no objects")
+        raise ContractError(f"tool {tool.name}: the properties of its input_schema are not objects")
     return [_argument(name, about, name in required) for name, about in properties.items()]
 
 

@@ -1,4 +1,4 @@
-"""Which plugins has a core loaded, and how are they? A plugin's failure is its own: the core goes on.
+"""Load, unload and query plugins; a plugin's failure never stops the core.
 
 Source: the core protocol, "Plugin lifecycle".
 """
@@ -66,10 +66,10 @@ class Plugins:
         """As `Entity.load_plugin` says."""
         name = plugin.name
         if not isinstance(name, str) or not name.strip():
-            raise ValueError(f"a plugin's name is {name!r}, must be a text that says something")
+            raise ValueError(f"a plugin's name is {name!r}, must be a non-blank string")
         name.encode()  # half of a surrogate pair could be neither stored nor named
         if name in self._loaded:
-            raise ValueError(f"Plugin {name!r} is loaded already: unload it first")
+            raise ValueError(f"Plugin {name!r} is already loaded: unload it first")
         _check_version(plugin)
         context = CoreContext(self._core, name, self._folder, config, secrets)
         loaded = self._loaded[name] = _Loaded(plugin, context)
@@ -99,7 +99,7 @@ class Plugins:
         return list(self._loaded)
 
     def infos(self) -> dict[str, PluginInfo]:
-        """What is loaded, by name; one that cannot say what it is capable of has no capabilities."""
+        """Describes the loaded plugins, by name."""
         found = {}
         for name, loaded in list(self._loaded.items()):
             plugin = loaded.plugin
@@ -110,7 +110,7 @@ class Plugins:
         return found
 
     def installed(self) -> list[PluginInfo]:
-        """What is installed, loaded or not."""
+        """Lists the installed plugins, loaded or not."""
         return [
             PluginInfo(one.name, one.dist_version or "unknown", "", is_loaded=one.name in self._loaded)
             for one in discover(PLUGINS)
@@ -127,10 +127,10 @@ class Plugins:
         """The ids of the tools that each has registered, by name."""
         return {name: list(loaded.tools) for name, loaded in self._loaded.items()}
 
-    def tell(self, hook: str, said: dict[str, Any]) -> None:
-        """Let each of them add to something."""
+    def tell(self, hook: str, document: dict[str, Any]) -> None:
+        """Calls a hook of all plugins with a document they may add to."""
         for name, loaded in list(self._loaded.items()):
-            _guarded(name, hook, lambda one=loaded: getattr(one.plugin, hook)(said))  # type: ignore[misc]
+            _guarded(name, hook, lambda one=loaded: getattr(one.plugin, hook)(document))  # type: ignore[misc]
 
     def _register(self, name: str, loaded: _Loaded, subparsers: Any) -> None:
         plugin = loaded.plugin
@@ -168,7 +168,7 @@ def _check_version(plugin: PluginProtocol) -> None:
         return
     whole = isinstance(asked, int) and not isinstance(asked, bool)
     if not whole:
-        raise ValueError(f"Plugin '{plugin.name}' has protocol version {asked!r}, which is no whole number")
+        raise ValueError(f"Plugin '{plugin.name}' has protocol version {asked!r}, must be a whole number")
     if asked > PROTOCOL_VERSION:
         raise ValueError(
             f"Plugin '{plugin.name}' requires protocol version {asked}, "
@@ -190,7 +190,7 @@ def _health(name: str, loaded: _Loaded) -> dict[str, Any]:
 
 
 def _guarded(name: str, hook: str, call: Callable[[], Any]) -> tuple[Any, str]:
-    """What a hook answers, and "" or how it failed, which is logged."""
+    """Calls a hook; returns its answer, and "" or the failure, which is logged."""
     try:
         return call(), ""
     except Exception as error:  # noqa: BLE001 - whatever a plugin raises is its own failure

@@ -106,19 +106,19 @@ class Routing:
         if source is None:
             return CORE + self._core_id
         if text("source", source).startswith(SYSTEMS):
-            raise ValueError(f"source is {source!r}: only SecondBrain itself writes as that")
+            raise ValueError(f"source is {source!r}: reserved for SecondBrain")
         return source
 
 
 def checked_sources(references: list[str] | None) -> list[str] | None:
-    """What something was derived from, as given.
+    """Returns the references as given.
 
     Raises:
         ValueError: it claims to be from before there was provenance.
     """
     for reference in references or ():
         if text("derived_from", reference).startswith(_MIGRATED):
-            raise ValueError(f"derived_from is {reference!r}: only what was migrated says that")
+            raise ValueError(f"derived_from is {reference!r}: reserved for migrated memories")
     return references
 
 
@@ -171,7 +171,7 @@ def text(name: str, given: str) -> str:
     """
     is_text = isinstance(given, str)
     if not is_text:
-        raise ValueError(f"{name} is {given!r}, must be a text")
+        raise ValueError(f"{name} is {given!r}, must be a string")
     given.encode()
     return given
 

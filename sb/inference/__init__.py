@@ -1,4 +1,4 @@
-"""How do stacks and components ask a model, whichever is bound?"""
+"""Inference for stacks and components, over any bound model."""
 
 from sb.inference.llm_model import LLMModel
 from sb.inference.service import ModelInference

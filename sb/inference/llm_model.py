@@ -163,7 +163,7 @@ def _message(message: ModelMessage) -> Message:
     text = message.content if isinstance(message.content, str) else None
     if message.role == "tool":
         if text is None:
-            raise ValueError("the answer of a tool has to be text")
+            raise ValueError("a tool's answer must be a string")
         return Message("tool", [ToolResultPart(message.name or "", text, message.tool_call_id)])
     parts = _parts(message.content)
     parts += [
@@ -189,7 +189,7 @@ def _parts(content: str | list[dict[str, Any]]) -> list[Part]:
                 kind, data = found.groups()
                 parts.append(AttachmentPart(Attachment(type=kind, content=base64.b64decode(data))))
             case _:
-                raise ValueError("a part of a message is text, or an image_url of data:image/…;base64,…")
+                raise ValueError("a part of a message must be text, or an image_url of data:image/…;base64,…")
     return parts
 
 

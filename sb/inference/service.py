@@ -1,4 +1,4 @@
-"""What do stacks and components get to ask, once a model is bound? The model for words, the embedder for vectors.
+"""The inference service: text from the bound model, vectors from the configured embedder.
 
 The vectors are this installation's own, whatever the model: another model must not make them incomparable.
 """
@@ -28,7 +28,7 @@ class ModelInference:
         self._settings = settings or Memory()
 
     def infer(self, prompt: str, *, system: str | None = None) -> str:
-        """What the model answers to one message of a user.
+        """Return the model's answer to one user message.
 
         Raises:
             ModelError: it cannot be used now, as LLMModel says it; another model may raise otherwise.
@@ -59,9 +59,9 @@ class ModelInference:
 
     @cached_property
     def _embedder(self) -> Embedder:
-        from sb.store.embedding.choosing import NoEmbedder, choose  # loads files of 16 MB
+        from sb.store.embedding.selection import NoEmbedder, choose  # loads files of 16 MB
 
         chosen = choose(self._settings)
         if isinstance(chosen, NoEmbedder):
-            raise EmbedderError(f"there are no vectors: {chosen.reason}", chosen.hint)
+            raise EmbedderError(f"no vectors: {chosen.reason}", chosen.hint)
         return chosen

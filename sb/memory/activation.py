@@ -1,4 +1,4 @@
-"""What comes to mind with a question? What answers it, and what that is related to, ever weaker with the distance.
+"""Spreading activation: the hits of a query and what they are related to.
 
 Source: the memory whitepaper, "spreading activation". Each memory passes its activation on once, in the step in which it was
 reached: weaker by `decay`, and by the weight of the relation where that is below 1, in both directions. What several
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sb.memory.searching import Searcher
+from sb.memory.search import Searcher
 from sb.memory.space import Space
 from sb.memory.views import Memory, View
 

@@ -11,11 +11,11 @@ from typing import Self
 
 from sb.config import Config, current_config
 from sb.memory.reads import Reads
-from sb.memory.searching import Searcher
+from sb.memory.search import Searcher
+from sb.memory.session_writer import SessionWriter
 from sb.memory.sessions import Sessions
 from sb.memory.space import Space
 from sb.memory.writes import Writes
-from sb.memory.writing import Writer
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database, open_database
 from sb.text import checked_name
@@ -40,7 +40,7 @@ class Brain(Writes, Reads, Sessions):
         ConfigError, StoreError: the configuration or the database cannot be used. ValueError: a name says nothing, or is too long.
     """
 
-    _writes: type[Writer] = Writer
+    _writes: type[SessionWriter] = SessionWriter
 
     def __init__(
         self,
@@ -76,13 +76,13 @@ class Brain(Writes, Reads, Sessions):
         return self.writer.scope
 
     @property
-    def words_alone(self) -> str:
-        """Why memories are found by their words alone, or were by the last question, in one line; else ""."""
-        return self.searcher.words_alone
+    def vector_search_disabled_reason(self) -> str:
+        """Why searches use words alone, or the last one did, in one line; else ""."""
+        return self.searcher.vector_search_disabled_reason
 
     @property
     def masked(self) -> tuple[str, ...]:
-        """What was masked of the last write, or of the last question: the labels of the secrets in it."""
+        """The labels of the secrets that the last write or query masked."""
         return tuple(self.writer.masked)
 
     def close(self) -> None:

@@ -32,6 +32,7 @@ from sb.sources import iso
 from sb.store.records.columns import Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
+from sb.text import counted
 
 FORMAT = "secondbrain-memory"
 VERSION = 1
@@ -52,7 +53,7 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True)
 class Seal(View):
-    """What a bundle holds, and who says so.
+    """The contents and the signer of a bundle.
 
     Args:
         by, key: the name of who made it, and the id of their key; "" for an unsigned bundle.
@@ -146,14 +147,14 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
     }
     for scope in scopes:
         if not any(place.scope == scope for place in places.values()):
-            raise NotFoundError(f"nothing is kept in {scope} of stack {stack!r}", "sb memory stats")
+            raise NotFoundError(f"no memories in {scope} of stack {stack!r}", "sb memory stats")
     if not places:
-        raise NotFoundError(f"nothing is kept in stack {stack!r}", "sb memory stats")
+        raise NotFoundError(f"no memories in stack {stack!r}", "sb memory stats")
     return places
 
 
 def readable(agent: str) -> tuple[str, tuple[str, ...]]:
-    """What somebody may carry away of these places, in SQL over `r`: of an agent, no handoffs between others.
+    """Returns the condition over `r` for records that may be exported: an agent's own view, without others' handoffs.
 
     Args:
         agent: "" for operators, who may read everything.
@@ -291,7 +292,7 @@ def verified(file: BinaryIO, authority: Authority, progress: Progress | None = N
             _check_heading(line)
         elif number > 1:
             if not last.startswith(_SORTS):
-                raise CheckFailed(f"the bundle holds what this version cannot read, in line {number}", _NEWER)
+                raise CheckFailed(f"this version cannot read the bundle, line {number}", _NEWER)
             records += last.startswith(_RECORD)
         digest.update(last)
         last = line
@@ -300,10 +301,10 @@ def verified(file: BinaryIO, authority: Authority, progress: Progress | None = N
     sealed = _parsed(last)
     statement = sealed.get("statement")
     if not isinstance(statement, dict) or not isinstance(sealed.get("signature"), str):
-        raise CheckFailed("the bundle has no seal: it was cut off", "ask for it again")
+        raise CheckFailed("the bundle has no seal: it is truncated", "ask for it again")
     if statement.get("digest") != f"sha256:{digest.hexdigest()}":
-        raise CheckFailed("the bundle was changed: its content is not what was sealed", "ask for it again")
-    seal = _seal(sealed, standing(sealed, authority))
+        raise CheckFailed("the bundle was changed after it was sealed", "ask for it again")
+    seal = _seal(sealed, seal_status(sealed, authority))
     unknown = sorted(set(seal.counts) - set(DESCRIPTORS))
     if unknown:
         raise CheckFailed(
@@ -311,7 +312,7 @@ def verified(file: BinaryIO, authority: Authority, progress: Progress | None = N
         )
     if records != seal.records:
         raise CheckFailed(
-            f"the bundle holds {records:,} memories and says that it holds {seal.records:,}",
+            f"the bundle holds {counted(records, 'memory')} and declares {seal.records:,}",
             "ask for it again",
         )
     return seal
@@ -322,7 +323,7 @@ def lines(file: BinaryIO) -> Iterator[bytes]:
     file.seek(0)
     while line := file.readline(_LONGEST):
         if len(line) == _LONGEST:
-            raise CheckFailed("this is no bundle: a line has no end")
+            raise CheckFailed("not a bundle: a line has no end")
         yield line
 
 
@@ -332,7 +333,7 @@ _NEWER = "import it with a newer version of sb"
 def _check_heading(line: bytes) -> None:
     heading = _parsed(line)
     if heading.get("format") != FORMAT:
-        raise CheckFailed("this is no bundle of memories", "sb memory export makes one")
+        raise CheckFailed("not a bundle of memories", "sb memory export makes one")
     if heading.get("version") != VERSION:
         raise CheckFailed(
             f"the bundle has format {heading.get('version')}, this version reads {VERSION}", _NEWER
@@ -347,7 +348,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def standing(sealed: Mapping[str, Any], authority: Authority) -> str:
+def seal_status(sealed: Mapping[str, Any], authority: Authority) -> str:
     """Whose a seal is: `operator` if its key is one of this home's operators, `stranger` if it is another, `unsigned`.
 
     Args:
@@ -361,7 +362,7 @@ def standing(sealed: Mapping[str, Any], authority: Authority) -> str:
     if not key:
         return "unsigned"
     if key_id_of(public_key) != key or not signature_fits(public_key, canonical_bytes(statement), signature):
-        raise CheckFailed("what was sealed was changed: its signature does not fit", "ask for it again")
+        raise CheckFailed("changed after it was sealed: the signature does not match", "ask for it again")
     if authority.roster().with_key(key) is None:
         return "stranger"
     authority.verify(sealed, made_elsewhere=True)

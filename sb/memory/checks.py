@@ -12,9 +12,10 @@ from sb.kernel.review.findings import Finding, Status
 from sb.memory.ranking.terms import words
 from sb.memory.space import Space
 from sb.redaction import one_line
-from sb.store.embedding.choosing import NoEmbedder
+from sb.store.embedding.selection import NoEmbedder
 from sb.store.records.columns import ACTIVE, ERASED, Row
 from sb.store.records.store import place_token
+from sb.text import counted
 
 MOST_CHECKED = 20_000
 _SAMPLE = 2_000
@@ -28,7 +29,7 @@ def check(space: Space) -> list[Finding]:
     for _, _, state, count in space.records.counts():
         states[state] += count
     others = ", ".join(f"{count:,} {state}" for state, count in states.items() if state != ACTIVE)
-    told = f"{states[ACTIVE]:,} memories in {len(space.places.all()):,} places" + (
+    told = f"{counted(states[ACTIVE], 'memory')} in {counted(len(space.places.all()), 'place')}" + (
         f"; {others}" if others else ""
     )
     return [
@@ -59,14 +60,14 @@ def _records(space: Space, total: int) -> Iterator[Finding]:
         how = f"finds {looked_at}"
     entries = space.words.count()
     if sound and entries == total:
-        yield Finding("memory index", Status.OK, f"{entries:,} entries, {how}")
+        yield Finding("memory index", Status.OK, f"{counted(entries, 'entry')}, {how}")
     else:
-        detail = f"it does not say what the records say ({entries:,} entries, {total:,} records)"
+        detail = f"it differs from the records ({counted(entries, 'entry')}, {counted(total, 'record')})"
         yield Finding("memory index", Status.FAIL, detail, "sb memory tidy --rebuild")
 
 
 def _unreadable(space: Space, row: Row) -> str:
-    """Why a record cannot be read, "" if it can."""
+    """Returns why a record cannot be read; "" if it can."""
     if row["state"] == ERASED:
         return ""
     try:
@@ -86,11 +87,9 @@ def _is_found(space: Space, row: Row) -> bool:
 def _relations(space: Space) -> Finding:
     orphans = space.edges.orphans()
     if orphans:
-        detail = f"{orphans:,} lead to records that are not there"
+        detail = f"{counted(orphans, 'relation')} to records that no longer exist"
         return Finding("memory relations", Status.WARN, detail, f"{_TIDY} removes them")
-    return Finding(
-        "memory relations", Status.OK, f"{space.edges.count():,}, all between records that are there"
-    )
+    return Finding("memory relations", Status.OK, f"{space.edges.count():,}, all between existing records")
 
 
 def _vectors(space: Space, active: int) -> Finding:
@@ -101,7 +100,7 @@ def _vectors(space: Space, active: int) -> Finding:
     behind = active - counts.get(embedder.model, 0)
     former = ", ".join(f"{count:,} of {model}" for model, count in counts.items() if model != embedder.model)
     if behind > 0:
-        told = f"{behind:,} of {active:,} memories have none of {embedder.model}" + (
+        told = f"{behind:,} of {counted(active, 'memory')} without a vector of {embedder.model}" + (
             f" ({former})" if former else ""
         )
         return Finding(

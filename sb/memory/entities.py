@@ -1,4 +1,4 @@
-"""What becomes of an entity where a stack keeps a relationship of that name? They are one record, whichever came first."""
+"""Merge an entity with the relationship of the same name into one record."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ ONE: Mapping[str, str] = {"entity": "relationship", "relationship": "entity"}  #
 _BETWEEN = "; "
 
 
-def added(known: Relationship, said: EntityRecord) -> Relationship:
+def added(known: Relationship, new: EntityRecord) -> Relationship:
     """The relationship that is there with what an entity of its name says.
 
     A relationship has no place for properties, which become notes, nor for when what an entity tells was.
     """
-    told = [text for one in said.observations for text in one.split(_BETWEEN)]
+    told = [text for one in new.observations for text in one.split(_BETWEEN)]
     told += [
         f"{name}: {value if isinstance(value, str) else orjson.dumps(value).decode()}"
-        for name, value in said.properties.items()
+        for name, value in new.properties.items()
     ]
     before = known.notes.split(_BETWEEN) if known.notes else []
-    tags = list(dict.fromkeys([*(known.context_tags or ()), *(said.tags or ())]))
+    tags = list(dict.fromkeys([*(known.context_tags or ()), *(new.tags or ())]))
     return replace(
         known,
-        entity_type=said.entity_type,
+        entity_type=new.entity_type,
         notes=_BETWEEN.join(dict.fromkeys([*before, *told])) or None,
-        confidence=said.confidence,
-        is_protected=said.is_protected or known.is_protected,
-        source_entity=said.source_entity or known.source_entity,
-        derived_from=known.derived_from if said.derived_from is None else said.derived_from,
+        confidence=new.confidence,
+        is_protected=new.is_protected or known.is_protected,
+        source_entity=new.source_entity or known.source_entity,
+        derived_from=known.derived_from if new.derived_from is None else new.derived_from,
         context_tags=tags or known.context_tags,
     )

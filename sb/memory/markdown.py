@@ -12,7 +12,7 @@ from sb.memory.views import Memory
 from sb.sources import iso
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
-from sb.text import plain
+from sb.text import plain, plural
 
 _PAGE = 500
 _PLURALS = {"raw": "raw entries"}
@@ -65,24 +65,24 @@ def _of_place(space: Space, number: int, place: Place, whose: tuple[str, tuple[s
 
 
 def _plural(kind: str) -> str:
-    name = _PLURALS.get(kind) or (f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s")
+    name = _PLURALS.get(kind) or plural(kind)
     return name.replace("_", " ").capitalize()
 
 
-def _item(one: Memory) -> str:
+def _item(memory: Memory) -> str:
     """A memory as an item of a list: what it says, and below it what is known of it."""
-    title = one.title
-    said = escaped(one.content)
-    if one.content != title and one.content.startswith(title):
-        said = f"**{escaped(title)}**{escaped(one.content[len(title) :])}"
-    known = [f"{iso(one.happened_at)[:16].replace('T', ' ')}", one.agent_id]
-    known += [one.category] if one.category else []
-    known += [f"said by {one.speaker}"] if one.speaker else []
-    known += [f"confidence {one.confidence:g}"] if one.confidence is not None else []
-    known += [f"tags {', '.join(one.tags)}"] if one.tags else []
-    origins = one.details.get("derived_from")
+    title = memory.title
+    said = escaped(memory.content)
+    if memory.content != title and memory.content.startswith(title):
+        said = f"**{escaped(title)}**{escaped(memory.content[len(title) :])}"
+    known = [f"{iso(memory.happened_at)[:16].replace('T', ' ')}", memory.agent_id]
+    known += [memory.category] if memory.category else []
+    known += [f"said by {memory.speaker}"] if memory.speaker else []
+    known += [f"confidence {memory.confidence:g}"] if memory.confidence is not None else []
+    known += [f"tags {', '.join(memory.tags)}"] if memory.tags else []
+    origins = memory.details.get("derived_from")
     known += [f"from {', '.join(origins)}"] if origins else []
-    return f"- {said}\n  ({escaped('; '.join(known))}; {one.id})\n"
+    return f"- {said}\n  ({escaped('; '.join(known))}; {memory.id})\n"
 
 
 def escaped(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Secrets stay out of memory: what is kept is masked first, and whoever keeps it is told which shapes were met.
+"""Mask secrets in everything that memory stores, and report which kinds were found.
 
 E-mail addresses stay, since memories about people need them; payment cards do not.
 """
@@ -18,28 +18,28 @@ _TOGETHER = 16  # records of a batch that are looked at as one text: a look at e
 _NAMES = frozenset({"id", "stack_id", "scope", "agent_id", "session"})  # of which two, masked, would be one
 
 
-def masked_row(record: Any, found: Labels, former: Row | None = None) -> Row:
+def masked_row(record: Any, labels: Labels, former: Row | None = None) -> Row:
     """The row of a record, as `to_row` has it, once the secrets in the record are masked.
 
     Args:
         record: its attributes are masked in place.
-        found: the labels of what was masked are added to it.
+        labels: the labels of what was masked are added to it.
 
     Raises:
         ValueError: as `to_row`, or a name holds a secret.
     """
     row = to_row(record, former)
-    return to_row(record, former) if may_hold_secret(_searched(row)) and mask(record, found) else row
+    return to_row(record, former) if may_hold_secret(_searched(row)) and mask(record, labels) else row
 
 
-def masked_rows(records: Sequence[Any], found: Labels) -> list[Row]:
+def masked_rows(records: Sequence[Any], labels: Labels) -> list[Row]:
     """The rows of new records, as `masked_row` has each; raises like it."""
     rows = [to_row(record) for record in records]
     for first in range(0, len(rows), _TOGETHER):
         numbers = range(first, min(first + _TOGETHER, len(rows)))
         if may_hold_secret("\n".join(_searched(rows[number]) for number in numbers)):
             for number in numbers:
-                if may_hold_secret(_searched(rows[number])) and mask(records[number], found):
+                if may_hold_secret(_searched(rows[number])) and mask(records[number], labels):
                     rows[number] = to_row(records[number])
     return rows
 
@@ -52,7 +52,7 @@ def _searched(row: Row) -> str:
     return f"{text}\n{fields}\n{tags or ''}\n{speaker or ''}"
 
 
-def mask(record: Any, found: Labels) -> bool:
+def mask(record: Any, labels: Labels) -> bool:
     """Mask secrets in the attributes of a record; whether there were any.
 
     Raises:
@@ -66,15 +66,15 @@ def mask(record: Any, found: Labels) -> bool:
             refuse_secret(name, str(value))
             continue
         setattr(record, name, masked)
-    found |= masking.found
+    labels |= masking.found
     return bool(masking.found)
 
 
-def masked_text(text: str, found: Labels) -> str:
+def masked_text(text: str, labels: Labels) -> str:
     """A text without secrets; the labels of what was masked are added to `found`."""
     masking = Masking(personal=False)
     masked = masking.text(text)
-    found |= masking.found
+    labels |= masking.found
     return masked
 
 

@@ -1,4 +1,4 @@
-"""What is a record related to, and what are those? The neighbourhood in the graph of relations, as a tree."""
+"""The neighbourhood of a record in the graph of relations, as a tree."""
 
 from __future__ import annotations
 

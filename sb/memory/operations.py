@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from sb.config import Config
 from sb.errors import NotFoundError
-from sb.memory.searching import Searcher
+from sb.memory.search import Searcher
+from sb.memory.session_writer import SessionWriter
 from sb.memory.space import ID_PREFIX, Space
-from sb.memory.writing import Writer
 from sb.redaction import one_line
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.descriptors import DESCRIPTORS
@@ -16,13 +16,13 @@ from sb.store.records.places import Place
 
 
 class Operations:
-    """What one agent does with its memory."""
+    """The shared base of a Brain's operations."""
 
     config: Config
     agent_id: str
     stack: str
     space: Space
-    writer: Writer
+    writer: SessionWriter
     searcher: Searcher
 
     def _place(self, project: str | None, scope: str | None, private: bool) -> Place:

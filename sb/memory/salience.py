@@ -1,4 +1,4 @@
-"""How much does a memory matter, whatever was asked, and how much of what matters fits into a reader's context?
+"""Salience: how much a memory matters regardless of the query, and what fits a token budget.
 
 Source: the memory whitepaper, "salience routing"; docs/guides/memory.md. Every term is a number from 0 to 1, and salience is their
 weighted mean. What is asked for by an agent counts as use; what it is shown when a session starts does not, since what
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Salience:
-    """How much one memory matters.
+    """The salience of one memory.
 
     Args:
         value: from 0 to 1. terms: name to value and weight; `value` is their weighted mean.
@@ -57,7 +57,7 @@ def salience(
     relevance: float = 0.0,
     weights: Weights = WEIGHTS,
 ) -> Salience:
-    """How much a record matters.
+    """Returns the salience of a record.
 
     Args:
         row: its columns `kind`, `created_at`, `confidence`, `strength` and `protected`.
@@ -79,16 +79,16 @@ def salience(
     return Salience(sum(value * weight for value, weight in terms.values()) / total, terms)
 
 
-def in_reach(found: Sequence[Ranked], k: int) -> Sequence[Ranked]:
-    """Those of all hits, the best first, that could be among the k best by what salience adds."""
-    if not found:
-        return found
-    least = found[min(k, len(found)) - 1].score - SHARE_OF_SEARCH * max(0.0, found[0].score)
-    return [one for one in found if one.score >= least]
+def in_reach(hits: Sequence[Ranked], k: int) -> Sequence[Ranked]:
+    """Returns the hits that salience could move among the k best."""
+    if not hits:
+        return hits
+    least = hits[min(k, len(hits)) - 1].score - SHARE_OF_SEARCH * max(0.0, hits[0].score)
+    return [one for one in hits if one.score >= least]
 
 
 def salient(
-    found: Sequence[Ranked],
+    hits: Sequence[Ranked],
     rows: Mapping[int, Mapping[str, Any]],
     reads: Mapping[int, tuple[int, float]],
     now: float,
@@ -101,12 +101,12 @@ def salient(
         rows, reads: what `salience` takes, by id.
         explain: also say what each term gave, as `salience.recency` and so on.
     """
-    if not found or found[0].score <= 0:
-        return list(found)
-    unit = SHARE_OF_SEARCH * found[0].score
+    if not hits or hits[0].score <= 0:
+        return list(hits)
+    unit = SHARE_OF_SEARCH * hits[0].score
     share = unit / (sum(IN_SEARCH.values()) or 1.0)
     moved = []
-    for one in found:
+    for one in hits:
         its = salience(rows[one.id], reads.get(one.id), now, weights=IN_SEARCH)
         shown = one.features
         if explain:

@@ -15,8 +15,8 @@ from sb.text import storable
 from sb.types import Handoff
 
 if TYPE_CHECKING:  # a process that asks one question has no need of them
+    from sb.memory.context_package import ContextPackage
     from sb.memory.handoffs import HandoffPacket, Handoffs
-    from sb.memory.orienting import ContextPackage
 
 DEFAULT_TOKENS = 2_000  # that a context package may take
 
@@ -28,7 +28,7 @@ class Sessions(Operations):
 
     @cached_property
     def handoffs(self) -> Handoffs:
-        """The packets that this agent sends and receives."""
+        """The handoffs that this agent sends and receives."""
         from sb.memory.handoffs import Handoffs
 
         return Handoffs(self.writer, self.config.home)
@@ -43,7 +43,7 @@ class Sessions(Operations):
         session: str | None = None,
         repeat: bool = False,
     ) -> ContextPackage:
-        """Start a session, and get what the agent should know from the start.
+        """Start a session; returns the context package for it.
 
         Args:
             project, scope: the session's scope from now on, by default the one that there is.
@@ -55,7 +55,7 @@ class Sessions(Operations):
         Raises:
             ValueError: a value that cannot be, or a session of another agent.
         """
-        from sb.memory.orienting import Orienting
+        from sb.memory.context_package import Orienting
 
         self.writer.begin(self.writer.chosen(project, scope), session or self._named)
         return Orienting(self.writer, self.searcher, self.handoffs).package(
@@ -73,7 +73,7 @@ class Sessions(Operations):
         project: str | None = None,
         scope: str | None = None,
     ) -> HandoffPacket:
-        """Leave a signed packet for another agent, or for whoever comes next; the session goes on.
+        """Send a signed handoff to another agent, or to the next session; the session goes on.
 
         Args:
             recipient: the agent it is for; "" for anyone.
@@ -87,7 +87,7 @@ class Sessions(Operations):
         return self.handoffs.send(said, self.writer.chosen(project, scope))
 
     def resume(self, project: str | None = None, *, scope: str | None = None) -> HandoffPacket | None:
-        """Take over the newest packet that is waiting for this agent, or for anyone; None if none is.
+        """Accept the newest handoff that waits for this agent, or for anyone; None if there is none.
 
         Look at `verified` first: of a packet that cannot be verified the content is left out, and it goes on waiting.
         """
@@ -115,7 +115,7 @@ class Sessions(Operations):
         Raises:
             ValueError: the summary is empty. ConfigError: the home's secret cannot be used.
         """
-        from sb.memory.wrapping import wrap_up
+        from sb.memory.wrap_up import wrap_up
 
         given = {"goal": goal, "open_loops": open_loops, "next_step": next_step}
         made = wrap_up(
@@ -125,9 +125,9 @@ class Sessions(Operations):
         return made
 
     def _refusal(self, handoff: Row) -> str:
-        """Why this agent is not shown what a handoff says, on whatever way it came to it."""
+        """Returns why this agent may not read a handoff; "" if it may."""
         return self.handoffs.refusal(handoff)
 
     def _leaves_out(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
-        """What no search of this agent finds, in SQL over `r`."""
+        """Returns what no search of this agent finds, as SQL over `r`."""
         return self.handoffs.between_others(places)

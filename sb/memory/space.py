@@ -17,13 +17,13 @@ from sb.memory.views import Hit, Memory
 from sb.protocols import MaintenanceModeError
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import Database
-from sb.store.embedding.choosing import NoEmbedder, choose
 from sb.store.embedding.context import ContextEmbedder
 from sb.store.embedding.embedder import Embedder
+from sb.store.embedding.selection import NoEmbedder, choose
 from sb.store.embedding.static import StaticEmbedder
+from sb.store.index.full_text import WordIndex
 from sb.store.index.statistics import TextStatistics, counted, keep_counts
 from sb.store.index.vectors import VectorIndex, VectorRow
-from sb.store.index.words import WordIndex
 from sb.store.records.columns import Row
 from sb.store.records.edges import EdgeStore
 from sb.store.records.places import GLOBAL, Execute, Places, checked_scope
@@ -76,7 +76,7 @@ class Space:
 
     @cached_property
     def embedder(self) -> Embedder | NoEmbedder:
-        """What makes vectors here, or why nothing does; loaded once it is needed."""
+        """The embedder, or the reason why there is none; loaded on first use."""
         embedder = choose(self._settings)
         if isinstance(embedder, NoEmbedder):
             return embedder
@@ -89,7 +89,7 @@ class Space:
 
     @cached_property
     def lexicon(self) -> Lexicon:
-        """What ranking knows of words; one for all questions of this process."""
+        """The lexicon of ranking; one for all queries of this process."""
         embedder = self.embedder
         return Lexicon(embedder.embed_words if isinstance(embedder, StaticEmbedder) else None)
 
@@ -115,11 +115,11 @@ class Space:
             )
 
     def information(self, text: str) -> float:
-        """How specific a text is among all that were kept when the statistics were refreshed."""
+        """Returns how specific a text is, by the statistics of the last refresh."""
         return information([stem(word) for word in words(text) if word not in STOP_WORDS], self.statistics)
 
     def count_tokens(self, embedder: StaticEmbedder, texts: Iterable[str]) -> None:
-        """Let vectors be made by what is common in these texts, from now on and in every process that starts later."""
+        """Counts the tokens of these texts, for the embeddings of this and later processes."""
         counts = embedder.count(texts)
         with self.database.write() as execute:
             keep_counts(execute, embedder.model, counts.to_bytes())
@@ -149,7 +149,7 @@ class Space:
         found = execute("SELECT state FROM stacks WHERE name = ?", (stack,)).fetchone()
         if found is not None and found[0] == StackState.MAINTENANCE:
             raise MaintenanceModeError(
-                f"stack {stack} is being maintained", "call exit_maintenance() when that is done"
+                f"stack {stack} is in maintenance", "call exit_maintenance() when it is done"
             )
 
     def new_id(self, now: float) -> str:
@@ -172,9 +172,9 @@ class Space:
         """One row as agents and people see it."""
         return Memory(**self._shown(row))
 
-    def hit(self, row: Row, found: Ranked) -> Hit:
+    def hit(self, row: Row, ranked: Ranked) -> Hit:
         """One row that a search found."""
-        return Hit(**self._shown(row), score=found.score, explanation=found.features)
+        return Hit(**self._shown(row), score=ranked.score, explanation=ranked.features)
 
     def _shown(self, row: Row) -> dict[str, Any]:
         place = self.places.numbered(row["place"])
@@ -199,7 +199,7 @@ class Space:
         }
 
     def session_name(self, number: int | None) -> str | None:
-        """What people and hosts call a session; its name never changes."""
+        """Returns the name of a session, which never changes."""
         if number is None:
             return None
         if number not in self._session_names:

@@ -1,5 +1,4 @@
-"""What are the parts of an entity to each other? The protocols between core, stacks, components, plugins and models,
-what they hand each other, and what they raise."""
+"""The protocols between core, stacks, components, plugins and models, with their data and errors."""
 
 from sb.errors import (
     MaintenanceModeError,

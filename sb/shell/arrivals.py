@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 def arrivals(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    """What a program puts somewhere, as far as its arguments say so."""
+    """The destinations that a program's arguments name, with what lands there."""
     program = _ALIKE.get(program, program)
     if program.startswith(("python", "pypy")):
         program = "python"
     if placing := _PROGRAMS.get(program):
         yield from placing(judge, program, arguments)
     elif known := _FILES.get(program):
-        said = parsed(arguments, *known[:2])
-        values = said.of(*(f"-{letter}" for letter in known[0]), *known[1].split())
-        yield from (Arrival(value) for value in [*values, *said.rest[known[2]]])
+        options = parsed(arguments, *known[:2])
+        values = options.of(*(f"-{letter}" for letter in known[0]), *known[1].split())
+        yield from (Arrival(value) for value in [*values, *options.rest[known[2]]])
 
 
 _Placing: TypeAlias = Callable[["Judge", str, Sequence[str]], Iterator[Arrival]]

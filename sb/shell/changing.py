@@ -11,7 +11,7 @@ from sb.shell.copying import copied
 from sb.shell.guarded import refusal
 from sb.shell.options import Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, READ, WRITE, Finding, highest, operands
-from sb.shell.words import compiled, is_literal, shown
+from sb.shell.words import compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -71,17 +71,17 @@ _IN_PLACE = frozenset(("perl", "ruby", "awk", "gawk"))
 
 
 def change(judge: Judge, word: str, *, whole: bool = False) -> Finding:
-    """What it means for judging that a path is changed; `whole`: with all that lies in it."""
+    """Judge the change of a path; `whole`: with everything in it."""
     if judge.links and any(_is_below(place, link) for place in judge.paths.now(word) for link in judge.links):
-        return Finding(DESTROY, f"{shown(word)}: goes through a link that the same line makes")
+        return Finding(DESTROY, f"{display(word)}: goes through a link that the same line makes")
     place = judge.paths.guards(word) or (judge.paths.guards_inside(word) if whole else None)
     if place and not place.asks:
-        judge.refuse(refusal(shown(word)))
-    return Finding(DESTROY, f"{shown(word)}: changes packages that sb uses") if place else QUIET
+        judge.refuse(refusal(display(word)))
+    return Finding(DESTROY, f"{display(word)}: changes packages that sb uses") if place else QUIET
 
 
 def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Finding:
-    """What it means for judging that a command changes the files that it names.
+    """Judge the changes that a command makes to the files that it names.
 
     Args:
         rank: what the command is known to do. What copies write to is left out: that is judged as a write.
@@ -93,7 +93,7 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
             if (written := judge.write(word, base)).rank == DESTROY:
                 return written
         elif option == "--basetemp" and (own := judge.paths.holds(word)):
-            judge.refuse(f"{shown(word)}: would be emptied and contains {own}, which agents must not touch")
+            judge.refuse(f"{display(word)}: would be emptied and contains {own}, which agents must not touch")
     words = changed_words(base, arguments, rank)
     found = highest(*(change(judge, word, whole=whole) for word, whole in words))
     if base == "ln":  # another name for a folder is another name for all that lies in it
@@ -111,7 +111,7 @@ def changes(judge: Judge, base: str, arguments: Sequence[str], rank: int) -> Fin
 
 
 def _links(judge: Judge, made: Sequence[Arrival]) -> list[str]:
-    """The links that a line makes to folders in which not everything is written unasked."""
+    """The links that a line makes to protected places, or to folders that contain one."""
     paths = judge.paths
     led = (
         place
@@ -127,13 +127,13 @@ def _source(content: Content | None) -> str:
 
 
 def _refuse_a_link_above(judge: Judge, words: Sequence[str]) -> None:
-    """Refuse to take away, or to lead elsewhere, a link by which hooks find what judges."""
+    """Refuse to remove or redirect a link on the path to a guarded place."""
     for word in words:
         if not (is_literal(word) and any(map(os.path.islink, judge.paths.now(word)))):
             continue
         inside = judge.paths.guards_inside(word)
         if judge.paths.holds(word, only_ours=True) or (inside and not inside.asks):
-            judge.refuse(refusal(shown(word)))
+            judge.refuse(refusal(display(word)))
 
 
 def _is_below(place: str, folder: str) -> bool:
@@ -149,7 +149,7 @@ def _is_folder(judge: Judge, word: str) -> bool:
 
 
 def written_by_options(base: str, arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Options that name a file which a program writes, whatever else it does, with their values: a report, a log, a result."""
+    """Options that name an output file (a report, a log, a result), with their values."""
     if base in _OTHERWISE:
         return
     for at, word in enumerate(arguments):
@@ -165,7 +165,7 @@ def written_by_options(base: str, arguments: Sequence[str]) -> Iterator[tuple[st
 
 
 def changed_words(base: str, arguments: Sequence[str], rank: int) -> list[tuple[str, bool]]:
-    """The words that name files which a command changes, and whether what lies below them changes with them."""
+    """The words that name changed files, each with whether everything below changes too."""
     words = [arguments[at] for at in operands(arguments)]
     if base in _IN_PLACE:
         inplace = any(compiled("-[a-z]*i.*|--in-?place.*").fullmatch(word) for word in arguments)

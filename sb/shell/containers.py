@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from sb.shell.rules import DESTROY, NETWORK, Finding, highest, judged, subcommand
-from sb.shell.words import is_literal, shown
+from sb.shell.rules import DESTROY, NETWORK, Finding, highest, rule_finding, subcommand
+from sb.shell.words import display, is_literal
 from sb.shell.wrapping import wrapped
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class _Given(NamedTuple):
 
 
 def container(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A program that runs containers."""
+    """Judge a program that runs containers."""
     key, rest = subcommand(name, arguments, _RUNNING)
     verb = _RUNNING.get(key)
     if verb is None:
@@ -63,7 +63,7 @@ def container(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fi
     given = _given(list(rest))
     floor = highest(
         Finding(NETWORK, f"{key}: runs a program that may be downloaded or remote"),
-        judged(name, [word for word in arguments if word not in given.rest])
+        rule_finding(name, [word for word in arguments if word not in given.rest])
         or Finding(NETWORK, f"{key}: runs a container"),
         *_rights(judge, key, given),
     )
@@ -132,21 +132,23 @@ _VALUED = frozenset(
 
 
 def _rights(judge: Judge, key: str, given: _Given) -> Iterator[Finding]:
-    """What of this machine a container is given that makes its commands this machine's."""
+    """Judge the parts of this machine that a container is given."""
     for option, value in given.options:
         if option in ("--privileged", "--pid") and value not in ("false", "private"):
             yield Finding(DESTROY, f"{key} {option}: gets the rights of this machine")
         elif option == "--cap-add" and value.upper().removeprefix("CAP_") in _RIGHTS:
-            yield Finding(DESTROY, f"{key} --cap-add {shown(value, 20)}: gets the rights of this machine")
+            yield Finding(DESTROY, f"{key} --cap-add {display(value, 20)}: gets the rights of this machine")
         elif option in ("-v", "--volume", "--mount"):
             yield from _mounted(judge, key, option, value)
 
 
 def _mounted(judge: Judge, key: str, option: str, value: str) -> Iterator[Finding]:
     if option == "--mount":
-        said = dict(part.partition("=")[::2] for part in value.split(","))
-        source = said.get("source") or said.get("src") or ""
-        reads = bool({"readonly", "ro"} & said.keys()) and said.get("readonly", said.get("ro")) != "false"
+        fields = dict(part.partition("=")[::2] for part in value.split(","))
+        source = fields.get("source") or fields.get("src") or ""
+        reads = (
+            bool({"readonly", "ro"} & fields.keys()) and fields.get("readonly", fields.get("ro")) != "false"
+        )
     else:
         source, _, rest = value.partition(":")
         reads = "ro" in rest.rpartition(":")[2].split(",")
@@ -155,13 +157,13 @@ def _mounted(judge: Judge, key: str, option: str, value: str) -> Iterator[Findin
     if source.endswith((".sock", "/var/run", "/run")):
         yield Finding(
             DESTROY,
-            f"{key} {option} {shown(source, 40)}: gives the container control of a local service",
+            f"{key} {option} {display(source, 40)}: gives the container control of a local service",
         )
     for place in judge.paths.now(source):
         below = judge.paths.contains(place)
         if below and below.strictly:
             yield Finding(
-                DESTROY, f"{key} {option} {shown(source, 40)}: mounts {below.name} into the container"
+                DESTROY, f"{key} {option} {display(source, 40)}: mounts {below.name} into the container"
             )
     if not reads and (why := judge.paths.sensitive(source)):
-        yield Finding(DESTROY, f"{key} {option} {shown(source, 40)}: {why}")
+        yield Finding(DESTROY, f"{key} {option} {display(source, 40)}: {why}")

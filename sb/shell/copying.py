@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.options import ANYTHING, Arrival, Content, entry, is_remote, joined, parsed
+from sb.shell.options import ANYTHING, Arrival, Content, entry, in_folder, is_remote, parsed
 from sb.shell.words import compiled
 
 if TYPE_CHECKING:
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 def copied(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
     """`cp`, `mv`, `ln`, `install`, `ditto`."""
     short = "gmoSt" if program == "install" else "St"
-    said = parsed(
+    options = parsed(
         arguments,
         short,
         "--target-directory --suffix --no-target-directory? --recursive? --archive? --parents? --directory?",
     )
-    if program == "install" and said.has("-d", "--directory"):
-        yield from map(Arrival, said.rest)
+    if program == "install" and options.has("-d", "--directory"):
+        yield from map(Arrival, options.rest)
         return
     whole = program != "cp" and program != "install"
-    whole = whole or said.has("-r", "-R", "-a", "--recursive", "--archive")
-    into = said.of("-t", "--target-directory")
-    exact = said.has("-T", "--no-target-directory")
+    whole = whole or options.has("-r", "-R", "-a", "--recursive", "--archive")
+    into = options.of("-t", "--target-directory")
+    exact = options.has("-T", "--no-target-directory")
     if program == "mv":  # what is moved away is changed too
-        yield from map(Arrival, said.rest if into else said.rest[:-1])
-    alone = program == "ln" and len(said.rest) == 1 and not into
-    folders = into or (["."] if alone else said.rest[-1:] if len(said.rest) > 1 else [])
+        yield from map(Arrival, options.rest if into else options.rest[:-1])
+    alone = program == "ln" and len(options.rest) == 1 and not into
+    folders = into or (["."] if alone else options.rest[-1:] if len(options.rest) > 1 else [])
     yield from _placed(
         judge,
-        said.rest if into or alone else said.rest[:-1],
+        options.rest if into or alone else options.rest[:-1],
         folders,
         kind="unknown" if program == "ln" else "folder" if whole else "",
         surely=bool(into),
         exact=exact,
         contents=program == "ditto",
-        parents=said.has("--parents"),
+        parents=options.has("--parents"),
     )
 
 
@@ -55,7 +55,7 @@ def _placed(
     contents: bool = False,
     parents: bool = False,
 ) -> Iterator[Arrival]:
-    """Where sources land in what is a folder now, or under a new name.
+    """The destinations of sources: in an existing folder, or under a new name.
 
     Args:
         kind: of what a source that is a folder brings; "" where folders are left out.
@@ -86,27 +86,27 @@ _RSYNC_LONG = (
 
 
 def synchronised(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    """`rsync` and `scp`: local where no host is named."""
+    """`rsync` and `scp`: a destination without a host is local."""
     if program == "rsync":
-        said = parsed(arguments, _RSYNC_VALUED, _RSYNC_LONG)
-        if said.has("-n", "--dry-run"):
+        options = parsed(arguments, _RSYNC_VALUED, _RSYNC_LONG)
+        if options.has("-n", "--dry-run"):
             return
-        yield from map(Arrival, said.of("--log-file", "--write-batch", "--only-write-batch"))
+        yield from map(Arrival, options.of("--log-file", "--write-batch", "--only-write-batch"))
         yield from (
-            Arrival(folder, ANYTHING) for folder in said.of("--backup-dir", "--partial-dir", "--temp-dir")
+            Arrival(folder, ANYTHING) for folder in options.of("--backup-dir", "--partial-dir", "--temp-dir")
         )
     else:
-        said = parsed(arguments, "cFiJloPSX")
-    *sources, folder = said.rest or [":"]
+        options = parsed(arguments, "cFiJloPSX")
+    *sources, folder = options.rest or [":"]
     if compiled(_THIS_HOST).match(folder):
-        folder = joined("~", folder.partition(":")[2])
+        folder = in_folder("~", folder.partition(":")[2])
     if is_remote(folder) or folder == ":":
         return
-    listed = said.has("--files-from")
+    listed = options.has("--files-from")
     for source in sources:
         path = source.rpartition(":")[2] if is_remote(source) else source
         content = ANYTHING if is_remote(source) or listed else Content("folder", source)
-        name = path.lstrip("/") if said.has("-R", "--relative") else os.path.basename(path.rstrip("/"))
+        name = path.lstrip("/") if options.has("-R", "--relative") else os.path.basename(path.rstrip("/"))
         if listed or path.endswith(("/", "/.", "/..")) or name in ("", ".", ".."):
             yield Arrival(folder, content)
         else:
@@ -116,13 +116,13 @@ def synchronised(judge: Judge, program: str, arguments: Sequence[str]) -> Iterat
 
 
 def transferred(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    """Clients of stores and containers: the last argument is where to."""
-    said = parsed(
+    """Clients of object stores and containers: the last argument is the destination."""
+    options = parsed(
         arguments, "cn", "--profile --region --endpoint-url --exclude --include --container --namespace"
     )
     verbs = {"rclone": 1, "gsutil": 1, "aws": 2, "docker": 1, "podman": 1, "kubectl": 1}
     at = verbs[program]
-    rest = [word for word in said.rest if word != "container"]
+    rest = [word for word in options.rest if word != "container"]
     verb, named = rest[at - 1 : at], rest[at:]
     if verb[:1] not in [
         ["cp"],
@@ -139,7 +139,7 @@ def transferred(judge: Judge, program: str, arguments: Sequence[str]) -> Iterato
     if len(named) < 2 or is_remote(named[-1]):
         return
     name = os.path.basename(named[-2].rpartition(":")[2].rstrip("/"))
-    whole = verb[0] in ("sync", "copy", "move", "rsync") or said.has("--recursive", "-r", "-R") or at == 1
+    whole = verb[0] in ("sync", "copy", "move", "rsync") or options.has("--recursive", "-r", "-R") or at == 1
     if (whole and program not in ("docker", "podman", "kubectl")) or name in ("", ".", ".."):
         yield Arrival(named[-1], ANYTHING)
     else:

@@ -11,8 +11,8 @@ from sb.shell.arguments import VALUED
 from sb.shell.inputs import NOTHING, Input
 from sb.shell.programs import RULES
 from sb.shell.repositories import settings_of
-from sb.shell.rules import DESTROY, NETWORK, QUIET, WRITE, Finding, highest, judged, operands
-from sb.shell.words import compiled, is_literal, shown
+from sb.shell.rules import DESTROY, NETWORK, QUIET, WRITE, Finding, highest, operands, rule_finding
+from sb.shell.words import compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -22,13 +22,13 @@ _RUN_SETTINGS = (
     "pager", "editor", "sshcommand", "fsmonitor", "hookspath", "external", "program", "helper", "textconv", "clean", "smudge",
     "process", "cmd", "command", "gitproxy", "driver", "difffilter", "askpass", "packobjectshook", "browser",
 )  # fmt: skip
-# Settings that have git run what lies in a folder, or whatever it is told elsewhere, at its next command.
+# Settings that have git run what lies in a folder, or what other settings say, at its next command.
 _RUN_UNSEEN = frozenset(("core.hookspath", "core.fsmonitor", "init.templatedir"))
 _RUN_NOTHING = ("", "true", "false", "0", "1", "/dev/null")
 
 
 def git(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """One git command."""
+    """Judge one git command."""
     found = _elsewhere(judge, arguments)
     rest = arguments
     while rest and rest[0][:1] == "-":
@@ -37,13 +37,13 @@ def git(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
             found = highest(found, _setting(judge, key.lower(), value))
         elif rest[0].startswith(("--config-env", "--exec-path=")):
             found = highest(
-                found, Finding(NETWORK, f"git {shown(rest[0], 20)}: changes which programs are used")
+                found, Finding(NETWORK, f"git {display(rest[0], 20)}: changes which programs are used")
             )
         rest = rest[2:] if rest[0] in VALUED["git"].split() else rest[1:]
     special = _SPECIAL.get(rest[0]) if rest else None
     own = special(judge, rest[1:]) if special else None
     if own is None:
-        own = judged("git", arguments) or found
+        own = rule_finding("git", arguments) or found
     if rest and f"git {rest[0]}" not in RULES and found.rank and is_literal(rest[0]):
         return highest(found, own)
     return highest(own, found)
@@ -62,7 +62,7 @@ def _elsewhere(judge: Judge, arguments: Sequence[str]) -> Finding:
     return (
         Finding(
             NETWORK,
-            f"git in {shown(where, 40)}: follows another repository's settings, which may run programs",
+            f"git in {display(where, 40)}: follows another repository's settings, which may run programs",
         )
         if where
         else QUIET
@@ -70,34 +70,34 @@ def _elsewhere(judge: Judge, arguments: Sequence[str]) -> Finding:
 
 
 def _setting(judge: Judge, key: str, value: str) -> Finding:
-    """A setting of git, given for one command or for good."""
+    """Judge a git setting, for one command or permanent."""
     if not is_literal(key + value):
-        return Finding(DESTROY, f"git -c {shown(key, 30)}: the setting is unknown until it runs")
+        return Finding(DESTROY, f"git -c {display(key, 30)}: the setting is unknown until it runs")
     if key.startswith("alias."):
         if value.startswith("!"):
             return judge.line(value[1:])
         return git(judge, "git", value.split(), NOTHING)
     if value not in _RUN_NOTHING and (key in _RUN_UNSEEN or key.startswith("include")):
-        return Finding(DESTROY, f"git {shown(key, 30)}: makes git run unknown programs")
+        return Finding(DESTROY, f"git {display(key, 30)}: makes git run unknown programs")
     if key.rpartition(".")[2] in _RUN_SETTINGS or key.startswith("pager."):
-        run = Finding(NETWORK, f"git {shown(key, 30)}: makes git run a program")
+        run = Finding(NETWORK, f"git {display(key, 30)}: makes git run a program")
         return highest(run, judge.line(value.lstrip("!"))) if value else run
     if key.startswith(("url.", "protocol.", "http.proxy", "remote.")):
-        return Finding(NETWORK, f"git {shown(key, 30)}: changes which remotes git uses")
+        return Finding(NETWORK, f"git {display(key, 30)}: changes which remotes git uses")
     return QUIET
 
 
 def _checkout(judge: Judge, arguments: Sequence[str]) -> Finding | None:
-    """A branch, or files whose changes are thrown away: of one name the folder tells."""
+    """Judge a checkout: a name that is a file in the folder loses its changes, else it is a branch."""
     if any(word in ("-b", "--orphan", "-t", "--track", "--detach") for word in arguments):
         return None
     names = [arguments[at] for at in operands(arguments)]
     if len(names) > 1:
-        return Finding(DESTROY, f"git checkout {shown(names[1], 30)}: discards uncommitted work")
+        return Finding(DESTROY, f"git checkout {display(names[1], 30)}: discards uncommitted work")
     if names and (
         not is_literal(names[0]) or any(os.path.lexists(place) for place in judge.paths.places(names[0]))
     ):
-        return Finding(DESTROY, f"git checkout {shown(names[0], 30)}: discards uncommitted work")
+        return Finding(DESTROY, f"git checkout {display(names[0], 30)}: discards uncommitted work")
     return None
 
 
@@ -154,12 +154,12 @@ _OF_A_REMOTE = r"(?:origin|upstream)/[\w.-]+(?:/[\w.-]+)*"
 
 
 def _rebase(judge: Judge, arguments: Sequence[str]) -> Finding | None:
-    """Own commits, on top of what a remote has: they move as a merge would have them, and nothing of them is left out."""
+    """Judge a rebase: local commits onto a remote's branch keep all their content."""
     names = [word for word in arguments if word[:1] != "-"]
     flags = [word for word in arguments if word[:1] == "-"]
     plain = len(names) in (1, 2) and all(map(is_literal, names)) and _REBASE_FLAGS.issuperset(flags)
     if plain and compiled(_OF_A_REMOTE).fullmatch(names[0]):
-        return Finding(WRITE, f"git rebase {shown(names[0], 30)}: moves local commits onto a remote's")
+        return Finding(WRITE, f"git rebase {display(names[0], 30)}: moves local commits onto a remote's")
     return None
 
 

@@ -44,18 +44,18 @@ class Guarded:
 
     @property
     def places(self) -> list[Place]:
-        """Every place, the refused ones first."""
+        """Every place; those whose change is refused come first."""
         return [place for _, place in self._rows()]
 
     def of(self, parts: Sequence[str], match: Match = _equal) -> Place | None:
-        """The place that a path, in its folded components, names or lies in."""
+        """The place that contains a path, given as folded components."""
         for own, place in self._rows():
             if len(parts) >= len(own) and match(parts, own) and not set(place.free) & set(parts[len(own) :]):
                 return place
         return None
 
     def inside(self, parts: Sequence[str], match: Match = _equal, *, absent: bool = False) -> Place | None:
-        """A place that lies in the folder that a path names, and goes where that folder goes.
+        """A place in a folder that moves or disappears with that folder.
 
         Args:
             absent: take also one that does not go with it, but that something put into the folder would land on.
@@ -66,7 +66,7 @@ class Guarded:
         return None
 
     def changed(self, paths: Iterable[str]) -> Place | None:
-        """The place that is changed when these absolute paths are written."""
+        """The place that writes to these absolute paths would change."""
         found = [place for path in paths if (place := self.of(folded(path)))]
         return min(found, key=lambda place: place.asks, default=None)
 
@@ -78,11 +78,11 @@ class Guarded:
 
 
 def with_links_followed(places: Iterable[Place]) -> list[Place]:
-    """Each place by its name, and by the one that its links lead to."""
+    """Each place under its own path and under its real path."""
     forms = ((place, form(place.path)) for place in places for form in (os.path.normpath, os.path.realpath))
     return list(dict.fromkeys(place._replace(path=path) for place, path in forms))
 
 
-def refusal(shown: str) -> str:
-    """Why a change is refused."""
-    return f"{shown}: decides how calls are judged; agents must not change it"
+def refusal(path: str) -> str:
+    """Why a change of a guarded place is refused."""
+    return f"{path}: decides how calls are judged; agents must not change it"

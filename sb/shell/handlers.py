@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from sb.shell.arguments import WRAPPERS
 from sb.shell.containers import container
 from sb.shell.git import git
-from sb.shell.interpreters import eval_, handed, interpreter, shell, source
-from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, judged, operands
+from sb.shell.interpreters import by_arguments, eval_, interpreter, shell, source
+from sb.shell.rules import NETWORK, QUIET, READ, WRITE, Finding, operands, rule_finding
 from sb.shell.scripts import awk, database, redis, sed, sqlite
-from sb.shell.words import is_literal, shown
+from sb.shell.words import display, is_literal
 from sb.shell.wrapping import alias, cd, env, exec_, find, kill, trap, wrapped, xargs
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ _FLAGS = frozenset(
 
 
 def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """SecondBrain itself: agents may look, and stop; what an operator decides is refused."""
+    """Judge `sb` itself: agents may read and stop calls; operator commands are refused."""
     words = [arguments[at] for at in operands(arguments, "--db")]
     if len(judge.values["HOME"]) > 1:
         judge.refuse("HOME=…: makes sb use another home")
     unknown = next((word for word in arguments if not is_literal(word)), "")
     if unknown:
-        judge.refuse(f"sb {shown(unknown)}: the command is unknown until it runs")
-        return Finding(NETWORK, f"sb {shown(unknown)}: the command is unknown until it runs")
+        judge.refuse(f"sb {display(unknown)}: the command is unknown until it runs")
+        return Finding(NETWORK, f"sb {display(unknown)}: the command is unknown until it runs")
     if not words:
         return Finding(READ, "sb: prints its help")
     group = words[0]
@@ -82,11 +82,11 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         return Finding(NETWORK, f"sb {' '.join(words[:2])}: runs tools, or writes files")
     if group in _OPERATOR or group in ("doctor", "kernel", *_OWN, *_WRITING):
         return Finding(READ, f"sb {group}: only reads")
-    return Finding(NETWORK, f"sb {shown(group)}: unknown command")
+    return Finding(NETWORK, f"sb {display(group)}: unknown command")
 
 
 def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
-    """What agents may do in memory they do under a name: without one `sb memory` shows and changes all of it."""
+    """Judge a command on memory: an agent needs --agent, else it acts as an operator."""
     looking, writing = _OWN[group]
     if verb not in looking and writing is not None and verb not in writing:
         return _operators(judge, f"{group} {verb}")
@@ -101,7 +101,7 @@ def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
 
 
 def _names(arguments: list[str], at: int) -> bool:
-    """Whether this `--agent` has a value, and surely is no value itself, of the option before it."""
+    """Whether this `--agent` has a value and is no value of the option before it."""
     before, rest = arguments[at - 1], arguments[at + 1 :]
     stands = before[:1] != "-" or before in _FLAGS or "=" in before
     _, equals, value = arguments[at].partition("=")
@@ -114,8 +114,8 @@ def _operators(judge: Judge, what: str) -> Finding:
 
 
 def crontab(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """Listing is harmless, the rest changes scheduled commands."""
-    return QUIET if arguments == ["-l"] else judged(name, arguments) or QUIET
+    """Judge `crontab`: listing is harmless, the rest changes scheduled commands."""
+    return QUIET if arguments == ["-l"] else rule_finding(name, arguments) or QUIET
 
 
 HANDLERS: dict[str, Handler] = {
@@ -167,7 +167,7 @@ HANDLERS: dict[str, Handler] = {
             ),
             *("nix-shell", "jshell", "xdotool", "script"),
         ],
-        handed,
+        by_arguments,
     ),
     **dict.fromkeys(["awk", "gawk", "mawk", "nawk"], awk),
     **dict.fromkeys(["sed", "gsed"], sed),

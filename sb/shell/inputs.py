@@ -11,7 +11,7 @@ from sb.shell.words import is_literal
 
 
 class Input(NamedTuple):
-    """What a command reads: nothing it is given, a text, a file, or what is not known.
+    """The input of a command: nothing, a text, a file, or unknown.
 
     Args:
         kind: "none", "text", "file" or "unknown".
@@ -30,8 +30,8 @@ NOTHING = Input()
 NOT_KNOWN = Input("unknown")
 
 
-def printed(node: Node, expand: Callable[[str], list[str]], of_processes: Callable[[str], bool]) -> Input:
-    """What the next command of a pipeline reads from this one.
+def piped_input(node: Node, expand: Callable[[str], list[str]], of_processes: Callable[[str], bool]) -> Input:
+    """The input that a command of a pipeline gives to the next one.
 
     Args:
         of_processes: whether a file holds nothing but numbers of processes.
@@ -50,8 +50,8 @@ def printed(node: Node, expand: Callable[[str], list[str]], of_processes: Callab
     return Input("unknown", names=names, program=words[0])
 
 
-def given(redirect: Redirect, stdin: Input) -> Input:
-    """What a command reads with one redirection more."""
+def redirected_input(redirect: Redirect, stdin: Input) -> Input:
+    """The input of a command after one more redirection."""
     if redirect.body is not None:
         return Input("text", redirect.body.text) if is_literal(redirect.body.text) else NOT_KNOWN
     if redirect.operator == "<<<":

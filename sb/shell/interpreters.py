@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sb.shell.changing import change
-from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, judged
+from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, rule_finding
 from sb.shell.unpacking import json_files
-from sb.shell.words import OPERAND, UNKNOWN, compiled, is_literal, shown
+from sb.shell.words import OPERAND, UNKNOWN, compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -86,7 +86,7 @@ _MOST_PATHS = 64
 
 
 def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`sh`, `bash` and their like."""
+    """Judge `sh`, `bash` and similar shells."""
     at = 0
     text = reads = False
     while at < len(arguments) and arguments[at][:1] in ("-", "+") and arguments[at] not in ("-", "--"):
@@ -108,8 +108,8 @@ def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
         return judge.line(rest[0], stdin) if rest else Finding(READ, f"{name} -c: runs nothing")
     if rest and not reads and rest[0] not in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
         if rest[0].startswith((UNKNOWN, OPERAND)):
-            return Finding(DESTROY, f"{name} {shown(rest[0])}: what it runs is unknown until it runs")
-        return Finding(NETWORK, f"{name} {shown(rest[0], 40)}: runs a script that is not inspected")
+            return Finding(DESTROY, f"{name} {display(rest[0])}: what it runs is unknown until it runs")
+        return Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a script that is not inspected")
     if stdin.kind == "text":
         return judge.line(stdin.text)
     if stdin.kind == "unknown":
@@ -118,19 +118,19 @@ def shell(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
 
 
 def eval_(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`eval`: its arguments are one more command line."""
+    """Judge `eval`: its arguments are a command line."""
     return judge.line(" ".join(arguments), stdin)
 
 
 def source(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`source` and `.`: a file of commands."""
+    """Judge `source` and `.`, which run a file of commands."""
     if not arguments or arguments[0].startswith((UNKNOWN, OPERAND, "/dev/")):
         return Finding(DESTROY, f"{name}: what it runs is unknown until it runs")
-    return Finding(NETWORK, f"{name} {shown(arguments[0], 40)}: runs commands that are not inspected")
+    return Finding(NETWORK, f"{name} {display(arguments[0], 40)}: runs commands that are not inspected")
 
 
 def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """Python, Node and their like: what they run does what it does."""
+    """Judge Python, Node and similar interpreters."""
     kind = "python" if name.startswith(("python", "pypy")) else name
     code, valued = (options.split() for options in _CODE[kind])
     if arguments and arguments[0] in ("--version", "-V", "-v", "--help", "-h") and len(arguments) == 1:
@@ -147,8 +147,8 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
         ):
             text = "\n".join(arguments[at:])
             return highest(
-                seen(judge, text),
-                Finding(NETWORK, f"{name} {shown(word, 10)}: runs code that is not inspected"),
+                inspect_code(judge, text),
+                Finding(NETWORK, f"{name} {display(word, 10)}: runs code that is not inspected"),
             )
         at += 2 if word in valued else 1
     rest = arguments[at:]
@@ -156,12 +156,14 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
         if rest[0].rpartition("/")[2] == "sb":
             return judge.command(["sb", *rest[1:]], stdin)
         if rest[0].startswith((UNKNOWN, OPERAND)):
-            return Finding(DESTROY, f"{name} {shown(rest[0])}: what it runs is unknown until it runs")
+            return Finding(DESTROY, f"{name} {display(rest[0])}: what it runs is unknown until it runs")
         for word in rest:
-            seen(judge, word)
-        return Finding(NETWORK, f"{name} {shown(rest[0], 40)}: runs a program that is not inspected")
+            inspect_code(judge, word)
+        return Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a program that is not inspected")
     if stdin.kind == "text":
-        return highest(seen(judge, stdin.text), Finding(NETWORK, f"{name}: runs code that is not inspected"))
+        return highest(
+            inspect_code(judge, stdin.text), Finding(NETWORK, f"{name}: runs code that is not inspected")
+        )
     if stdin.kind == "unknown":
         return Finding(DESTROY, f"{name}: runs the output of another program")
     return Finding(NETWORK, f"{name}: runs its input")
@@ -170,30 +172,30 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
 def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     module = arguments[0] if arguments else ""
     if not is_literal(module):
-        return Finding(DESTROY, f"{name} -m {shown(module)}: what it runs is unknown until it runs")
+        return Finding(DESTROY, f"{name} -m {display(module)}: what it runs is unknown until it runs")
     if module.partition(".")[0] == "sb":
         return judge.command(["sb", *arguments[1:]], stdin)
     if module in _MODULES:
-        found = judged(module, arguments[1:])
+        found = rule_finding(module, arguments[1:])
         if found:
             return found
     if module == "json.tool":
         writes = len(json_files(arguments)) > 1
         return Finding(WRITE, f"{name} -m json.tool: writes a file") if writes else QUIET
-    unknown = Finding(NETWORK, f"{name} -m {shown(module, 30)}: runs a module that is not inspected")
-    return highest(unknown, *(seen(judge, word) for word in arguments[1:]))
+    unknown = Finding(NETWORK, f"{name} -m {display(module, 30)}: runs a module that is not inspected")
+    return highest(unknown, *(inspect_code(judge, word) for word in arguments[1:]))
 
 
-def handed(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A program whose arguments, and what it reads, may be commands in a language of its own."""
+def by_arguments(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
+    """Judge a program whose arguments and input may be commands in its own language."""
     texts = [word for word in arguments if compiled(r"[\s('\"]").search(word)]
     texts += [stdin.text] if stdin.kind == "text" else []
-    known = judged(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
-    return highest(known, *(seen(judge, text) for text in texts))
+    known = rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
+    return highest(known, *(inspect_code(judge, text) for text in texts))
 
 
-def seen(judge: Judge, code: str) -> Finding:
-    """What can be said of code without running it: that it names what agents leave alone."""
+def inspect_code(judge: Judge, code: str) -> Finding:
+    """Judge code without running it: refuse it if it names protected places or operator commands."""
     own = judge.paths.mentions(code)
     if own:
         judge.refuse(f"the code names {own}, which belongs to SecondBrain")
@@ -204,7 +206,7 @@ def seen(judge: Judge, code: str) -> Finding:
         for path in compiled(_QUOTED_PATH).findall(code)[:_MOST_PATHS]:
             above = whole and path[0] in "/~" and judge.paths.holds(path, only_ours=True)
             if above:
-                judge.refuse(f"{shown(path)}: contains {above}, which agents must not touch")
+                judge.refuse(f"{display(path)}: contains {above}, which agents must not touch")
             if (found := change(judge, path, whole=whole)) is not QUIET:
                 return found
     if settings := judge.paths.settings_in(code):

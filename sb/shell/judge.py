@@ -1,4 +1,4 @@
-"""The judge of one command line, as the handlers of programs see it; `judging.LineJudge` is it."""
+"""The judge of one command line, as the handlers of programs see it; `judging.LineJudge` implements it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sb.shell.rules import Finding
 
 
 class Judge(Protocol):
-    """What a handler may ask of the judge, and what it may tell it.
+    """What a handler may ask of the judge and report to it.
 
     Attributes:
         repeats: whether the line may run a part of itself again, as loops, functions and traps do.

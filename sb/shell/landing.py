@@ -14,7 +14,7 @@ from sb.shell import listing
 from sb.shell.arrivals import arrivals
 from sb.shell.options import CHECKOUT, Arrival, Content
 from sb.shell.rules import DESTROY, QUIET, Finding, highest
-from sb.shell.words import MADE, OPERAND, STAR, UNKNOWN, is_literal, is_sure, shown
+from sb.shell.words import MADE, OPERAND, STAR, UNKNOWN, display, is_literal, is_sure
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -36,30 +36,30 @@ _SOURCES_THEN_PLACE = (
 _MOST_ARRIVALS = 256  # of one command
 
 
-def landed(judge: Judge, program: str, arguments: Sequence[str], stdin: Input) -> Finding:
-    """What a program puts somewhere; the line is refused where that is what agents leave alone."""
+def landing_findings(judge: Judge, program: str, arguments: Sequence[str], stdin: Input) -> Finding:
+    """Judge the destinations of a program; refuse the line if one is a protected place."""
     found = _one_of_several(judge, program, arguments)
     for count, arrival in enumerate(arrivals(judge, program, arguments)):
         if count == _MOST_ARRIVALS:
             return Finding(DESTROY, f"{program}: writes to more places than can be checked")
-        found = highest(found, _Landing(judge, program, arrival, stdin).found())
+        found = highest(found, _Landing(judge, program, arrival, stdin).judge())
     return found if found.rank == DESTROY else QUIET
 
 
 def _one_of_several(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
-    """A word that was several takes the place of others: which of them is a destination is not known."""
+    """Judge words with several values: which of them is the destination is unknown."""
     if not judge.several or program in _SOURCES_THEN_PLACE:
         return QUIET
     for word in arguments:
         for folder in judge.paths.now(word) if is_literal(word) and word[:1] != "-" else ():
             below = judge.paths.contains(folder)
             if below and below.strictly:
-                return Finding(DESTROY, f"{program} {shown(word, 40)}: may overwrite {below.name}")
+                return Finding(DESTROY, f"{program} {display(word, 40)}: may overwrite {below.name}")
     return QUIET
 
 
 class _Landing:
-    """One arrival of a program, judged."""
+    """One destination of a program."""
 
     def __init__(self, judge: Judge, program: str, arrival: Arrival, stdin: Input) -> None:
         self._judge = judge
@@ -67,7 +67,7 @@ class _Landing:
         self._place, self._content = arrival
         self._stdin = stdin
 
-    def found(self) -> Finding:
+    def judge(self) -> Finding:
         place = self._place
         if place.startswith(MADE) and not self._judge.renames:
             return QUIET  # a new, empty folder
@@ -83,7 +83,7 @@ class _Landing:
         return found
 
     def _not_known(self) -> Finding:
-        """A place that is known only when the line runs, all of it or the last name."""
+        """Judge a destination that is unknown until the line runs, wholly or in its last name."""
         place = self._place
         if place.startswith((UNKNOWN, OPERAND)) or not is_literal(place.rpartition("/")[0] or "."):
             bare = not is_sure(place) and not place.lstrip(UNKNOWN + OPERAND).strip("/.")
@@ -97,7 +97,7 @@ class _Landing:
         return highest(found, *(self._named_later(folder, name) for folder in self._judge.paths.now(parent)))
 
     def _named_later(self, folder: str, name: str) -> Finding:
-        """Entries that a pattern names, or of which nothing is known."""
+        """Judge entries that a pattern names, or whose names are unknown."""
         names = self._matching(name) if is_sure(name) else None
         if names is not None:
             return highest(*(self._put(folder, one) for one in names))
@@ -108,7 +108,7 @@ class _Landing:
         return QUIET
 
     def _brings_more(self) -> bool:
-        """Whether what lands may be a folder with entries of its own."""
+        """Whether a folder with entries may land."""
         return self._content is not None and self._content.kind != "file"
 
     def _put(self, folder: str, name: str) -> Finding:
@@ -117,10 +117,10 @@ class _Landing:
             source = os.path.join(os.path.dirname(content.source), name)
             content = content._replace(source=source)
         arrival = Arrival(os.path.join(folder, name), content)
-        return _Landing(self._judge, self._by, arrival, self._stdin).found()
+        return _Landing(self._judge, self._by, arrival, self._stdin).judge()
 
     def _matching(self, pattern: str) -> list[str] | None:
-        """The names that a pattern in the last part of a source stands for now; None if that may change."""
+        """The names that a pattern at the end of a source matches now; None if that may change."""
         source = self._content.source if self._content else ""
         parent, _, last = source.rpartition("/")
         if not source or last != pattern or not is_literal(parent):
@@ -136,7 +136,7 @@ class _Landing:
         return found
 
     def _inside(self, folder: str, content: Content) -> Finding:
-        """What lands below a folder."""
+        """Judge what lands below a folder."""
         below = self._judge.paths.contains(folder)
         names = self._names(content, folder, strictly=below.strictly) if below else None
         if names is None:
@@ -155,7 +155,7 @@ class _Landing:
         return found
 
     def _names(self, content: Content, into: str, *, strictly: bool) -> list[str] | None:
-        """The entries that land, relative to the folder; None if they are not known."""
+        """The entries that land, relative to the folder; None if unknown."""
         if content.kind == "checkout":
             paths = self._judge.paths
             return None if strictly and (paths.is_home(into) or not paths.of_the_session(into)) else []
@@ -178,7 +178,7 @@ class _Landing:
         return found
 
     def _read(self, content: Content, *, strictly: bool) -> list[str] | None:
-        """What lands of that which a program reads."""
+        """The entries that land from a program's input; None if unknown."""
         if content.kind == "patch" and self._stdin.kind == "text":
             return listing.patch(self._stdin.text)
         if self._stdin.path:
@@ -198,10 +198,10 @@ class _Landing:
         return listing.folder(place, into, lambda path: bool(self._judge.paths.contains(path)))
 
     def _stays(self, place: str, *, strictly: bool) -> bool:
-        """Whether nothing earlier in the line can have changed what is at a place."""
+        """Whether nothing earlier in the line can have changed a place."""
         if strictly and not self._judge.settled:
             return False
         return self._judge.stays(place)
 
     def _waits(self, why: str) -> Finding:
-        return Finding(DESTROY, f"{self._by} {shown(self._place, 40)}: {why}")
+        return Finding(DESTROY, f"{self._by} {display(self._place, 40)}: {why}")

@@ -27,7 +27,7 @@ _DEEPEST = 12  # folders of a name in a patch
 
 
 def folder(source: str, into: str, leads_on: Callable[[str], bool]) -> list[str] | None:
-    """Names of entries below `source`, relative to it; None if there are more than are looked at.
+    """Names of entries below `source`, relative to it; None if there are too many.
 
     Args:
         into: where they land. leads_on: whether a protected place lies below the one that an entry lands at.
@@ -56,7 +56,7 @@ def folder(source: str, into: str, leads_on: Callable[[str], bool]) -> list[str]
 
 
 def archive(path: str, strip: int) -> list[str] | None:
-    """Names of the entries of an archive; None if it cannot be looked into.
+    """Names of the entries of an archive; None if it cannot be read.
 
     Args:
         strip: how many folders of each name are left away.
@@ -88,7 +88,7 @@ def archive(path: str, strip: int) -> list[str] | None:
 
 
 def _unpacked(path: str, size: int) -> io.BufferedIOBase | None:
-    """A tar archive without its compression; None if it is too large, or compressed in a way that is not known."""
+    """A decompressed tar archive; None if it is too large or its compression is unknown."""
     import bz2
     import gzip
     import lzma
@@ -107,7 +107,7 @@ def _unpacked(path: str, size: int) -> io.BufferedIOBase | None:
 
 
 def _members(members: Iterable[TarInfo]) -> list[str]:
-    """Names of members, also those under which one comes to lie through a link of the same archive.
+    """Names of members, also those reached through a link of the same archive.
 
     Raises:
         ValueError: there are too many, or a link leads out of the archive.
@@ -143,7 +143,7 @@ def _stripped(names: Iterable[str], strip: int) -> list[str] | None:
 
 
 def holds_processes(path: str) -> bool:
-    """Whether a file holds nothing but numbers of processes, or is not there."""
+    """Whether a file holds process ids only, or does not exist."""
     if not os.path.lexists(path):
         return True
     try:
@@ -157,7 +157,7 @@ def holds_processes(path: str) -> bool:
 
 
 def patch_file(path: str) -> list[str] | None:
-    """Names that a patch in a file changes; None if it cannot be looked into."""
+    """Names that a patch file changes; None if it cannot be read."""
     try:
         facts = os.stat(path)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > _MOST_OF_A_PATCH:
@@ -169,7 +169,7 @@ def patch_file(path: str) -> list[str] | None:
 
 
 def patch(text: str) -> list[str] | None:
-    """Names that a patch changes, with as many of their first folders left away as it may be told to leave away."""
+    """Names that a patch changes, with each number of leading folders stripped."""
     found: dict[str, None] = {}
     for header in compiled(_NAMED_BY_A_PATCH, re.MULTILINE).finditer(text):
         for name in header[1].partition("\t")[0].split():

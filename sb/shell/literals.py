@@ -37,7 +37,7 @@ _SCHEME = r"(?:https?|ftps?|postgres(?:ql)?)"
 
 
 def secret_literals(command: str) -> list[tuple[int, int]]:
-    """Where a command line holds a recognised secret that is plain data, as beginnings and ends; [] when in doubt."""
+    """The spans of recognised secrets that are plain data in a command line; [] when in doubt."""
     if _MAY_ACT.search(command):
         return []
     spans = secret_spans(command)
@@ -61,7 +61,7 @@ def _simple(nodes: tuple[Node, ...]) -> Iterator[Simple]:
 
 
 def _is_plain(simple: Simple) -> bool:
-    """Whether a command takes its arguments for data, and nothing changes what it is."""
+    """Whether a command treats its arguments as data and is not redefined."""
     words = (
         [word for _, word in simple.assigned] + list(simple.words) + [one.target for one in simple.redirects]
     )
@@ -78,7 +78,7 @@ def _is_plain(simple: Simple) -> bool:
 
 
 def _is_data(secret: str, command: str, commands: list[Simple]) -> bool:
-    """Whether a secret stands in the line once, in a place where it is data."""
+    """Whether a secret appears once in the line, where it is data."""
     if command.count(secret) != 1:
         return False
     for simple in commands:

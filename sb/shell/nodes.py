@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class Unparsed(Exception):
-    """A command line that is not understood; the message says what of it."""
+    """A command line that cannot be parsed; the message says why."""
 
 
 class Word(NamedTuple):
@@ -18,7 +18,7 @@ class Word(NamedTuple):
 
 
 class Redirect:
-    """A redirection: its operator, where to, and what a here-document says, which stands further down."""
+    """A redirection: its operator, its target, and the text of a here-document."""
 
     __slots__ = ("body", "operator", "target")
 
@@ -37,7 +37,7 @@ class Simple(NamedTuple):
 
 
 class Compound(NamedTuple):
-    """A loop, a condition, a group, a list, a function: what it may run, in the order in which it is written.
+    """A loop, condition, group, list or function: the commands it may run, in order.
 
     Args:
         kind: its first word; `&&` or `||` for commands that these join, `&` for what runs in the background. name: of a loop's variable or a function. words: that it looks at.
@@ -51,7 +51,7 @@ class Compound(NamedTuple):
 
 
 class Pipeline(NamedTuple):
-    """Commands of which each reads what the one before it prints."""
+    """Commands joined by pipes."""
 
     parts: tuple[Node, ...]
 

@@ -24,14 +24,14 @@ class Content(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A word that names where something is put; without `content` it is one plain file."""
+    """A word that names a destination, and what lands there; without `content` one plain file."""
 
     place: str
     content: Content | None = None
 
 
 class Options(NamedTuple):
-    """The arguments of a program: those that are no options, and the values of each option ("" for one without)."""
+    """The arguments of a program: its operands, and the values of each option ("" for none)."""
 
     rest: list[str]
     values: dict[str, list[str]]
@@ -49,7 +49,7 @@ _REMOTE = r"(?!/|\.)[^/\x00-\x1f]+:(?!//).*|[a-z][a-z0-9+]*://.*"
 
 
 def parsed(arguments: Sequence[str], short: str = "", long: str = "") -> Options:
-    """Options as getopt reads them.
+    """Parse options as getopt does.
 
     Args:
         short: letters whose option takes a value. long: names that take one, and others that may be abbreviated ("name?").
@@ -87,8 +87,8 @@ def parsed(arguments: Sequence[str], short: str = "", long: str = "") -> Options
     return Options(rest, values)
 
 
-def joined(folder: str, *words: str) -> str:
-    """A word in a folder, as the shell has it by then: `~` begins a path of its own."""
+def in_folder(folder: str, *words: str) -> str:
+    """A path below a folder; `~` and `/` begin a path of their own."""
     for word in filter(None, words):
         beyond = folder in ("", ".") or word.startswith(("/", "~"))
         folder = word if beyond else f"{folder.rstrip('/')}/{word}"
@@ -96,7 +96,7 @@ def joined(folder: str, *words: str) -> str:
 
 
 def entry(folder: str, name: str) -> str:
-    """The word for a name in a folder."""
+    """The path of a name in a folder."""
     return f"{folder.rstrip('/')}/{name}"
 
 

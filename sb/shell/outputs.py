@@ -39,7 +39,7 @@ _SETS_UP = (
 
 
 def output(script: Script) -> str:
-    """What a command substitution becomes: mostly unknown."""
+    """The text that a command substitution becomes, mostly unknown."""
     command = _only(script)
     if command is None:
         return UNKNOWN
@@ -62,9 +62,9 @@ def tells_names(words: Sequence[str]) -> bool:
 
 def _uses_a_port(arguments: Sequence[str]) -> bool:
     """Whether `lsof` prints the numbers of the processes that use one port; without a port it would be all of them."""
-    said = " ".join(word for word in arguments if word != "-sTCP:LISTEN")
-    options = compiled(r"(?:-[tinP]+ )*-[tinP]*i ?(?:tcp|udp)?:\d+(?: -[tnP]+)*").fullmatch(said)
-    return options is not None and compiled(r"-[a-zA-Z]*t").search(said) is not None
+    text = " ".join(word for word in arguments if word != "-sTCP:LISTEN")
+    options = compiled(r"(?:-[tinP]+ )*-[tinP]*i ?(?:tcp|udp)?:\d+(?: -[tnP]+)*").fullmatch(text)
+    return options is not None and compiled(r"-[a-zA-Z]*t").search(text) is not None
 
 
 def is_made(word: Word) -> bool:
@@ -78,7 +78,7 @@ def _makes(words: Sequence[str]) -> bool:
 
 
 def program_of(word: Word) -> str:
-    """The program whose place a word asks for: of `$(which python)` python; "" if it does not."""
+    """The program that a word looks up: `python` for `$(which python)`; "" for none."""
     words = _substituted(word)
     asked = words[1:] if words[:1] == ["which"] else words[2:] if words[:2] == ["command", "-v"] else []
     return asked[0] if len(asked) == 1 and asked[0][:1] != "-" else ""
@@ -92,7 +92,7 @@ def sets_up(word: Word) -> bool:
 
 
 def file_of(word: Word) -> str:
-    """The file whose content a word is: of `$(cat app.pid)` and `$(< app.pid)` app.pid; "" if it is no file's."""
+    """The file whose content a word is: `app.pid` for `$(cat app.pid)` and `$(< app.pid)`; "" for none."""
     words = _substituted(word)
     if len(words) == 2 and words[0] == "cat":
         return words[1]
@@ -104,7 +104,7 @@ def file_of(word: Word) -> str:
 
 
 def _substituted(word: Word) -> list[str]:
-    """The words of the command that a whole word is the output of; none if it is anything else."""
+    """The command whose output a whole word is, as words; none if it is anything else."""
     command = _only(word.scripts[0]) if len(word.scripts) == 1 else None
     if command is None or command.assigned or word.text not in (UNKNOWN, OPERAND, MADE):
         return []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sb.shell.changing import change
 from sb.shell.guarded import refusal
 from sb.shell.rules import DESTROY, QUIET, Finding, highest, operands
-from sb.shell.words import compiled, is_literal, shown
+from sb.shell.words import compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -56,7 +56,7 @@ _VALUED = (
 
 
 def environment_changes(judge: Judge, program: str, arguments: Sequence[str]) -> Finding:
-    """What it means for `sb` that this command changes packages or environments, if it does."""
+    """Judge changes of packages or environments that `sb` runs from."""
     base = program.rpartition("/")[2].lower()
     if base in _MANAGED:
         _interpreters(judge, base, [arguments[at] for at in operands(arguments)], arguments)
@@ -64,11 +64,11 @@ def environment_changes(judge: Judge, program: str, arguments: Sequence[str]) ->
 
 
 def _beside(judge: Judge, program: str) -> Finding:
-    """A program in the environment of `sb`, but for `sb` itself, may change that environment."""
+    """Judge a program in sb's own environment: it may change that environment."""
     place = judge.paths.guards(program) if "/" in program and not program.endswith("/sb") else None
     if place is None or place.asks or place.free or os.path.isfile(place.path):
         return QUIET
-    return Finding(DESTROY, f"{shown(program)}: runs in sb's own environment")
+    return Finding(DESTROY, f"{display(program)}: runs in sb's own environment")
 
 
 def _changed(judge: Judge, program: str, base: str, arguments: Sequence[str]) -> Finding:
@@ -98,7 +98,7 @@ def _changed(judge: Judge, program: str, base: str, arguments: Sequence[str]) ->
 
 
 def _interpreters(judge: Judge, base: str, words: Sequence[str], arguments: Sequence[str]) -> Finding:
-    """A program that manages interpreters takes away the one that hooks run."""
+    """Refuse to remove or upgrade the interpreter that hooks run."""
     if not {"uninstall", "remove", "rm", "upgrade", "delete"} & set(words[:3]):
         return QUIET
     names = [
@@ -117,16 +117,16 @@ def _interpreters(judge: Judge, base: str, words: Sequence[str], arguments: Sequ
 
 
 def _tools(judge: Judge, base: str, words: Sequence[str]) -> Finding:
-    """pipx and `uv tool`: each program has an environment of its own."""
+    """Judge pipx and `uv tool`, which give each program its own environment."""
     if words[:1] and words[0] not in _LOOKING:
         names = {word.lower().replace("_", "-").partition("=")[0].partition("[")[0] for word in words[1:]}
         if "secondbrain-sb" in names or words[0].endswith("-all") or "--all" in words:
-            judge.refuse(f"{base} {shown(words[0])}: changes or removes sb, which agents must not do")
+            judge.refuse(f"{base} {display(words[0])}: changes or removes sb, which agents must not do")
     return QUIET
 
 
 def _named(judge: Judge, arguments: Sequence[str], words: Sequence[str], *, makes: bool) -> Iterator[str]:
-    """The folders that options, variables and operands name; who makes an environment leaves its interpreter alone."""
+    """The folders that options, variables and operands name; making an environment changes no interpreter."""
     for at, word in enumerate(arguments):
         option, equals, value = word.partition("=")
         value = value if equals else "".join(arguments[at + 1 : at + 2])
@@ -147,7 +147,7 @@ def _prefixes(value: str) -> Iterator[str]:
 
 
 def _programs(judge: Judge, program: str) -> Iterator[str]:
-    """Where a program is, by its path or by PATH."""
+    """The paths of a program, by its own path or by PATH."""
     if "/" in program:
         yield program
         return
@@ -163,14 +163,14 @@ def _is_environment(program: str) -> bool:
 
 
 def _changes(judge: Judge, folder: str) -> Finding:
-    """What it means that packages in an environment, or the environment itself, are changed."""
+    """Judge a change of an environment or of its packages."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     inner = (f"lib/{version}/site-packages", f"lib/{version}/dist-packages", "lib/python3/dist-packages")
     return highest(*(change(judge, os.path.join(folder, below, "x")) for below in (".", *inner)))
 
 
 def _elsewhere(judge: Judge, base: str) -> Finding:
-    """A package manager outside of any environment may reach the packages that `sb` shares."""
+    """Judge a package manager outside of any environment: it may change packages that sb shares."""
     if any(place.asks for place in judge.paths.guarded.places):
         return Finding(DESTROY, f"{base}: may change packages that sb uses")
     return QUIET

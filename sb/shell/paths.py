@@ -39,7 +39,7 @@ _PATTERN = str.maketrans({STAR: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[":
 
 
 def _tail(components: tuple[str, ...]) -> tuple[str, ...]:
-    """What of a protected path tells it from others where the folder is not known: from its hidden part on."""
+    """The end of a protected path that identifies it in an unknown folder: from its hidden part on."""
     hidden = [at for at, part in enumerate(components) if part.startswith(".")]
     return components[hidden[-1] :] if hidden else components[-2:]
 
@@ -56,7 +56,7 @@ class Below(NamedTuple):
 
 
 class Paths:
-    """What the words of one command line name, given the folders in which it may run.
+    """The paths that words of a command line name, given the folders in which it may run.
 
     Args:
         cwd: where it starts. home: of the user. protected: files and folders that agents leave alone.
@@ -84,7 +84,7 @@ class Paths:
         self._looks = 0
 
     def enter(self, word: str) -> None:
-        """From here on the line may also run in that folder."""
+        """Add a folder in which the line may run from here on."""
         if not is_literal(word) or word == "-" or len(self.folders) >= _MOST_FOLDERS:
             self.anywhere = True
             return
@@ -93,7 +93,7 @@ class Paths:
                 self.folders.append(folder)
 
     def go(self, word: str) -> None:
-        """The line goes into that folder; whether that works is not looked at."""
+        """Enter a folder; whether that succeeds is not checked."""
         places = self.now(word) if is_literal(word) and word != "-" else []
         if word.startswith(MADE):
             self.here = f"/{MADE}"
@@ -104,28 +104,28 @@ class Paths:
             self.here = places[0] if sure else ""
 
     def now(self, word: str) -> list[str]:
-        """The absolute paths that a word may name in the folder that the line is in by now."""
+        """The absolute paths that a word may name in the current folder of the line."""
         if len(word) > _LONGEST_PATH:
             raise Unparsed("a path is too long")
         here = self.here if not (".." in word and MADE in self.here) else ""
         return list(dict.fromkeys(self._places(word, (here,) if here else tuple(self.folders))))
 
     def is_folder(self, word: str) -> bool:
-        """Whether a word may name a folder that is there now."""
+        """Whether a word may name an existing folder."""
         return is_literal(word) and any(os.path.isdir(place) for place in self.now(word))
 
     def is_home(self, place: str) -> bool:
-        """Whether a folder is the user's home, or the home lies in it."""
+        """Whether a folder is the user's home or contains it."""
         parts = folded(place)
         return parts == folded(self.home)[: len(parts)]
 
     def of_the_session(self, place: str) -> bool:
-        """Whether a folder is the session's, or one that this lies in."""
+        """Whether a folder is the session's folder or contains it."""
         parts = folded(place)
         return parts == folded(self.folders[0])[: len(parts)]
 
     def contains(self, place: str) -> Below | None:
-        """What lies in a folder, or has its place there, that not everything may be put over."""
+        """The protected place in a folder, present or not, that must not be overwritten unasked."""
         if self.elsewhere:
             return None
         if place not in self._below:
@@ -152,7 +152,7 @@ class Paths:
         return None
 
     def is_protected(self, place: str) -> bool:
-        """Whether an absolute path is one that is not written unasked."""
+        """Whether a write to an absolute path needs approval or is refused."""
         if self.elsewhere:
             return False
         for path in dict.fromkeys((place, os.path.realpath(place))):
@@ -238,7 +238,7 @@ class Paths:
         return ""
 
     def holds(self, word: str, *, only_ours: bool = False) -> str:
-        """The protected path, or a host's settings unless `only_ours`, that lies in the folder that a word names, or ""."""
+        """The protected path, or host's settings unless `only_ours`, in the folder that a word names, or ""."""
         if not is_sure(word) or len(word) > _LONGEST_PATH:
             return ""
         for place in self.places(word):
@@ -305,7 +305,7 @@ class Paths:
         return found[0] if found else ""
 
     def sensitive(self, word: str) -> str:
-        """Why writing there is no ordinary work, or ""."""
+        """Why a write to a word's path needs approval, or ""."""
         if self.elsewhere:
             return ""
         reasons = (sensitive(place, self.home) for place in (self.places(word) if is_sure(word) else ()))

@@ -20,7 +20,7 @@ from sb.shell.words import (
     UNKNOWN,
     VARIABLE,
     compiled,
-    shown,
+    display,
 )
 
 _DEEPEST = 24
@@ -46,7 +46,7 @@ _UNSEEN = "\ufffd"
 
 
 def forbidden(text: str) -> str:
-    """The first character of a text that no command line has a use for: a control, a direction, half a character."""
+    """The first character that no command line needs: a control, a direction mark, half a character."""
     if text.replace("\n", "").replace("\t", "").isprintable():
         return ""
     found = compiled(_FORBIDDEN).search(text)
@@ -54,7 +54,7 @@ def forbidden(text: str) -> str:
 
 
 class WordReader(ABC):
-    """Reads from `at` on; each method leaves `at` behind what it has read."""
+    """Reads from `at` on; each method moves `at` past what it has read."""
 
     def __init__(self, text: str, depth: int) -> None:
         self.text = text
@@ -64,11 +64,11 @@ class WordReader(ABC):
 
     @abstractmethod
     def script(self, closer: str) -> Script:
-        """The commands up to `closer`, which a substitution holds."""
+        """The commands of a substitution, up to `closer`."""
 
     @abstractmethod
     def value(self) -> Word:
-        """What is assigned, with the parentheses of a list."""
+        """The assigned value, with the parentheses of a list."""
 
     @abstractmethod
     def nested(self, text: str) -> Script:
@@ -128,12 +128,12 @@ class WordReader(ABC):
             else:
                 self._piece(char, text, scripts)
         if self.at == start and not may_be_empty:
-            raise Unparsed(f"{shown(self.text[start : start + 10]) or 'a word'!r} is unexpected")
+            raise Unparsed(f"{display(self.text[start : start + 10]) or 'a word'!r} is unexpected")
         raw = self.text[start : self.at].replace("\\\n", "")
         return Word("".join(text), tuple(scripts), raw)
 
     def _piece(self, char: str, text: list[str], scripts: list[Script]) -> None:
-        """What a quote, a backslash, a dollar sign, a pattern's character or a brace begins."""
+        """A part that a quote, backslash, dollar sign, pattern character or brace begins."""
         if char == "'":
             text.append(self._until("'"))
         elif char == '"':
@@ -162,7 +162,7 @@ class WordReader(ABC):
         return inner
 
     def quoted(self, closer: str) -> Word:
-        """What stands between double quotes, or in a here-document (an empty closer)."""
+        """The text between double quotes, or of a here-document (an empty closer)."""
         text: list[str] = []
         scripts: list[Script] = []
         run = compiled(_IN_QUOTES if closer else _IN_BODY)
@@ -253,18 +253,18 @@ class WordReader(ABC):
             raise Unparsed("${…@P} runs the value of a variable")
         self.at += 1
         self.depth -= 1
-        said = "".join(inner)
+        operation = "".join(inner)
         if (
-            said[:1] == ":"
-            and said[1:2] not in ("-", "=", "+", "?")
-            and compiled(RUN_BY_ARITHMETIC).search(said)
+            operation[:1] == ":"
+            and operation[1:2] not in ("-", "=", "+", "?")
+            and compiled(RUN_BY_ARITHMETIC).search(operation)
         ):
             raise Unparsed("${ may run a quoted command")
-        default = said.lstrip(":")[1:] if said.lstrip(":")[:1] in ("-", "=", "+") else ""
+        default = operation.lstrip(":")[1:] if operation.lstrip(":")[:1] in ("-", "=", "+") else ""
         text.append(f"{OPEN}{UNKNOWN}{COMMA}{default}{CLOSE}" if default else UNKNOWN)
 
     def _inside(self, pattern: str, text: list[str], scripts: list[Script]) -> None:
-        """A piece of what stands in `${…}` or in arithmetic."""
+        """A part inside `${…}` or arithmetic."""
         found = compiled(pattern).match(self.text, self.at)
         if found:
             text.append(found[0])

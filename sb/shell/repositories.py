@@ -40,8 +40,8 @@ def foreign(folders: Sequence[str], session: str) -> str:
 
 def _elsewhere(file: str) -> str:
     with open(file, "rb") as opened:
-        said = opened.read(_LONGEST).decode(errors="replace")
-    place = os.path.join(os.path.dirname(file), said.partition("gitdir:")[2].strip().partition("\n")[0])
+        text = opened.read(_LONGEST).decode(errors="replace")
+    place = os.path.join(os.path.dirname(file), text.partition("gitdir:")[2].strip().partition("\n")[0])
     return re.sub(
         r"/worktrees/[^/]+$", "", os.path.realpath(place)
     )  # a working folder has the settings of its repository

@@ -17,13 +17,13 @@ from sb.shell.arguments import (
 )
 from sb.shell.programs import RULES
 from sb.shell.reading import RUN_BY_ARITHMETIC
-from sb.shell.words import UNKNOWN, compiled, is_literal, shown
+from sb.shell.words import UNKNOWN, compiled, display, is_literal
 
 READ, WRITE, NETWORK, DESTROY = range(4)
 
 
 class Finding(NamedTuple):
-    """How much harm a part of a command line can do, and why."""
+    """The class of a part of a command line, and why."""
 
     rank: int
     reason: str
@@ -33,12 +33,12 @@ QUIET = Finding(READ, "only reads")
 
 
 def highest(*findings: Finding) -> Finding:
-    """The worst of some; of equals the first."""
+    """The finding of the highest class; of equals the first."""
     return max(findings, key=lambda finding: finding.rank, default=QUIET)
 
 
 def operands(arguments: Sequence[str], valued: str = "") -> list[int]:
-    """Where the arguments stand that are no options.
+    """The positions of the arguments that are no options.
 
     Args:
         valued: the options whose value is the next argument.
@@ -74,17 +74,17 @@ def subcommand(
     return program, arguments
 
 
-def judged(program: str, arguments: Sequence[str]) -> Finding | None:
-    """What the table says of a program, or None: it does not know it."""
+def rule_finding(program: str, arguments: Sequence[str]) -> Finding | None:
+    """The finding of the table for a program, or None if it is unknown."""
     key, rest = subcommand(program, arguments)
     rule = RULES.get(key)
     if rule is None:
         return None
     first = next((arguments[at] for at in operands(arguments, VALUED.get(program, ""))), "")
     if not is_literal(first) and any(name.startswith(f"{program} ") for name in RULES):
-        return Finding(DESTROY, f"{program} {shown(first, 20)}: what it does is unknown until it runs")
+        return Finding(DESTROY, f"{program} {display(first, 20)}: what it does is unknown until it runs")
     if program in CLOUDS:
-        verb = next((shown(word, 30) for word in arguments if _destroys(word)), "")
+        verb = next((display(word, 30) for word in arguments if _destroys(word)), "")
         if verb:
             return Finding(DESTROY, f"{program} {verb}: deletes cloud resources")
     if "--help" in arguments or "--version" in arguments[:1]:
@@ -95,7 +95,7 @@ def judged(program: str, arguments: Sequence[str]) -> Finding | None:
 
 
 def _only_says(letters: str, arguments: Sequence[str]) -> bool:
-    """Whether an option of a dry run is there, and is surely nothing else's value.
+    """Whether the arguments have a dry-run option that is surely no option's value.
 
     Args:
         letters: other options that take no value.
@@ -146,19 +146,19 @@ def _is_first(trigger: str, argument: str) -> bool:
 
 
 def _trigger(triggers: Sequence[str], arguments: Sequence[str]) -> str | None:
-    """What of the arguments makes a row apply, as a person may read it."""
+    """The argument that makes a row apply, for display; None if the row does not."""
     ended = False
     for trigger in triggers:
         if trigger[0] == "#" and len(operands(arguments)) >= int(trigger[1:]):
-            return shown(arguments[-1], 40)
+            return display(arguments[-1], 40)
     for argument in arguments:
         if argument == "--" and "=--" not in triggers:
             ended = True
         for trigger in triggers:
             if _fits(trigger, argument, ended=ended):
                 if argument.startswith(UNKNOWN) and trigger != "?":
-                    return f"{shown(argument, 20)} (which may be {trigger.lstrip('^=')})"
-                return trigger if trigger[0] == "-" else shown(argument, 40)
+                    return f"{display(argument, 20)} (which may be {trigger.lstrip('^=')})"
+                return trigger if trigger[0] == "-" else display(argument, 40)
     return None
 
 
@@ -188,11 +188,11 @@ def _fits(trigger: str, argument: str, *, ended: bool) -> bool:
 
 
 def subscripts(name: str, words: Sequence[str]) -> Finding:
-    """What bash runs to calculate with a text: the commands in its brackets."""
+    """Judge the commands that bash runs in the brackets of a calculated text."""
     if any(compiled(RUN_BY_ARITHMETIC).search(word) for word in words) or (
         name == "compgen" and any("$(" in word or "`" in word for word in words)
     ):
-        return Finding(DESTROY, f"{shown(name)}: may run a quoted command")
+        return Finding(DESTROY, f"{display(name)}: may run a quoted command")
     return QUIET
 
 
@@ -217,8 +217,8 @@ _FOLLOWING = ("-H", "-L", "-P")  # options of find before the folders
 _PACKING = ("tar", "gtar", "bsdtar", "zip", "7z", "7za", "7zz", "pax")
 
 
-def reached(base: str, arguments: list[str], found: Finding) -> list[str]:
-    """The folders of which everything in them is removed, changed, copied or linked."""
+def affected_folders(base: str, arguments: list[str], found: Finding) -> list[str]:
+    """The folders whose whole content is removed, changed, copied or linked."""
     if base == "mv" and not any(compiled("--t.*|-[a-zA-Z]*t.*").fullmatch(word) for word in arguments):
         return [arguments[at] for at in operands(arguments, "-S --suffix")[:-1]]
     if base == "find":  # where it looks; what it runs is judged by itself

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sb.shell.interpreters import seen
+from sb.shell.interpreters import inspect_code
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, NETWORK, QUIET, READ, WRITE, Finding, highest, operands
-from sb.shell.words import UNKNOWN, compiled, is_literal, shown
+from sb.shell.words import UNKNOWN, compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def sed(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A stream editor, whose scripts can write files and run commands."""
+    """Judge `sed`, whose scripts can write files and run commands."""
     scripts: list[str] = []
     files: list[str] = []
     found = QUIET
@@ -136,7 +136,7 @@ _AWK_WRITES = r"\bprintf?\b[^;}\n]{0,200}>"
 
 
 def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A language that can write files and run commands."""
+    """Judge `awk`, whose programs can write files and run commands."""
     positions = operands(arguments, "-v -F --assign --field-separator -f --file -i --include -l --load")
     if any(
         word.startswith(("-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec"))
@@ -146,7 +146,7 @@ def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     if not positions:
         return QUIET
     program = arguments[positions[0]]
-    named = seen(judge, program)
+    named = inspect_code(judge, program)
     if program.startswith(UNKNOWN):
         return Finding(DESTROY, f"{name}: the program is unknown until it runs")
     bare = compiled(_AWK_REGEX).sub(" ", compiled(_AWK_STRING).sub('""', program))
@@ -200,10 +200,10 @@ _SQL_CHANGES = frozenset(
 
 
 def sql(text: str, name: str, floor: Finding) -> Finding:
-    """What statements do.
+    """Judge SQL statements.
 
     Args:
-        floor: what the client does whatever it is told.
+        floor: the finding for the client without statements.
     """
     if not is_literal(text) and text.startswith(UNKNOWN):
         return Finding(DESTROY, f"{name}: the statements are unknown until they run")
@@ -223,7 +223,7 @@ def sql(text: str, name: str, floor: Finding) -> Finding:
 
 
 def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A database file of this machine."""
+    """Judge the client of a local database file."""
     positions = operands(
         arguments, "-cmd -init -separator -newline -nullvalue -vfs -maxsize -lookaside -mmap -pagecache"
     )
@@ -237,7 +237,7 @@ def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
     for text in texts:
         found = highest(
             found,
-            seen(judge, text),
+            inspect_code(judge, text),
             *(_dot(judge, name, line.strip()) for line in text.split("\n") if line.strip().startswith(".")),
         )
         found = highest(
@@ -274,7 +274,7 @@ def _dot(judge: Judge, name: str, line: str) -> Finding:
         return QUIET
     return Finding(
         NETWORK,
-        f"{name} {shown(command, 20)}: reads or writes files, or runs something that is not inspected",
+        f"{name} {display(command, 20)}: reads or writes files, or runs something that is not inspected",
     )
 
 
@@ -296,7 +296,7 @@ _MONGO_DESTROYS = (
 
 
 def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """The client of a database server."""
+    """Judge the client of a database server."""
     floor = Finding(NETWORK, f"{name}: talks to a database")
     found = floor
     options = _STATEMENT_OPTIONS[name]
@@ -311,7 +311,7 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
                 texts.append(word[len(option) :].removeprefix("="))
     for text in texts:
         if "\\" in text or compiled(r"(?i)\bcopy\b").search(text):  # what may write a file of the client's
-            found = highest(found, seen(judge, text))
+            found = highest(found, inspect_code(judge, text))
         if name.startswith("mongo"):
             hit = compiled(_MONGO_DESTROYS).search(text)
             found = highest(found, Finding(DESTROY, f"{name} {hit[1]}: destroys data") if hit else found)
@@ -358,12 +358,12 @@ _REDIS_DESTROYS = frozenset(
 
 
 def redis(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A client of redis: its operands are one command."""
+    """Judge a client of redis: its operands are one command."""
     positions = operands(arguments, "-h -p -a -n -u -s -r -i --user --pass")
     words = [arguments[at].lower() for at in positions]
     if not words and stdin.kind == "unknown":
         return Finding(DESTROY, f"{name}: runs commands that are unknown until it runs")
     first = words[0] if words else (stdin.text.split() or [""])[0].lower()
     if first in _REDIS_DESTROYS or not is_literal(first):
-        return Finding(DESTROY, f"{name} {shown(first, 20)}: destroys data")
+        return Finding(DESTROY, f"{name} {display(first, 20)}: destroys data")
     return Finding(NETWORK, f"{name}: talks to a database")

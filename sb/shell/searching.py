@@ -23,8 +23,8 @@ _GIVES_PATTERN = compiled("-[a-zA-Z]*[ef]|--regexp.*|--file.*|--files")
 _RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 
 
-def searched(program: str, arguments: Sequence[str]) -> list[str]:
-    """The folders whose files a program reads, whatever their names are; "." where it is told none."""
+def searched_folders(program: str, arguments: Sequence[str]) -> list[str]:
+    """The folders whose files a program reads whatever their names; "." if it names none."""
     if program == "find":
         if not set(arguments) & set(_RUNS):
             return []

@@ -139,17 +139,21 @@ def host_setting(parts: Sequence[str], fits: Callable[[str, str], bool] = fnmatc
 
 
 def _as_usual(parts: Sequence[str]) -> Sequence[str]:
-    """A path as if no variable said that a host keeps its settings elsewhere."""
+    """A path as it would be if no variable moved a host's settings."""
     for variable, usual in _MOVED_BY.items():
-        said = os.environ.get(variable, "")
-        for folder in {folded(said), folded(os.path.realpath(said))} if os.path.isabs(said) else ():
+        folder_named = os.environ.get(variable, "")
+        for folder in (
+            {folded(folder_named), folded(os.path.realpath(folder_named))}
+            if os.path.isabs(folder_named)
+            else ()
+        ):
             if folder and tuple(parts[: len(folder)]) == folder:
                 return (usual, *parts[len(folder) :])
     return parts
 
 
 def held_by(place: str, home: str) -> str:
-    """What of a home decides about a login or a host's agents and lies in a folder, or ""."""
+    """The login files or host's settings of a home that lie in a folder, or ""."""
     parts, own = folded(place), folded(home)
     if parts == own[: len(parts)]:
         return f"{home}/{_OF_A_LOGIN[0]}"
@@ -161,7 +165,7 @@ def held_by(place: str, home: str) -> str:
 
 
 def repository_below(parts: Sequence[str]) -> str:
-    """What git runs and lies in a folder inside `.git`, given in its folded components, or ""."""
+    """The files that git runs in a folder inside `.git`, given as folded components, or ""."""
     for name in _OF_A_REPOSITORY:
         own = folded(name)
         if any(tuple(parts[-count:]) == own[:count] for count in range(1, len(own))):
@@ -170,7 +174,7 @@ def repository_below(parts: Sequence[str]) -> str:
 
 
 def setting_below(parts: Sequence[str]) -> str:
-    """The setting of a host that a folder, in its folded components, has a place for, or ""."""
+    """The host's settings that a folder, given as folded components, has a place for, or ""."""
     parts = _as_usual(parts)
     for setting in HOST_SETTINGS:
         for count in range(1, len(setting)):
@@ -180,7 +184,7 @@ def setting_below(parts: Sequence[str]) -> str:
 
 
 def sensitive(place: str, home: str) -> str:
-    """Why writing to an absolute path is no ordinary work, or ""."""
+    """Why a write to an absolute path needs approval, or ""."""
     if place.startswith(_HARMLESS_DEVICES):
         return ""
     if (place + "/").startswith(_OF_THE_SYSTEM):

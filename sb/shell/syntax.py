@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sb.shell.nodes import Compound, Node, Pipeline, Redirect, Script, Simple, Unparsed, Word
 from sb.shell.reading import ASSIGNED, NAME, WordReader, forbidden
-from sb.shell.words import BRACKET, CLOSE, COMMA, OPEN, QUESTION, STAR, UNKNOWN, compiled, shown
+from sb.shell.words import BRACKET, CLOSE, COMMA, OPEN, QUESTION, STAR, UNKNOWN, compiled, display
 
 # What bash -c takes on Linux in one argument; what is longer could not be run.
 LONGEST = 128 * 1024
@@ -37,7 +37,7 @@ def parse(text: str, depth: int = 0) -> Script:
     parser = Parser(text, depth)
     script = parser.script("")
     if parser.at < len(text):
-        raise Unparsed(f"{shown(text[parser.at :], 20)!r} is unexpected")
+        raise Unparsed(f"{display(text[parser.at :], 20)!r} is unexpected")
     return script
 
 
@@ -49,7 +49,7 @@ class _Heredoc(NamedTuple):
 
 
 class Parser(WordReader):
-    """Reads from `at` on; each method leaves `at` behind what it has read."""
+    """Reads from `at` on; each method moves `at` past what it has read."""
 
     def __init__(self, text: str, depth: int) -> None:
         super().__init__(text, depth)
@@ -162,7 +162,7 @@ class Parser(WordReader):
         return Simple(tuple(assigned), tuple(words), tuple(redirects))
 
     def value(self) -> Word:
-        """What is assigned: a word, nothing, or a list in parentheses."""
+        """The assigned value: a word, nothing, or a list in parentheses."""
         if self._char() != "(":
             return self._word(may_be_empty=True)
         self.deeper()
@@ -299,7 +299,7 @@ class Parser(WordReader):
         self._lines()
         body = self._command()
         if not isinstance(body, Compound):
-            raise Unparsed(f"the function {shown(name, 20)!r} has no body")
+            raise Unparsed(f"the function {display(name, 20)!r} has no body")
         return Compound("function", name, (), (body,), ())
 
     def _test(self, word: str) -> Node:
@@ -364,7 +364,7 @@ class Parser(WordReader):
         return True
 
     def _bodies(self) -> None:
-        """The texts of the here-documents that wait, behind the line break that `at` has passed."""
+        """Read the texts of the pending here-documents after a line break."""
         waiting, self.heredocs = self.heredocs, []
         for heredoc in waiting:
             body = self._body(heredoc)

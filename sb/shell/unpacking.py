@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from sb.shell.options import ANYTHING, Arrival, Content, is_remote, joined, parsed
+from sb.shell.options import ANYTHING, Arrival, Content, in_folder, is_remote, parsed
 from sb.shell.words import compiled, is_literal
 
 if TYPE_CHECKING:
@@ -23,33 +23,35 @@ _TAR_LONG = (
 
 
 def untarred(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    said = parsed(_with_dashes(arguments), _TAR_VALUED, _TAR_LONG)
-    files = said.of("-f", "--file")
-    if said.has("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--catenate", "--concatenate"):
+    options = parsed(_with_dashes(arguments), _TAR_VALUED, _TAR_LONG)
+    files = options.of("-f", "--file")
+    if options.has("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--catenate", "--concatenate"):
         yield from (Arrival(file) for file in files if file != "-" and not is_remote(file))
-    yield from map(Arrival, said.of("-g", "--listed-incremental", "--index-file"))
-    if not said.has("-x", "--extract", "--get") or said.has("-O", "--to-stdout"):
+    yield from map(Arrival, options.of("-g", "--listed-incremental", "--index-file"))
+    if not options.has("-x", "--extract", "--get") or options.has("-O", "--to-stdout"):
         return
-    folders = said.of("-C", "--directory") or ["."]
-    folder = joined(*folders) if all(map(is_literal, folders)) else folders[-1]
-    top = said.values.get("--one-top-level", [""])[-1]
-    if said.has("-P", "--absolute-names"):
+    folders = options.of("-C", "--directory") or ["."]
+    folder = in_folder(*folders) if all(map(is_literal, folders)) else folders[-1]
+    top = options.values.get("--one-top-level", [""])[-1]
+    if options.has("-P", "--absolute-names"):
         yield Arrival("/", ANYTHING)
-    if said.has("--transform", "--xform", "-s") or (said.has("--strip-components") and program == "unpack"):
+    if options.has("--transform", "--xform", "-s") or (
+        options.has("--strip-components") and program == "unpack"
+    ):
         yield Arrival(folder, ANYTHING)
         return
-    strip = (said.of("--strip-components") or ["0"])[-1]
+    strip = (options.of("--strip-components") or ["0"])[-1]
     if not strip.isdigit():
         yield Arrival(folder, ANYTHING)
         return
     archive = files[-1] if files else "-"
     content = Content("archive", archive, int(strip))
-    if said.has("-T", "--files-from") or not said.rest or int(strip):
-        yield Arrival(joined(folder, top), content)
+    if options.has("-T", "--files-from") or not options.rest or int(strip):
+        yield Arrival(in_folder(folder, top), content)
     else:  # only what is named
-        for name in said.rest:
-            place = joined(folder, top, name.lstrip("/"))
-            yield (Arrival(place, ANYTHING) if is_literal(name) else Arrival(joined(folder, top), content))
+        for name in options.rest:
+            place = in_folder(folder, top, name.lstrip("/"))
+            yield (Arrival(place, ANYTHING) if is_literal(name) else Arrival(in_folder(folder, top), content))
 
 
 def _with_dashes(arguments: Sequence[str]) -> list[str]:
@@ -67,12 +69,12 @@ def _with_dashes(arguments: Sequence[str]) -> list[str]:
 
 
 def unzipped(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    said = parsed(arguments, "dP")
-    if said.has("-p", "-c", "-l", "-t", "-Z", "-z", "-v") or not said.rest:
+    options = parsed(arguments, "dP")
+    if options.has("-p", "-c", "-l", "-t", "-Z", "-z", "-v") or not options.rest:
         return
-    if said.has("-:"):
+    if options.has("-:"):
         yield Arrival("/", ANYTHING)
-    yield Arrival((said.of("-d") or ["."])[-1], Content("archive", said.rest[0]))
+    yield Arrival((options.of("-d") or ["."])[-1], Content("archive", options.rest[0]))
 
 
 def extracted(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
@@ -97,9 +99,9 @@ def extracted(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[
                 )
         case "jar":
             if any(compiled("-?[a-zA-Z]*x[a-zA-Z]*|--extract").fullmatch(word) for word in arguments[:1]):
-                said = parsed(arguments[1:], "CfF")
+                options = parsed(arguments[1:], "CfF")
                 yield Arrival(
-                    (said.of("-C", "--dir") or ["."])[-1], Content("archive", (rest[1:] or rest)[0])
+                    (options.of("-C", "--dir") or ["."])[-1], Content("archive", (rest[1:] or rest)[0])
                 )
         case "dpkg":
             if {"-x", "-X", "--extract", "--vextract", "-R", "--raw-extract"} & set(arguments) and len(
@@ -130,7 +132,7 @@ def _by_module(arguments: Sequence[str]) -> Iterator[Arrival]:
 
 
 def json_files(arguments: Sequence[str]) -> list[str]:
-    """What `python -m json.tool` reads and, if there is a second file, writes."""
+    """The files of `python -m json.tool`: it reads the first and writes the second."""
     at = next((at for at, word in enumerate(arguments) if word.endswith("json.tool")), len(arguments))
     return parsed(arguments[at + 1 :], "", "--indent").rest
 
@@ -145,25 +147,25 @@ def unpacked(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[A
 
 
 def copied_in(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    said = parsed(
+    options = parsed(
         arguments, "DEFHIMORC", "--directory --file --extract? --pass-through? --absolute-filenames?"
     )
     if program == "pax":
-        said = parsed(arguments, "bcEfGghiLlmoPpsTtUvXx"[1:2] + "bfosTUx")
-    if said.has("-p", "--pass-through") or (program == "pax" and said.has("-r") and said.has("-w")):
-        yield from (Arrival(folder, ANYTHING) for folder in said.rest[-1:])
-    elif said.has("-i", "--extract") or (program == "pax" and said.has("-r")):
-        yield Arrival((said.of("-D", "--directory") or ["."])[-1] if program == "cpio" else ".", ANYTHING)
-    elif said.has("-o", "--create", "-w"):
-        yield from map(Arrival, said.of("-O", "-F", "-f", "--file"))
+        options = parsed(arguments, "bcEfGghiLlmoPpsTtUvXx"[1:2] + "bfosTUx")
+    if options.has("-p", "--pass-through") or (program == "pax" and options.has("-r") and options.has("-w")):
+        yield from (Arrival(folder, ANYTHING) for folder in options.rest[-1:])
+    elif options.has("-i", "--extract") or (program == "pax" and options.has("-r")):
+        yield Arrival((options.of("-D", "--directory") or ["."])[-1] if program == "cpio" else ".", ANYTHING)
+    elif options.has("-o", "--create", "-w"):
+        yield from map(Arrival, options.of("-O", "-F", "-f", "--file"))
 
 
 def into(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    """Programs that put what is not known into the folder of an option."""
+    """Programs that write unknown files into the folder of an option."""
     short, long, default = INTO[program]
-    said = parsed(arguments, short, long)
-    folders = said.of(*(f"-{letter}" for letter in short[:1]), *long.split())
-    if default and not folders and said.rest:
+    options = parsed(arguments, short, long)
+    folders = options.of(*(f"-{letter}" for letter in short[:1]), *long.split())
+    if default and not folders and options.rest:
         folders = [default]
     yield from (Arrival(folder, ANYTHING) for folder in folders)
 
@@ -179,16 +181,18 @@ INTO = {
 
 
 def patched(judge: Judge, program: str, arguments: Sequence[str]) -> Iterator[Arrival]:
-    said = parsed(
+    options = parsed(
         arguments,
         "dioprDgVzBYF",
         "--directory --input --output --strip --reject-file --fuzz --prefix --suffix --dry-run?",
     )
-    if said.has("--dry-run"):
+    if options.has("--dry-run"):
         return
-    folder = (said.of("-d", "--directory") or ["."])[-1]
-    yield from (Arrival(joined(folder, file)) for file in said.of("-o", "--output", "-r", "--reject-file"))
-    yield from (Arrival(joined(folder, file)) for file in said.rest[:1])
-    patch = (said.of("-i", "--input") or said.rest[1:2] or ["-"])[-1]
-    if not said.rest:
+    folder = (options.of("-d", "--directory") or ["."])[-1]
+    yield from (
+        Arrival(in_folder(folder, file)) for file in options.of("-o", "--output", "-r", "--reject-file")
+    )
+    yield from (Arrival(in_folder(folder, file)) for file in options.rest[:1])
+    patch = (options.of("-i", "--input") or options.rest[1:2] or ["-"])[-1]
+    if not options.rest:
         yield Arrival(folder, Content("patch", patch))

@@ -43,7 +43,7 @@ _LONGEST = 1 << 20  # characters of all texts that a word can become: values of 
 
 @functools.cache
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A pattern, compiled when it is first used: most lines need few of them, and each costs a part of a millisecond."""
+    """A compiled pattern; compiled on first use, since most lines need few of them."""
     return re.compile(pattern, flags)
 
 
@@ -53,12 +53,12 @@ def is_literal(text: str) -> bool:
 
 
 def is_sure(text: str) -> bool:
-    """Whether an expanded word is known but for what a pattern in it matches."""
+    """Whether an expanded word is known except for its patterns."""
     return UNKNOWN not in text and OPERAND not in text and VARIABLE not in text and SPLIT_VARIABLE not in text
 
 
-def shown(text: str, most: int = 60) -> str:
-    """A word or a part of it, as a person may read it, on one line."""
+def display(text: str, most: int = 60) -> str:
+    """A word or a part of it for display, on one line."""
     if VARIABLE in text or SPLIT_VARIABLE in text:
         text = compiled(_MARKED_VARIABLE).sub(r"$\2", text)
     text = text.translate(_SHOWN)
@@ -67,7 +67,7 @@ def shown(text: str, most: int = 60) -> str:
 
 
 def expand(text: str, values: Mapping[str, Sequence[str]]) -> list[str]:
-    """The texts that a word can become: those of its braces, times the values that its variables may have.
+    """The texts that a word can become, by its braces and the values of its variables.
 
     Args:
         values: of each variable what it was ever given, as expanded words.

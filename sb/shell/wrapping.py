@@ -16,11 +16,11 @@ from sb.shell.rules import (
     WRITE,
     Finding,
     highest,
-    judged,
     operands,
+    rule_finding,
     subcommand,
 )
-from sb.shell.words import OPERAND, UNKNOWN, shown
+from sb.shell.words import OPERAND, UNKNOWN, display
 
 if TYPE_CHECKING:
     from sb.shell.judge import Judge
@@ -36,13 +36,13 @@ _COMMAND_OPTIONS = ("-c", "--command", "--call")
 
 
 def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """A program that WRAPPERS knows, perhaps by its subcommand; without a command what the table says of it."""
+    """Judge a program that runs another one; without a command as the table says."""
     key, rest = subcommand(name, arguments, WRAPPERS)
     if key not in WRAPPERS:
-        return judged(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
+        return rule_finding(name, arguments) or Finding(NETWORK, f"{name}: runs an unknown program")
     letter, before, valued = WRAPPERS[key]
     floor = Finding("RWND".index(letter), f"{key}: {_FLOORS[letter]}")
-    own = judged(name, arguments) or floor
+    own = rule_finding(name, arguments) or floor
     if name == "command" and arguments[:1] in (["-v"], ["-V"]):
         return QUIET
     doubtful, commands, at = _options(rest, valued)
@@ -66,7 +66,7 @@ def wrapped(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Find
 
 
 def _options(arguments: Sequence[str], valued: str) -> tuple[bool, list[str], int]:
-    """Whether an option is not known to take no value, the commands that options hold, and where the options end."""
+    """Whether an option may take a value, the commands in options, and where the options end."""
     known = valued.split()
     doubtful = False
     commands: list[str] = []
@@ -99,7 +99,7 @@ def _run(judge: Judge, key: str, command: list[str], stdin: Input) -> Finding:
 
 
 def env(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`env`: assignments, then a command."""
+    """Judge `env`: assignments, then a command."""
     found = QUIET
     at = 0
     while at < len(arguments):
@@ -117,7 +117,7 @@ def env(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
             variable, _, value = word.partition("=")
             if not variable.isidentifier():
                 return Finding(
-                    DESTROY, f"env {shown(variable)}: a function from the environment is not inspected"
+                    DESTROY, f"env {display(variable)}: a function from the environment is not inspected"
                 )
             found = highest(found, judge.assign(variable, value))
         at += 1
@@ -125,7 +125,7 @@ def env(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
 
 
 def exec_(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`exec`: replaces the shell, or redirects its files."""
+    """Judge `exec`: it replaces the shell, or redirects its files."""
     at = 0
     while at < len(arguments) and arguments[at][:1] == "-":
         at += 2 if "a" in arguments[at] else 1
@@ -136,7 +136,7 @@ _XARGS_VALUED = "-I -n -P -L -d -E -s -a -R -J --arg-file --delimiter --max-args
 
 
 def xargs(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`xargs`: a command, with arguments that it reads."""
+    """Judge `xargs`: a command with arguments from its input."""
     replaced = ""
     at = 0
     while at < len(arguments) and arguments[at][:1] == "-" and arguments[at] != "-":
@@ -168,7 +168,7 @@ _FIND_PATTERNS = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholena
 
 
 def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`find` and `fd`: what they do with what they find."""
+    """Judge `find` and `fd` by what they do with the files they find."""
     found = Finding(READ, f"{name}: only reads")
     at = 0
     while at < len(arguments):
@@ -187,7 +187,7 @@ def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
         elif word == "-delete" and name == "find":
             found = highest(found, Finding(DESTROY, "find -delete: deletes the files it finds"))
         elif word in _FIND_PATTERNS and at < len(arguments):
-            if own := judge.paths.mentions(f'"{shown(arguments[at])}"'):
+            if own := judge.paths.mentions(f'"{display(arguments[at])}"'):
                 judge.refuse(
                     f"{name} {word}: {own} belongs to SecondBrain; agents must not read or change it"
                 )
@@ -196,13 +196,13 @@ def find(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
         elif word.startswith(UNKNOWN):
             found = highest(
                 found,
-                Finding(WRITE, f"{name} {shown(word)}: what it does with the files it finds is unknown"),
+                Finding(WRITE, f"{name} {display(word)}: what it does with the files it finds is unknown"),
             )
     return found
 
 
 def cd(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`cd` and its like: what relative paths mean from here on."""
+    """Judge `cd` and similar builtins, which move relative paths."""
     positions = operands(arguments)
     word = arguments[positions[-1]] if positions else "~"
     judge.paths.enter(word)
@@ -213,7 +213,7 @@ def cd(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
 
 
 def trap(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`trap`: a command for later."""
+    """Judge `trap`: a command that runs later."""
     positions = operands(arguments)
     if len(positions) < 2 or arguments[positions[0]] in ("-", ""):
         return QUIET
@@ -222,7 +222,7 @@ def trap(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
 
 
 def alias(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`alias`: another meaning for a name, from the next line on."""
+    """Judge `alias`: it redefines a name from the next line on."""
     found = QUIET
     for word in arguments:
         called, equals, value = word.partition("=")
@@ -231,13 +231,13 @@ def alias(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findin
             found = highest(
                 found,
                 judge.line(value),
-                Finding(NETWORK, f"alias {shown(called)}: redefines a name"),
+                Finding(NETWORK, f"alias {display(called)}: redefines a name"),
             )
     return found
 
 
 def kill(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
-    """`kill`: processes by their number, or all of them."""
+    """Judge `kill`: processes by their ids, or all of them."""
     if arguments[:1] in (["-l"], ["-L"], ["--list"]):
         return QUIET
     rest = arguments
@@ -249,5 +249,5 @@ def kill(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding
         rest = rest[1:]
     for word in rest:
         if word == "0" or (word[:1] == "-" and word != "--") or word.startswith(UNKNOWN):
-            return Finding(DESTROY, f"kill {shown(word)}: ends processes without naming each")
+            return Finding(DESTROY, f"kill {display(word)}: ends processes without naming each")
     return Finding(WRITE, "kill: ends a process")

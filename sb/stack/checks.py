@@ -1,4 +1,4 @@
-"""What may an argument of a stack be? What it cannot be is a ValueError, before anything is written."""
+"""Check the arguments of a stack, before anything is written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_text(name: str, value: str) -> None:
     """
     is_text = isinstance(value, str)
     if not is_text:
-        raise ValueError(f"{name} is {value!r}, must be a text")
+        raise ValueError(f"{name} is {value!r}, must be a string")
 
 
 def check_words(name: str, values: Sequence[str]) -> None:
@@ -39,7 +39,7 @@ def check_words(name: str, values: Sequence[str]) -> None:
         ValueError: it is not.
     """
     if not isinstance(values, list | tuple) or not all(isinstance(one, str) for one in values):
-        raise ValueError(f"{name} is {values!r}, must be a list of texts")
+        raise ValueError(f"{name} is {values!r}, must be a list of strings")
 
 
 def checked_number(name: str, value: Any) -> float:
@@ -67,7 +67,7 @@ def checked_share(name: str, value: Any) -> float:
 
 
 def checked_limit(limit: int | None) -> int:
-    """How many records to read at most; all for None.
+    """Returns the most records to read; None for all.
 
     Raises:
         ValueError: it is no whole number, or below 0.
@@ -80,7 +80,7 @@ def checked_limit(limit: int | None) -> int:
 
 
 def checked_budget(tokens: Any) -> int:
-    """How many tokens working memory may take: the nearest to what is given.
+    """Returns the token budget, clamped to the allowed range.
 
     Raises:
         ValueError: that is no number.

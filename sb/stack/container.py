@@ -11,7 +11,7 @@ import orjson
 
 from sb.memory.masking import masked_text
 from sb.memory.space import Space
-from sb.stack.views import shown
+from sb.stack.views import to_view
 from sb.store.records.columns import ERASED, QUARANTINED, Row
 from sb.store.records.places import Execute, Place, narrowest
 from sb.types import StackState
@@ -31,7 +31,7 @@ class Container:
         self.space = space
         self.stack_id = stack_id
         self.read_only = read_only
-        self.looked_at = False  # by who is to leave its state as it is
+        self.read_only_view = False  # by who is to leave its state as it is
         self.cores: dict[
             str, str | None
         ] = {}  # attached, in order: from which scope each reads, None for all
@@ -49,7 +49,7 @@ class Container:
     @property
     def _keeps_state(self) -> bool:
         """Whether its state is that of the file, and not its own."""
-        return not self.read_only and not self.looked_at
+        return not self.read_only and not self.read_only_view
 
     def look_again(self) -> None:
         """Be in the state that another process may have put the stack into."""
@@ -72,7 +72,7 @@ class Container:
                 )
 
     def set(self, name: str, value: Any) -> None:
-        """Keep a setting of this stack."""
+        """Stores a setting of this stack."""
         if self.settings.get(name) == value:
             return
         if self.read_only:
@@ -82,7 +82,7 @@ class Container:
             self.set_in(execute, name, value)
 
     def set_in(self, execute: Execute, name: str, value: Any) -> None:
-        """The same within a transaction. Other processes' settings stay as they are."""
+        """Stores a setting within a transaction; other processes' settings stay as they are."""
         self.settings[name] = value
         said = orjson.dumps(value).decode()
         execute(
@@ -99,11 +99,11 @@ class Container:
 
     @cached_property
     def place(self) -> Place:
-        """Where new records stand."""
+        """The place of new records."""
         return Place(self.stack_id)
 
     def by_place(self, uids: Iterable[str]) -> dict[Place, list[str]]:
-        """Those of these ids that are in this stack, by where they stand."""
+        """Groups those of these ids that are in this stack by their place."""
         known = self.space.records.known(uids := list(uids))
         found: dict[Place, list[str]] = {}
         for uid in (one for one in uids if one in known):
@@ -113,7 +113,7 @@ class Container:
         return found
 
     def place_of(self, sources: Iterable[str]) -> Place | None:
-        """Where what the stack itself makes from these memories stands; None where nobody may see them all."""
+        """Returns the place for a record derived from these memories; None where no one may see them all."""
         return narrowest((self.place, *self.by_place(sources)))
 
     def places(self) -> tuple[int, ...]:
@@ -137,7 +137,7 @@ class Container:
         return self.find_all([uid], kinds).get(uid)
 
     def find_all(self, uids: Sequence[str], kinds: Iterable[str]) -> dict[str, Row]:
-        """Those of these ids that are in view, as `find` has it, by id."""
+        """Returns those of these ids that are in view, by id; see `find`."""
         places, kinds = frozenset(self.places()), frozenset(kinds)
         return {
             uid: row
@@ -147,21 +147,21 @@ class Container:
 
     def records(self, rows: Sequence[Row]) -> Iterator[Any]:
         """Rows as the records that a stack shows."""
-        return (shown(record) for record in self.space.all_records(rows))
+        return (to_view(record) for record in self.space.all_records(rows))
 
-    def log_reads(self, operation: str, query: str, found: Sequence[tuple[int, float]], tokens: int) -> None:
-        """Keep what was read; the records are not changed by it."""
+    def log_reads(self, operation: str, query: str, hits: Sequence[tuple[int, float]], tokens: int) -> None:
+        """Logs reads; the records do not change."""
         if self.read_only:
             return
         with self.space.database.write() as execute:
-            self.log_reads_in(execute, operation, query, found, tokens)
+            self.log_reads_in(execute, operation, query, hits, tokens)
 
     def log_reads_in(
-        self, execute: Execute, operation: str, query: str, found: Sequence[tuple[int, float]], tokens: int
+        self, execute: Execute, operation: str, query: str, hits: Sequence[tuple[int, float]], tokens: int
     ) -> None:
-        """The same within a transaction."""
+        """Logs reads within a transaction."""
         self.space.reads.append(
-            execute, operation, masked_text(query, {}), found, at=self.space.clock.now(), agent=self.reader, session=None,
+            execute, operation, masked_text(query, {}), hits, at=self.space.clock.now(), agent=self.reader, session=None,
             tokens=tokens,
         )  # fmt: skip
 

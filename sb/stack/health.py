@@ -1,4 +1,4 @@
-"""How does a stack stand? What its newest memories say of that: a bounded number of them, so that every load may ask."""
+"""Health figures of a stack, from a bounded number of its newest memories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHECKPOINT = "checkpoint"  # the tag of an episode that nobody has to learn fro
 
 
 class Health(NamedTuple):
-    """What was found.
+    """The health figures of a stack.
 
     Args:
         unreflected: episodes that taught nothing yet. doubted: uncertain beliefs. mean_confidence: of values and

@@ -1,4 +1,4 @@
-"""What was made from a memory, and which memories name only sources that are gone?"""
+"""Lineage: what was derived from a memory, and which memories lost all their sources."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import orjson
 
 from sb.stack.container import Container
 from sb.stack.provenance import ANNOTATIONS
-from sb.stack.views import VIEWS, kinds_shown_as
+from sb.stack.views import VIEWS, kinds_viewed_as
 from sb.store.records.columns import ERASED
 from sb.store.records.edges import DERIVED_FROM
 from sb.types import MemoryType
@@ -19,7 +19,7 @@ _AT_ONCE = 200
 
 def made_from(container: Container, memory_type: str, memory_id: str) -> list[str]:
     """References `type:id` to the memories in view that were made from a memory, the oldest first."""
-    row = container.find(memory_id, kinds_shown_as(memory_type))
+    row = container.find(memory_id, kinds_viewed_as(memory_type))
     if row is None:
         return []
     edges = container.space.edges.lineage(row["id"])

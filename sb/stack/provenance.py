@@ -1,4 +1,4 @@
-"""May a stack keep this? Only what says where it came from, once the stack belongs to somebody.
+"""Enforce provenance: once a stack belongs to a core, each memory must name its sources.
 
 Source: the stack protocol, "Provenance and write discipline"; its reference implementation for which kind may be made from
 which. What an attached core experienced, observed or was told by others needs no source beyond that core.
@@ -13,8 +13,9 @@ from sb.errors import StoreReadOnly
 from sb.protocols import MaintenanceModeError, ProvenanceError
 from sb.stack.checks import check_words
 from sb.stack.container import SYSTEMS, Container
-from sb.stack.views import CORE, VIEWS, kinds_shown_as
+from sb.stack.views import CORE, VIEWS, kinds_viewed_as
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
+from sb.text import with_article
 from sb.types import SourceType, StackState
 
 ENFORCED = "enforce_provenance"  # the setting of a stack
@@ -33,11 +34,11 @@ def check_writable(container: Container) -> None:
         MaintenanceModeError, StoreReadOnly: it is.
     """
     if container.read_only:
-        raise StoreReadOnly(f"stack {container.stack_id} was opened for reading only")
+        raise StoreReadOnly(f"stack {container.stack_id} is open for reading only")
     container.look_again()
     if container.state is StackState.MAINTENANCE:
         raise MaintenanceModeError(
-            f"stack {container.stack_id} is being maintained", "call exit_maintenance() when that is done"
+            f"stack {container.stack_id} is in maintenance", "call exit_maintenance() when it is done"
         )
 
 
@@ -74,15 +75,16 @@ def _check_sources(container: Container, record: Any, references: Sequence[str])
             continue
         if source_kind not in allowed:
             raise ProvenanceError(
-                f"a {kind} cannot be derived from a {source_kind}", f"it comes from {' or '.join(allowed)}"
+                f"{with_article(kind)} cannot be derived from {with_article(source_kind)}",
+                f"it comes from {' or '.join(allowed)}",
             )
-        if not container.find(uid, kinds_shown_as(source_kind)):
+        if not container.find(uid, kinds_viewed_as(source_kind)):
             raise ProvenanceError(f"{reference} is not in stack {container.stack_id}")
         sources += 1
     if not sources and container.find(record.id, VIEWS) is None:  # what a Brain keeps has its own provenance
         raise ProvenanceError(
-            f"this {kind} says nothing of where it came from",
-            f"name {' or '.join(allowed)} that it was made from" + (_OR_CORE if kind in _FIRST_KINDS else ""),
+            f"this {kind} names no source",
+            f"name {' or '.join(allowed)} it was derived from" + (_OR_CORE if kind in _FIRST_KINDS else ""),
         )
 
 
@@ -102,12 +104,12 @@ def _stands_by_itself(container: Container, kind: str, record: Any, references: 
 
 
 def _check_cycles(
-    container: Container, record: Any, references: Sequence[str], said: Mapping[str, Sequence[str]]
+    container: Container, record: Any, references: Sequence[str], new_references: Mapping[str, Sequence[str]]
 ) -> None:
     """References lead from record to record; none of them may come back to this one.
 
     Args:
-        said: the references of those that are about to be kept, by their ids.
+        new_references: the references of those that are about to be kept, by their ids.
     """
     if not references or not record.id:
         return
@@ -116,10 +118,10 @@ def _check_cycles(
         if record.id in ahead:
             raise ValueError(f"{record.id} would be derived from itself")
         seen.update(ahead)
-        rows = container.space.records.known([uid for uid in ahead if uid not in said])
+        rows = container.space.records.known([uid for uid in ahead if uid not in new_references])
         kept = container.space.all_records([row for row in rows.values() if row["state"] != "erased"])
         sources = [getattr(one, "derived_from", None) or () for one in kept]
-        sources += [said[uid] for uid in ahead if uid in said]
+        sources += [new_references[uid] for uid in ahead if uid in new_references]
         further = (reference.rpartition(":")[2] for references in sources for reference in references)
         ahead = list(dict.fromkeys(uid for uid in further if uid not in seen))
         if not ahead:

@@ -7,7 +7,7 @@ Source: the stack protocol, "Read operations". Strong and fading memories are gi
 from __future__ import annotations
 
 from sb.stack.checks import check_text, check_word, checked_share
-from sb.stack.reading import Reader
+from sb.stack.queries import Reader
 from sb.types import (
     Belief,
     Drive,
@@ -159,5 +159,5 @@ class Reads:
         return self._reader.read(query, limit=None)
 
     def get_raw(self, *, limit: int = 50, tags: list[str] | None = None) -> list[RawEntry]:
-        """What was captured, the latest first."""
+        """Raw entries, the latest first."""
         return self._reader.read(self._reader.query("raw", tags=tags), limit=limit)

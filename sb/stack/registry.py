@@ -1,4 +1,4 @@
-"""Which components extend a stack, and what happens when one of them fails? Its failure is logged, and stays its own.
+"""Register the components of a stack and call their hooks; failures are logged and contained.
 
 Source: the stack protocol, "Component registry" and "Component hooks".
 """
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from sb.canonical import NotCanonical, canonical_bytes
 from sb.protocols import InferenceService, StackComponentProtocol
+from sb.text import with_article
 from sb.types import SearchResult
 
 logger = logging.getLogger("sb.stack")
@@ -40,7 +41,7 @@ class Components:
         """
         name = component.name
         if name in self._all:
-            raise ValueError(f"component {name!r} is registered already")
+            raise ValueError(f"component {name!r} is already registered")
         self._all[name] = component
         self._asked(component, "attach", self._stack_id, self._inference)
         if hasattr(component, "set_storage"):
@@ -68,7 +69,7 @@ class Components:
         return dict(self._all)
 
     def searching(self) -> dict[str, StackComponentProtocol]:
-        """Those that may change what a search returns."""
+        """Returns the components that may change search results."""
         return self._with("on_search")
 
     def _with(self, hook: str) -> dict[str, StackComponentProtocol]:
@@ -80,7 +81,7 @@ class Components:
         }
 
     def described(self) -> list[str | dict[str, Any]]:
-        """What makes each of them again: its name, with its arguments if it says that it was given some."""
+        """Describes each component by name and, where it has some, arguments."""
         return [self._made_by(component) for component in list(self._all.values())]
 
     def _made_by(self, component: StackComponentProtocol) -> str | dict[str, Any]:
@@ -95,13 +96,13 @@ class Components:
         return {"name": component.name, "arguments": said}
 
     def use(self, inference: InferenceService | None) -> None:
-        """Let all of them use a model from now on, or none."""
+        """Sets the inference of all components, or none."""
         self._inference = inference
         for component in list(self._all.values()):
             self._asked(component, "set_inference", inference)
 
     def on_save(self, kind: str, records: Iterable[Any]) -> Iterator[tuple[Any, str, dict[str, Any]]]:
-        """What each of them says of records that were kept: attributes to set, with the record and the component's name."""
+        """Yields the attributes that components set for saved records, with record and component name."""
         asked = self._with("on_save")
         for record in records:
             for name, component in asked.items():
@@ -116,16 +117,16 @@ class Components:
             if isinstance(answer, list) and all(isinstance(one, SearchResult) for one in answer):
                 results = answer
             elif answer is not None:
-                self.failed(name, "on_search", TypeError("it answered with no list of results"))
+                self.failed(name, "on_search", TypeError("it returned no list of results"))
         return results
 
     def on_load(self, context: dict[str, Any]) -> None:
-        """Let each of them add to what is loaded."""
+        """Lets each component add to the loaded context."""
         for component in list(self._all.values()):
             self._asked(component, "on_load", context)
 
     def on_maintenance(self) -> dict[str, dict[str, Any]]:
-        """What each of them did, by name; `{"error": …}` of one that failed."""
+        """Runs maintenance; returns the report of each component by name, `{"error": …}` of one that failed."""
         done: dict[str, dict[str, Any]] = {}
         for name, component in list(self._all.items()):
             failures: list[Exception] = []
@@ -133,7 +134,7 @@ class Components:
             if failures:
                 done[name] = {"error": _described(failures[0])}
             elif said and not isinstance(said, dict):
-                done[name] = {"error": f"TypeError: it answered with a {type(said).__name__}"}
+                done[name] = {"error": f"TypeError: it returned {with_article(type(said).__name__)}"}
             elif said:
                 done[name] = said
         return done
@@ -142,12 +143,12 @@ class Components:
         self,
         component: StackComponentProtocol,
         hook: str,
-        *said: Any,
+        *arguments: Any,
         also: Callable[[Exception], object] | None = None,
     ) -> Any:
-        """What a hook answers; None if it fails, or if the component has no such hook."""
+        """Calls a hook; returns None if it fails or does not exist."""
         try:
-            return getattr(component, hook)(*said)
+            return getattr(component, hook)(*arguments)
         except Exception as error:  # noqa: BLE001 - whatever a component raises is its own failure
             self.failed(component.name, hook, error)
             if also is not None:
@@ -166,7 +167,7 @@ class Components:
 
 
 def _described(error: Exception) -> str:
-    """What went wrong, in words, as far as the component's exception has some."""
+    """Describes an exception, as far as it can be formatted."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - an exception that cannot say what it is is one more failure of the component

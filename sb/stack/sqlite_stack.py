@@ -19,20 +19,20 @@ from sb.memory.space import Space
 from sb.protocols import InferenceService, StackComponentProtocol, StackProtocol
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.container import Container
-from sb.stack.dumping import Dumper, write_whole
+from sb.stack.dump import Dumper, write_whole
 from sb.stack.lineage import made_from, ungrounded
-from sb.stack.loading import Loader
 from sb.stack.parts import of_part
 from sb.stack.provenance import ENFORCED
-from sb.stack.reading import Reader
+from sb.stack.queries import Reader
 from sb.stack.reads import Reads
 from sb.stack.registry import Components
-from sb.stack.saving import Saver
+from sb.stack.saver import Saver
 from sb.stack.storage import StackStorage
 from sb.stack.strength import Strengths
-from sb.stack.suggesting import Suggestions
-from sb.stack.syncing.operations import SyncOperations
-from sb.stack.trusting import Trust
+from sb.stack.suggestions import Suggestions
+from sb.stack.sync.operations import SyncOperations
+from sb.stack.trust import Trust
+from sb.stack.working_memory import Loader
 from sb.store import migrate
 from sb.store.database import Database, open_database
 from sb.store.records.places import GLOBAL, checked_scope
@@ -41,7 +41,7 @@ from sb.types import SearchResult, StackState
 from sb.types.vocabulary import TOKEN_BUDGET
 
 if TYPE_CHECKING:
-    from sb.stack.finding import Finder
+    from sb.stack.search import StackSearch
 
 
 class SQLiteStack(Reads, SyncOperations, StackProtocol):
@@ -98,7 +98,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
 
     @property
     def masked(self) -> tuple[str, ...]:
-        """What was masked of the last write: the labels of the secrets in it."""
+        """The labels of the secrets that the last write masked."""
         return tuple(self._saver.masked)
 
     @property
@@ -174,7 +174,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
             self._container.enter(StackState.ACTIVE)
 
     def read_from(self, core_id: str, scope: str | None) -> None:
-        """Let an attached core read from another scope: that, what it includes, and `global`.
+        """Sets the scope that an attached core reads from: that, what it includes, and `global`.
 
         Args:
             scope: None for every scope, as operators read.
@@ -185,14 +185,14 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         if core_id in self._container.cores:
             self._container.cores[core_id] = None if scope is None else checked_scope(scope)
 
-    def look_as(self, core_id: str, scope: str | None = GLOBAL) -> None:
+    def view_as(self, core_id: str, scope: str | None = GLOBAL) -> None:
         """Show what a core may read from a scope, and nothing else; whoever is attached from now on, the file goes on
         belonging to whom it does.
 
         Args:
             scope: None for every scope, as operators read; what is private to the core is then shown too.
         """
-        self._container.looked_at = True
+        self._container.read_only_view = True
         self._container.cores[core_id] = None
         self.read_from(core_id, scope)
 
@@ -203,15 +203,15 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
             self._use(None)
 
     def on_model_changed(self, inference: InferenceService | None = None) -> None:
-        """Let components use another model, or none."""
+        """Sets another inference service for the components, or none."""
         self._use(inference)
 
     def register_plugin(self, name: str) -> None:
-        """Let memories come from a plugin that a core has loaded; said once by each core."""
+        """Accepts memories from a plugin that a core has loaded; called once by each core."""
         self._container.plugins[name] += 1
 
     def unregister_plugin(self, name: str) -> None:
-        """Let no more memories come from a plugin, unless another core has loaded it too."""
+        """Rejects further memories from a plugin, unless another core has loaded it too."""
         self._container.plugins[name] -= 1
         self._container.plugins = +self._container.plugins
 
@@ -230,10 +230,10 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
     # What it answers
 
     @cached_property
-    def _finder(self) -> Finder:
-        from sb.stack.finding import Finder  # numpy, for who searches
+    def _search(self) -> StackSearch:
+        from sb.stack.search import StackSearch  # numpy, for who searches
 
-        return Finder(self._container, self._components)
+        return StackSearch(self._container, self._components)
 
     def search(
         self,
@@ -248,16 +248,16 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
 
         Args:
             limit: the most that are returned.
-            record_types: kinds to look for, of `sb.stack.finding.SEARCHED`; all by default.
+            record_types: kinds to look for, of `sb.stack.search.SEARCHED`; all by default.
             context: only what belongs to it. min_confidence: only what is as sure as this, from 0 to 1.
 
         Raises:
             ValueError: a value that cannot be.
         """
-        return self._finder.search(query, limit, record_types, context, min_confidence)
+        return self._search.search(query, limit, record_types, context, min_confidence)
 
     def load(self, *, token_budget: int = TOKEN_BUDGET, context: str | None = None) -> dict[str, Any]:
-        """What to keep in mind: the most important memories, strong and fading ones, as lists by kind.
+        """Assembles working memory: the most important strong and fading memories, as lists by kind.
 
         Args:
             token_budget: tokens that they may take, from 100 to 50 000; what is beyond counts as that.

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from sb.sources import Clock
 from sb.stack.container import SYSTEM, Container
-from sb.stack.reading import NEWEST, Reader
+from sb.stack.queries import NEWEST, Reader
 from sb.types import StackState
 
 if TYPE_CHECKING:  # made when a component asks for them: who only reads a stack has no need of them
     from sb.memory.housekeeping import Tidied
     from sb.stack.forgetting import Forgetting
     from sb.stack.health import Health
-    from sb.stack.promoting import Promoter
-    from sb.stack.relating import Relater
-    from sb.stack.saving import Saver
+    from sb.stack.promotion import Promoter
+    from sb.stack.relations import Relater
+    from sb.stack.saver import Saver
     from sb.stack.strength import Strengths
     from sb.store.embedding.embedder import Embedder
 
@@ -69,13 +69,13 @@ class StackStorage:
         """One memory, whatever its strength."""
         return self._reader.get(kind, uid)
 
-    def seen_alike(self, records: Sequence[Any]) -> list[list[Any]]:
+    def by_visibility(self, records: Sequence[Any]) -> list[list[Any]]:
         """Memories by who may see them: what is made of several at once is made of one of these lists."""
         by_id = {one.id: one for one in records}
         return [[by_id[uid] for uid in uids] for uids in self._container.by_place(by_id).values()]
 
     def save(self, kind: str, records: Sequence[Any]) -> list[str]:
-        """Keep memories; raises what `Saver.save` does."""
+        """Saves memories; raises what `Saver.save` does."""
         return self.saver.save(kind, records)
 
     def amend(self, kind: str, uid: str, changes: dict[str, Any], *, component: str) -> bool:
@@ -86,18 +86,18 @@ class StackStorage:
         """A setting of the stack; None if it was never set."""
         return self._container.settings.get(name)
 
-    def keep_setting(self, name: str, value: Any) -> None:
-        """Keep a setting of the stack: anything that JSON can hold."""
+    def save_setting(self, name: str, value: Any) -> None:
+        """Stores a setting of the stack: any JSON value."""
         self._container.set(name, value)
 
     @property
     def embedder(self) -> Embedder | None:
-        """What makes the vectors that searches compare, if anything does; it is loaded for this."""
+        """The embedder of the memory, if there is one; loaded on first use."""
         return self._container.space.usable_embedder
 
     @property
-    def words_alone(self) -> str:
-        """Why memories are found by their words alone; "" if meaning counts too."""
+    def vector_search_disabled_reason(self) -> str:
+        """Why searches use no vectors; "" if they do."""
         return "" if self.embedder else str(self._container.space.embedder)
 
     def reindex(self) -> Tidied | None:
@@ -120,19 +120,19 @@ class StackStorage:
     @cached_property
     def promoter(self) -> Promoter:
         """Makes beliefs of what several episodes taught."""
-        from sb.stack.promoting import Promoter
+        from sb.stack.promotion import Promoter
 
         return Promoter(self._container, self._reader, self.saver)
 
     @cached_property
     def relater(self) -> Relater:
         """Relates memories that share a topic or name the same."""
-        from sb.stack.relating import Relater
+        from sb.stack.relations import Relater
 
         return Relater(self._container)
 
     def health(self) -> Health:
-        """What the stack's newest memories say of how it stands; looked at again once something was written."""
+        """Returns the stack's health figures, cached until something is written."""
         from sb.stack.health import look
 
         hour = int(self.clock.now() // 3600)

@@ -1,4 +1,4 @@
-"""How present is a memory, and what changes that? Strength from 1 to 0, in four tiers; a person or a sweep moves it.
+"""Strength of memories, from 1 to 0 in four tiers: access, forget, recover, protect, verify.
 
 Source: the stack protocol, "Strength-tier filtering"; its reference implementation for the amounts. Strength decides the
 state of a record, so that no search has to look at it: what is below `WEAK` is found by none.
@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sb.memory.fading import state_of
-from sb.memory.keeping import Keeper
+from sb.memory.decay import state_of
+from sb.memory.record_writer import RecordWriter
 from sb.stack.checks import checked_number
 from sb.stack.container import Container
-from sb.stack.views import kinds_shown_as
+from sb.stack.views import kinds_viewed_as
 from sb.store.records.columns import Row
 from sb.store.records.places import Execute
 from sb.store.records.rows import to_moment, to_row
@@ -35,7 +35,7 @@ class Strengths:
         self._space = container.space
 
     def access(self, memory_type: str, memory_id: str) -> bool:
-        """Keep that a memory was used, which makes it a little stronger; False if there is none."""
+        """Record an access, which strengthens a memory a little; False if there is none."""
         with self._space.database.write() as execute:
             row = self._row(memory_type, memory_id)
             if row is None:
@@ -64,7 +64,7 @@ class Strengths:
         return self._change(memory_type, memory_id, recovered, "recover")
 
     def protect(self, memory_type: str, memory_id: str, protected: bool = True) -> bool:
-        """Keep a memory from fading and from being forgotten, or no longer; False if there is none."""
+        """Protect a memory from decay and forgetting, or no longer; False if there is none."""
         return self._change(memory_type, memory_id, lambda _: {"protected": int(protected)}, "protect")
 
     def weaken(self, memory_type: str, memory_id: str, amount: float, *, reason: str = "") -> bool:
@@ -82,7 +82,7 @@ class Strengths:
         return self._change(memory_type, memory_id, weakened, "weaken", reason)
 
     def verify(self, memory_type: str, memory_id: str, *, evidence: str = "") -> bool:
-        """Keep that a memory still holds, which makes it and what it was made from stronger; False if there is none."""
+        """Mark a memory as verified, which strengthens it and its sources; False if there is none."""
         with self._space.database.write() as execute:
             row = self._row(memory_type, memory_id)
             if row is None:
@@ -98,14 +98,14 @@ class Strengths:
         return True
 
     def set(self, execute: Execute, row: Row, strength: float) -> None:
-        """Keep how present a record is by now; nobody decided it, so its history says nothing."""
+        """Sets the strength of a record, without an entry in its history."""
         state = state_of(strength, row["state"])
         self._space.records.strengthen(execute, row["id"], strength, state)
         if state != row["state"]:
             self._keeper().reindex(execute, row["id"])
 
     def _verified(self, row: Row) -> Changes:
-        """What a record says of having been verified; one that a Brain keeps has no place for that."""
+        """Returns the columns of a verified record; a Brain's own records have none for it."""
         record = self._space.record(row)
         if not isinstance(record, Meta):
             return {}
@@ -113,11 +113,11 @@ class Strengths:
         record = replace(record, verification_count=record.verification_count + 1, last_verified=now)
         return {"fields": to_row(record, row)["fields"]}
 
-    def _keeper(self) -> Keeper:
-        return Keeper(self._space, self._container.reader)
+    def _keeper(self) -> RecordWriter:
+        return RecordWriter(self._space, self._container.reader)
 
     def _row(self, kind: str, uid: str) -> Row | None:
-        return self._container.find(uid, kinds_shown_as(kind))
+        return self._container.find(uid, kinds_viewed_as(kind))
 
     def _change(
         self,
@@ -138,5 +138,5 @@ class Strengths:
 
 
 def _as_strong_as(row: Row, strength: float) -> Changes:
-    """What makes a memory so strong; one that was superseded stays so."""
+    """Returns the columns of a memory of that strength; a superseded one stays superseded."""
     return {"strength": strength, "state": state_of(strength, row["state"])}

@@ -1,5 +1,4 @@
-"""What of a Brain's memory does a stack show, and as what? A fact is a belief, a decision a note, an event an episode, an
-entity a relationship; everything else that a Brain keeps is its own.
+"""Views of a Brain's records in a stack: fact as belief, decision as note, event as episode, entity as relationship.
 
 What is changed through such a view is changed in the record itself, as far as that has a place for it.
 """
@@ -12,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from sb.store.records.descriptors import DESCRIPTORS, KIND_OF
+from sb.text import with_article
 from sb.types import Belief, Decision, EntityRecord, Episode, Event, Fact, Note, Relationship, Remembered
 from sb.types.blocks import parse_datetime
 from sb.types.vocabulary import BELIEF_TYPES, SOURCES_OF_BRAINS
@@ -36,7 +36,7 @@ CORE = "core:"  # before the id of the core, or agent, that something came from
 
 @dataclass(frozen=True)
 class _View:
-    """How one of a Brain's kinds is shown.
+    """The mapping of one Brain kind to a stack kind.
 
     Args:
         kind: what it is shown as. homes: attribute there to attribute here.
@@ -54,13 +54,13 @@ VIEWS: Mapping[str, _View] = {
 }
 
 
-def kinds_shown_as(kind: str) -> tuple[str, ...]:
+def kinds_viewed_as(kind: str) -> tuple[str, ...]:
     """The kinds of record that a stack shows as this one."""
     return (kind, *(own for own, view in VIEWS.items() if view.kind == kind))
 
 
-def shown(record: Any) -> Any:
-    """A record as the stack has it; what is of a stack's own kind stays as it is."""
+def to_view(record: Any) -> Any:
+    """Returns a record as the stack shows it; records of a stack's own kinds stay as they are."""
     if not isinstance(record, Remembered):
         return record
     common: dict[str, Any] = {
@@ -103,17 +103,17 @@ def shown(record: Any) -> Any:
             if "last_interaction" in standing:
                 standing["last_interaction"] = parse_datetime(standing["last_interaction"])
             return Relationship(**common | standing)
-    raise TypeError(f"a {type(record).__name__} is nothing that a stack shows")
+    raise TypeError(f"a stack shows no {type(record).__name__}")
 
 
-def unshown(view: Any, former: Remembered) -> Remembered:
-    """The record that a changed view of it says.
+def from_view(view: Any, former: Remembered) -> Remembered:
+    """Returns the record that a changed view stands for.
 
     Raises:
         ValueError: the view says something that the record has no place for.
     """
     kind = KIND_OF[type(former)]
-    homes, before = VIEWS[kind].homes, shown(former)
+    homes, before = VIEWS[kind].homes, to_view(former)
     changes: dict[str, Any] = {}
     standing = dict(getattr(former, "standing", None) or {})
     for one in fields(view):
@@ -128,7 +128,7 @@ def unshown(view: Any, former: Remembered) -> Remembered:
         elif kind == "entity":
             standing[one.name] = value.isoformat() if isinstance(value, datetime) else value
         else:
-            raise ValueError(f"{former.id} is a {kind}, which has no {one.name}")
+            raise ValueError(f"{former.id} is {with_article(kind)}, which has no {one.name}")
     if standing:
         changes["standing"] = standing
     return replace(former, **changes)

@@ -24,7 +24,7 @@ def register_builtin(
     snapshots: SnapshotStore,
     protected: Sequence[Path],
 ) -> None:
-    """Add the tools for files, http.get and shell.run.
+    """Register the tools for files, http.get and shell.run.
 
     Args:
         snapshots: takes the former content of files that are changed.

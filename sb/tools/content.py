@@ -8,7 +8,7 @@ import codecs
 from dataclasses import dataclass
 from typing import Any
 
-from sb.tools.failures import invalid, shown
+from sb.tools.failures import display, invalid
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def from_content(text: str, encoding: str) -> bytes:
             return base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
             raise invalid("content is not valid base64") from None
-    raise invalid(f"encoding is {shown(encoding)}, must be utf-8 or base64")
+    raise invalid(f"encoding is {display(encoding)}, must be utf-8 or base64")
 
 
 def byte_limit(asked: float | None, allowed: int) -> int:

@@ -23,7 +23,7 @@ _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 @dataclass(frozen=True)
 class LoadFailure:
-    """Tools that are not there, and why.
+    """Tools that could not be loaded, and why.
 
     Args:
         source: as `ToolRegistry.source` names it.

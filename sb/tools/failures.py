@@ -25,7 +25,7 @@ _CODES = {
 }
 
 
-def shown(value: object) -> str:
+def display(value: object) -> str:
     """A path, host or name as it stands in a message: one line of at most 200 characters."""
     return one_line(value, 200)
 
@@ -46,7 +46,7 @@ def os_failure(error: OSError, subject: object) -> ToolError:
     """What the operating system refused, as the tool's own failure."""
     number = error.errno or 0
     return ToolError(
-        _CODES.get(number, ToolErrorCode.UNEXPECTED), f"{shown(subject)}: {os.strerror(number).lower()}"
+        _CODES.get(number, ToolErrorCode.UNEXPECTED), f"{display(subject)}: {os.strerror(number).lower()}"
     )
 
 

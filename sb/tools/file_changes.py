@@ -1,7 +1,7 @@
 """files.write and files.delete: whole, undoable, and safe to retry.
 
-A call changes a file only if it is still what the call kept. So a second attempt with the same idempotency key
-finds either the file as it was kept, or the work already done, or the work of somebody else, which it leaves alone.
+A call changes a file only if it still equals the snapshot that the call took. So a second attempt with the same
+idempotency key finds the file unchanged, or the work done, or the work of somebody else, which it leaves alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sb.sources import SYSTEM_IDS
 from sb.store.snapshots import Snapshot, SnapshotStore, SnapshotTooLarge
 from sb.text import human_bytes
 from sb.tools.content import from_content
-from sb.tools.failures import denied, not_found, os_failures_about, shown
+from sb.tools.failures import denied, display, not_found, os_failures_about
 from sb.tools.file_reading import readable
 from sb.tools.folders import Folder, file_identity
 from sb.tools.roots import Roots
@@ -41,7 +41,7 @@ class FileChanges:
         *,
         idempotency_key: str = "",
     ) -> dict[str, Any]:
-        """Give a regular file this content, keeping permission bits and, unless `keep` is False, the former content.
+        """Write a regular file; permission bits stay, and unless `keep` is False a snapshot is taken.
 
         Raises:
             ToolError: PERMISSION_DENIED also when the former content is too large to keep; VALIDATION_ERROR also
@@ -55,7 +55,7 @@ class FileChanges:
             folder.open_present(name) as fd,
             os_failures_about(folder.path / name),
         ):
-            found = seen(fd)
+            found = file_state(fd)
             prior = self._keep(fd, key, folder, name) if keep else None
             present = None if fd is None else sha256_of(fd)
             if present != new:
@@ -67,7 +67,7 @@ class FileChanges:
             return _facts(folder, name, prior, size=len(data), sha256=new, mode=mode, created=created)
 
     def delete(self, path: str, keep: bool = True, *, idempotency_key: str = "") -> dict[str, Any]:
-        """Remove a regular file, keeping its content unless `keep` is False.
+        """Delete a regular file, with a snapshot unless `keep` is False.
 
         Raises:
             ToolError: as `write`; NOT_FOUND unless an earlier attempt of the same call deleted it.
@@ -78,10 +78,10 @@ class FileChanges:
             folder.open_present(name) as fd,
             os_failures_about(folder.path / name),
         ):
-            found = seen(fd)
+            found = file_state(fd)
             prior = self._deleted_before(key) if fd is None else None
             if fd is None and prior is None:
-                raise not_found(f"{shown(folder.path / name)} does not exist")
+                raise not_found(f"{display(folder.path / name)} does not exist")
             if fd is not None:
                 prior = self._keep(fd, key, folder, name) if keep else None
                 if prior is not None and sha256_of(fd) != prior.sha256:
@@ -96,13 +96,13 @@ class FileChanges:
             return self._snapshots.take(fd, key=key)
         except SnapshotTooLarge as error:
             raise denied(
-                f"{shown(folder.path / name)} is larger than the {human_bytes(error.limit)} that are kept for undo "
-                "(setting files.keep_max_bytes), so it is left as it is; with keep = false the change cannot be undone, "
-                "and a person has to agree"
+                f"{display(folder.path / name)} is larger than {human_bytes(error.limit)}, the limit of a snapshot "
+                "(files.keep_max_bytes); it was not changed. With keep = false it can be changed without undo, "
+                "and a person must approve that"
             ) from None
 
     def _deleted_before(self, key: str) -> Snapshot | None:
-        """What an earlier attempt of this call kept before it deleted the file."""
+        """The snapshot that an earlier attempt of this call took before it deleted the file."""
         try:
             return self._snapshots.get(key)
         except NotFoundError:
@@ -119,28 +119,28 @@ def sha256_of(fd: int) -> str:
 def _changed_meanwhile(folder: Folder, name: str) -> ToolError:
     return tool_failure(
         ErrorKind.EVIDENCE_STALE,
-        f"{shown(folder.path / name)} was changed by somebody else since this call began and is left as it is; "
-        "read it again",
+        f"{display(folder.path / name)} was changed by somebody else since this call began; it was not written. "
+        "Read it again",
     )
 
 
-Seen = tuple[int, ...]  # which file it was, and when its content was changed last
+FileState = tuple[int, ...]  # which file it was, and when its content was changed last
 
 
-def seen(fd: int | None) -> Seen | None:
-    """What an open file is before it is looked into, None for none; another value means that somebody changed it."""
-    return None if fd is None else _seen(os.fstat(fd))
+def file_state(fd: int | None) -> FileState | None:
+    """The identity and state of an open file, None for none; it changes when somebody writes the file."""
+    return None if fd is None else _state_of(os.fstat(fd))
 
 
-def _seen(status: os.stat_result) -> Seen:
+def _state_of(status: os.stat_result) -> FileState:
     # Not the time of its status: to be renamed, and back, changes nothing in it.
     return (*file_identity(status), status.st_size, status.st_mtime_ns)
 
 
-def require_in_place(folder: Folder, name: str, found: Seen | None) -> None:
-    """Raise ToolError unless `name` still is what was `found`, or is still missing if there was nothing."""
+def require_in_place(folder: Folder, name: str, found: FileState | None) -> None:
+    """Raise ToolError unless `name` still has the state `found`, or is still missing."""
     try:
-        present = _seen(os.stat(name, dir_fd=folder.fd, follow_symlinks=False))
+        present = _state_of(os.stat(name, dir_fd=folder.fd, follow_symlinks=False))
     except FileNotFoundError:
         present = None
     if present != found:
@@ -152,14 +152,14 @@ def replace_file(
     name: str,
     data: bytes,
     fd: int | None,
-    found: Seen | None,
+    found: FileState | None,
     *,
     mode_after: int | None = None,
 ) -> None:
     """Put a synced new file in place of `name`, whose present file is `fd`.
 
     Args:
-        found: what `seen` said of that file before it was looked into.
+        found: its `file_state` before it was read.
         mode_after: its permission bits; by default those of the present file, or what the umask leaves.
     """
     temporary = f".sb-{SYSTEM_IDS.token(8)}.tmp"
@@ -184,7 +184,7 @@ def replace_file(
 
 
 def _linked(folder: Folder, temporary: str, name: str) -> bool:
-    """Give a file its name only if nothing has it; False where file systems have no links, and nothing was done."""
+    """Link a file to its name if that is free; False where the file system has no links."""
     try:
         os.link(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
     except FileExistsError:

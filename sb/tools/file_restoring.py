@@ -13,15 +13,15 @@ from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError
 from sb.store.snapshots import Snapshot, SnapshotStore
 from sb.text import human_bytes
-from sb.tools.failures import invalid, not_found, os_failures_about, shown
-from sb.tools.file_changes import replace_file, require_in_place, seen, sha256_of
+from sb.tools.failures import display, invalid, not_found, os_failures_about
+from sb.tools.file_changes import file_state, replace_file, require_in_place, sha256_of
 from sb.tools.folders import Folder
 from sb.tools.roots import Roots
 
 
 @dataclass(frozen=True)
 class _State:
-    """What is at a path: hash of the content and permission bits, both None where there is no file."""
+    """The state of a path: hash of the content and permission bits, both None for no file."""
 
     sha256: str | None
     mode: int | None
@@ -43,10 +43,10 @@ class FileRestoring:
         *,
         idempotency_key: str = "",
     ) -> dict[str, Any]:
-        """Put bytes, permission bits and existence back; a file that is back already is left alone.
+        """Restore bytes, permission bits and existence; a file that is restored already is left alone.
 
         Args:
-            kept: the key of the former content. sha256, mode: of the file as the call left it; None for no file.
+            kept: the key of the snapshot. sha256, mode: of the file after the call; None for no file.
 
         Raises:
             ToolError: VALIDATION_ERROR when the file is not what the call left.
@@ -56,7 +56,7 @@ class FileRestoring:
             folder.open_present(name) as fd,
             os_failures_about(folder.path / name),
         ):
-            found = seen(fd)
+            found = file_state(fd)
             former = self._former(kept)
             back = _before(former)
             if _state(fd) != back:
@@ -82,14 +82,17 @@ class FileRestoring:
             ):
                 former = self._former(kept)
                 if _state(fd) == _before(former):
-                    return {"ok": True, "detail": f"{shown(folder.path / name)} is as it was before already"}
+                    return {
+                        "ok": True,
+                        "detail": f"{display(folder.path / name)} is already restored",
+                    }
                 _require_unchanged(folder, name, fd, _State(sha256, mode))
         except ToolError as error:
             return {"ok": False, "detail": str(error)}
         if former is None:
-            return {"ok": True, "detail": f"would remove {path}, which did not exist before"}
+            return {"ok": True, "detail": f"would delete {path}, which did not exist before"}
         size = human_bytes(former.size)
-        return {"ok": True, "detail": f"would put back the {size} that {path} had, mode {former.mode:04o}"}
+        return {"ok": True, "detail": f"would restore {path} ({size}, mode {former.mode:04o})"}
 
     def digest(self, path: str) -> dict[str, Any]:
         """The hash of one file's content; raises ToolError when it cannot be read."""
@@ -101,11 +104,11 @@ class FileRestoring:
             return {"path": path, "sha256": _state(fd).sha256}
 
     def _former(self, key: str) -> Snapshot | None:
-        """What was kept; raises ToolError when nothing was."""
+        """The snapshot; raises ToolError if there is none."""
         try:
             return self._snapshots.get(key)
         except NotFoundError:
-            raise not_found(f"what the file was before is not kept any more ({shown(key)})") from None
+            raise not_found(f"no snapshot of the file is left ({display(key)})") from None
         except SBError as error:
             raise invalid(error.message) from None
 
@@ -121,14 +124,14 @@ def _state(fd: int | None) -> _State:
 
 
 def _require_unchanged(folder: Folder, name: str, fd: int | None, left: _State) -> None:
-    """Raise ToolError unless the file still is what the call left."""
-    found, path = _state(fd), shown(folder.path / name)
+    """Raise ToolError if the file changed since the call."""
+    found, path = _state(fd), display(folder.path / name)
     if found.sha256 != left.sha256:
         if found.sha256 is None:
-            raise invalid(f"{path} was removed since, and is left as it is")
-        what = "there is a file again at" if left.sha256 is None else "somebody has since changed"
-        raise invalid(f"{what} {path}, and it is left as it is")
+            raise invalid(f"{path} was deleted since; it was not restored")
+        what = "was created again" if left.sha256 is None else "was changed since"
+        raise invalid(f"{path} {what}; it was not restored")
     if left.mode is not None and found.mode != left.mode:
         raise invalid(
-            f"the mode of {path} was changed since, from {left.mode:04o} to {found.mode or 0:04o}; it is left as it is"
+            f"{path}: its mode was changed since, from {left.mode:04o} to {found.mode or 0:04o}; it was not restored"
         )

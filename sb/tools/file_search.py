@@ -28,7 +28,7 @@ LONGEST_QUERY = 1024
 
 @dataclass(frozen=True)
 class SearchBounds:
-    """How much one search may do.
+    """Limits of one search.
 
     Args:
         max_matches: lines returned.

@@ -38,7 +38,7 @@ _PATH = "Absolute path below an allowed folder, or a path relative to the first 
 
 
 def register_files(registry: ToolRegistry, settings: Files, roots: Roots, snapshots: SnapshotStore) -> None:
-    """Add files.read, files.list, files.search, files.write and files.delete, and what undoes the last two."""
+    """Register files.read, files.list, files.search, files.write, files.delete and the reversals of the last two."""
     _register_reading(registry, settings, roots)
     _register_changes(registry, FileChanges(roots, snapshots))
     _register_restoring(registry, FileRestoring(roots, snapshots))

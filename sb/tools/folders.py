@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sb.kernel.contracts import ToolError, ToolErrorCode
-from sb.tools.failures import denied, invalid, not_found, os_failure, shown
+from sb.tools.failures import denied, display, invalid, not_found, os_failure
 
 Identity = tuple[int, int]  # st_dev, st_ino
 
@@ -37,7 +37,7 @@ def normal_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Protected:
-    """What tools must not touch, even below a root.
+    """Places that tools must not touch, even below a root.
 
     Args:
         identities: files and folders that exist.
@@ -63,7 +63,7 @@ class Protected:
         return frozenset(found)
 
     def refuse_place(self, fd: int, name: str, path: Path) -> None:
-        """Raise ToolError if the folder open as `fd` must not have anything done to that name."""
+        """Raise ToolError if a name in the open folder is protected."""
         spelt = normal_name(name)
         here = (folder for folder, other in self.places if other == spelt)
         if file_identity(os.fstat(fd)) in here:
@@ -71,13 +71,13 @@ class Protected:
 
 
 def _cannot_tell(error: OSError) -> None:
-    """A folder of ours that cannot be looked into might hold the file that is asked for; one that is gone does not."""
+    """Refuse when a protected folder cannot be read: it might hold the named file."""
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise os_failure(error, Path(str(error.filename))) from error
 
 
 def belongs_to_us(path: Path) -> ToolError:
-    return denied(f"{shown(path)} belongs to SecondBrain itself; tools do not touch it")
+    return denied(f"{display(path)} belongs to SecondBrain; tools must not touch it")
 
 
 @dataclass(frozen=True)
@@ -168,28 +168,28 @@ def open_component(folder: Folder, name: str, flags: int) -> int:
 def _refusal(folder: Folder, name: str, error: OSError) -> ToolError:
     path = folder.path / name
     if error.errno == errno.ENOENT:
-        return not_found(f"{shown(path)} does not exist")
+        return not_found(f"{display(path)} does not exist")
     try:
         if stat.S_ISLNK(os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode):
             return _is_link(path)
     except OSError:
         return os_failure(error, path)  # gone or unreadable by now: the first error says more
     if error.errno == errno.ENOTDIR:
-        return invalid(f"{shown(path)} is not a folder")
+        return invalid(f"{display(path)} is not a folder")
     return os_failure(error, path)
 
 
 def _is_link(path: Path) -> ToolError:
-    return denied(f"{shown(path)} is a symbolic link; tools do not follow links")
+    return denied(f"{display(path)} is a symbolic link; tools do not follow links")
 
 
 def _require_regular(status: os.stat_result, path: Path) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise _is_link(path)
     if stat.S_ISDIR(status.st_mode):
-        raise invalid(f"{shown(path)} is a folder")
+        raise invalid(f"{display(path)} is a folder")
     if not stat.S_ISREG(status.st_mode):
-        raise invalid(f"{shown(path)} is not a regular file")
+        raise invalid(f"{display(path)} is not a regular file")
 
 
 def _require_unprotected(status: os.stat_result, path: Path, protected: Protected) -> None:

@@ -20,7 +20,7 @@ from sb.kernel.registry.registry import ToolRegistry
 from sb.sources import SYSTEM_CLOCK
 from sb.tools.content import byte_limit, to_content
 from sb.tools.egress import is_public, names, permits
-from sb.tools.failures import denied, shown
+from sb.tools.failures import denied, display
 from sb.tools.web import Deadline, Resolver, Target, get
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _HEADERS = ("content-type", "content-encoding", "content-language", "etag", "las
 
 
 def register_http(registry: ToolRegistry, settings: Http) -> None:
-    """Add http.get."""
+    """Register http.get."""
     registry.register_fn(
         "http.get",
         "Fetch a URL",
@@ -107,7 +107,7 @@ class HttpGet:
         raise _network_error(target, f"more than {_MAX_REDIRECTS} redirects")
 
     def _fetch(self, target: Target, deadline: Deadline, limit: int) -> dict[str, Any] | Target:
-        """The result, or where the server says that it is."""
+        """The result, or the address that the server redirects to."""
         import http.client
 
         addresses = self._checked_addresses(target)
@@ -127,7 +127,7 @@ class HttpGet:
             raise _network_error(target, f"not a valid HTTP answer ({type(error).__name__})") from error
 
     def _checked_addresses(self, target: Target) -> list[tuple[Any, ...]]:
-        """Every address of the host, resolved once; refused when any is one that it must not lead to."""
+        """Every address of the host, resolved once; refused if one is not allowed."""
         import socket
 
         if not permits(self._settings.allow, target.host, target.port):
@@ -144,13 +144,13 @@ class HttpGet:
             for entry in addresses:
                 if not is_public(entry[4][0]):
                     raise denied(
-                        f"{target.host} leads to the private address {entry[4][0]}; only an entry "
+                        f"{target.host} resolves to the private address {entry[4][0]}; only an entry "
                         f'"{target.host}:{target.port}" in the setting http.allow permits that'
                     )
         return addresses
 
     def _tls(self) -> ssl.SSLContext:
-        """Made once, since loading the certificate authorities takes tens of milliseconds."""
+        """The TLS context, made once since loading certificates takes tens of milliseconds."""
         import ssl
 
         with self._lock:
@@ -160,12 +160,12 @@ class HttpGet:
 
 
 def _network_error(target: Target, reason: str) -> ToolError:
-    return ToolError(ToolErrorCode.NETWORK_ERROR, shown(f"{target.site}: {reason}"))
+    return ToolError(ToolErrorCode.NETWORK_ERROR, display(f"{target.site}: {reason}"))
 
 
 def _redirected(target: Target, location: str) -> Target:
     try:
-        return target.joined(location)
+        return target.redirected(location)
     except ToolError as error:
         raise _network_error(target, f"it redirects to where no request can go: {error}") from None
 
@@ -174,18 +174,18 @@ def _require_success(target: Target, response: http.client.HTTPResponse) -> None
     status = response.status
     if 200 <= status < 300:
         return
-    said = f"{target.site} answered with HTTP status {status}"
+    message = f"{target.site} answered with HTTP status {status}"
     if status == 429:
         from sb.kernel.failures.provider_errors import asked_to_wait
 
         wait_s = asked_to_wait(response.headers, SYSTEM_CLOCK.now())
         raise tool_failure(
-            ErrorKind.RATE_LIMITED, said, wait_s if wait_s is None else min(wait_s, _LONGEST_WAIT_S)
+            ErrorKind.RATE_LIMITED, message, wait_s if wait_s is None else min(wait_s, _LONGEST_WAIT_S)
         )
     from sb.kernel.failures.http_statuses import status_code
 
     refused = status_code(status, ToolErrorCode.VALIDATION_ERROR)
-    raise ToolError(ToolErrorCode.NETWORK_ERROR if status >= 500 else refused, said)
+    raise ToolError(ToolErrorCode.NETWORK_ERROR if status >= 500 else refused, message)
 
 
 def _result(target: Target, response: http.client.HTTPResponse, limit: int) -> dict[str, Any]:

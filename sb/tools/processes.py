@@ -58,7 +58,7 @@ class Captured:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended.
+    """The result of a program.
 
     Args:
         exit_code: negative: the signal that ended it.

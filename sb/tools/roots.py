@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sb.tools.failures import denied, invalid, shown
+from sb.tools.failures import denied, display, invalid
 from sb.tools.folders import (
     FOLDER,
     Folder,
@@ -37,16 +37,16 @@ def path_parts(path: str) -> tuple[str, ...]:
     if not path:
         raise invalid("the path is empty")
     if "\0" in path:
-        raise invalid("the path holds a NUL character")
+        raise invalid("the path contains a NUL character")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise invalid("the path holds a character that no file name can hold") from None
+        raise invalid("the path contains a character that is not valid in file names") from None
     if len(path) > LONGEST_PATH:
         raise invalid(f"the path is longer than {LONGEST_PATH} characters")
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     if ".." in parts:
-        raise denied(f"{shown(path)}: '..' is not allowed in a path")
+        raise denied(f"{display(path)}: '..' is not allowed in a path")
     return parts
 
 
@@ -79,7 +79,7 @@ class Roots:
 
     def _located(self, path: str, parts: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not self._roots:
-            raise denied("no folder is open to tools; name folders in the setting files.roots")
+            raise denied("no folder is open to tools (set files.roots)")
         if not path.startswith("/"):
             if self._start is None:
                 return self._roots[0][1], parts
@@ -88,7 +88,7 @@ class Roots:
             for prefix in (configured, resolved):
                 if parts[: len(prefix)] == prefix:
                     return resolved, parts[len(prefix) :]
-        raise denied(f"{shown(path)} is outside the folders of the setting files.roots")
+        raise denied(f"{display(path)} is outside of files.roots")
 
     @contextmanager
     def folder(self, path: str) -> Iterator[Folder]:
@@ -104,7 +104,7 @@ class Roots:
 
     @contextmanager
     def parent(self, path: str, *, make: bool = False) -> Iterator[tuple[Folder, str]]:
-        """Open the folder that holds what a path names, and give the name in it.
+        """Open the folder that contains a path, and return the name in it.
 
         Args:
             make: make missing folders below the root.
@@ -114,7 +114,7 @@ class Roots:
         """
         root, parts = self.locate(path)
         if not parts:
-            raise invalid(f"{shown(path)} is a folder")
+            raise invalid(f"{display(path)} is a folder")
         with self._walk(root, parts[:-1], make=make) as folder:
             folder.protected.refuse_place(folder.fd, parts[-1], folder.path / parts[-1])
             yield folder, parts[-1]

@@ -8,7 +8,7 @@ from typing import Any
 from sb.config.groups import Shell
 from sb.kernel.contracts import SafetyClass, ToolArgSchema, ToolError, ToolErrorCode, ToolReturnSchema
 from sb.kernel.registry.registry import ToolRegistry
-from sb.tools.failures import invalid, not_found, os_failure, shown
+from sb.tools.failures import display, invalid, not_found, os_failure
 from sb.tools.processes import run_program
 from sb.tools.roots import Roots
 
@@ -17,7 +17,7 @@ _MAX_TIMEOUT_S = 50.0
 
 
 def register_shell(registry: ToolRegistry, settings: Shell, roots: Roots) -> None:
-    """Add shell.run."""
+    """Register shell.run."""
     registry.register_fn(
         "shell.run",
         "Run a program",
@@ -90,11 +90,13 @@ class ShellRunner:
                     max_output=self._settings.max_output_bytes,
                 )
             except FileNotFoundError:
-                raise not_found(f"{shown(argv[0])}: no such program, or its interpreter is missing") from None
+                raise not_found(
+                    f"{display(argv[0])}: no such program, or its interpreter is missing"
+                ) from None
             except OSError as error:
                 raise os_failure(error, argv[0]) from error
         if ended.timed_out:
-            raise ToolError(ToolErrorCode.TIMEOUT, f"{shown(argv[0])} was killed after {timeout_s:g} s")
+            raise ToolError(ToolErrorCode.TIMEOUT, f"{display(argv[0])} was killed after {timeout_s:g} s")
         return {
             "exit_code": ended.exit_code,
             "stdout": ended.stdout.text(),
@@ -111,10 +113,10 @@ def _require_usable(argv: list[str], timeout_s: float) -> None:
     if not argv[0]:
         raise invalid("argv begins with an empty string instead of a program")
     if any("\0" in argument for argument in argv):
-        raise invalid("argv holds a NUL character")
+        raise invalid("argv contains a NUL character")
     try:
         os.fsencode("".join(argv))
     except UnicodeEncodeError:
-        raise invalid("argv holds a character that no argument can hold") from None
+        raise invalid("argv contains a character that is not valid in arguments") from None
     if not 0 < timeout_s <= _MAX_TIMEOUT_S:
         raise invalid(f"timeout_s is {timeout_s}, must be above 0 and at most {_MAX_TIMEOUT_S:g}")

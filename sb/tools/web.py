@@ -44,7 +44,7 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Target:
-    """Where one request goes.
+    """The target of one request.
 
     Args:
         resource: path and query.
@@ -90,8 +90,8 @@ class Target:
     def url(self) -> str:
         return self.site + self.resource
 
-    def joined(self, location: str) -> Target:
-        """Where a Location header leads from here; raises ToolError (VALIDATION_ERROR)."""
+    def redirected(self, location: str) -> Target:
+        """The target of a Location header; raises ToolError (VALIDATION_ERROR)."""
         from urllib.parse import quote, urljoin
 
         try:
@@ -114,7 +114,7 @@ def _without_controls(url: str) -> str:
 def get(
     target: Target, addresses: Iterable[tuple[Any, ...]], deadline: Deadline, context: ssl.SSLContext | None
 ) -> Iterator[http.client.HTTPResponse]:
-    """Send GET to the first of the addresses that can be reached, and give the response, its body unread.
+    """Send GET to the first reachable address and return the response, its body unread.
 
     Args:
         addresses: in the form of `socket.getaddrinfo`; nothing is resolved here.

@@ -1,4 +1,4 @@
-"""What is a memory? The dataclasses of every kind, and the words that they may use."""
+"""The dataclasses of all memory kinds, and their vocabularies."""
 
 from sb.types.blocks import parse_datetime
 from sb.types.brain import (

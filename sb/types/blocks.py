@@ -1,4 +1,4 @@
-"""Which fields do many kinds share? Blocks that a kind lists in reverse, so that its own fields come first.
+"""Field blocks shared by many kinds; listed in reverse, so that a kind's own fields come first.
 
 Source: the stack protocol's records; a dataclass takes the fields of its last base first.
 """
@@ -14,7 +14,7 @@ from sb.types.vocabulary import SourceType
 
 @dataclass
 class Sync:
-    """How far this copy is in step with others."""
+    """The synchronization state of a record."""
 
     local_updated_at: datetime | None = None
     cloud_synced_at: datetime | None = None
@@ -24,7 +24,7 @@ class Sync:
 
 @dataclass
 class Meta:
-    """How reliable it is, and where it came from; `derived_from` holds references `type:id`."""
+    """Confidence and provenance of a record; `derived_from` holds references `type:id`."""
 
     confidence: float = 0.8
     source_type: str = SourceType.DIRECT_EXPERIENCE
@@ -38,7 +38,7 @@ class Meta:
 
 @dataclass
 class Strength:
-    """How present it is, from 1 down to 0 (forgotten), and how often it was used."""
+    """Strength from 1 down to 0 (forgotten), and use."""
 
     strength: float = 1.0
     times_accessed: int = 0
@@ -82,5 +82,5 @@ def parse_datetime(text: str | None) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no time such as 2026-03-04T05:06:07+00:00: {error}") from error
+        raise ValueError(f"{text!r} is not a time such as 2026-03-04T05:06:07+00:00: {error}") from error
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

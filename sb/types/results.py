@@ -1,4 +1,4 @@
-"""What does a stack answer with that is no memory? Hits of a search, changes to be synchronised, conflicts of them.
+"""The results of a stack that are no memories: search hits, queued changes, sync conflicts.
 
 Source: the stack protocol, "Search pipeline" and "Sync".
 """

@@ -1,4 +1,4 @@
-"""Which words may a record use? The closed vocabularies of memory, and the constants that go with them.
+"""The closed vocabularies of memory, and their constants.
 
 Source: the memory whitepaper, "memory typology" and "provenance chains"; the stack protocol.
 """
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class SourceType(StrEnum):
-    """Where what a stack holds came from."""
+    """The sources of a stack's memories."""
 
     DIRECT_EXPERIENCE = "direct_experience"
     INFERENCE = "inference"

@@ -12,7 +12,7 @@ from sb.screens.state.listing import Column, Row
 from sb.screens.state.records import Records
 
 from sb.entity import Checkpoint
-from sb.entity.present import Difference, Present, parts
+from sb.entity.composition import Difference, Present, parts
 from sb.errors import SBError
 from sb.text import revealed, shorten
 

@@ -15,7 +15,7 @@ from sb.screens.state.search import Found, Search
 
 from sb.errors import NotFoundError, UsageError
 from sb.log.event_log import EventLog
-from sb.memory.browsing import Browsed, RecordFilter, browse, fits, place_of
+from sb.memory.browse import Browsed, RecordFilter, browse, fits, place_of
 from sb.present.memories import PENDING, Record, is_suggestion, memory_line
 from sb.store.records.columns import ACTIVE, ERASED, FORGOTTEN, QUARANTINED, SUPERSEDED
 from sb.store.records.places import Place, Places
@@ -25,7 +25,7 @@ from sb.text import revealed, shorten
 if TYPE_CHECKING:
     from sb.screens.state.records import Records
 
-    from sb.memory.overseeing import Overseer
+    from sb.memory.operator_view import Overseer
     from sb.stack import SQLiteStack
 
 MEMORY_COLUMNS = (
@@ -146,7 +146,7 @@ def ranked(overseer: Overseer, wanted: RecordFilter) -> Ranking:
     fitting = fits(overseer.database, wanted, numbers)
     best = [number for number in numbers if number in fitting][:BEST]
     nearest = [number for number in numbers if number not in fitting][:NEAREST]
-    return Ranking(best, nearest, overseer.words_alone)
+    return Ranking(best, nearest, overseer.vector_search_disabled_reason)
 
 
 def arranged(found: Found, ranking: Ranking) -> Sequence[int]:

@@ -16,7 +16,7 @@ from sb.store.records.edges import LINEAGE
 from sb.text import shorten
 
 if TYPE_CHECKING:
-    from sb.memory.overseeing import Overseer
+    from sb.memory.operator_view import Overseer
 
 LONGEST_LINE = 300  # characters of another memory
 

@@ -25,8 +25,8 @@ from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import open_database
 
 if TYPE_CHECKING:
-    from sb.entity.present import Present
-    from sb.memory.overseeing import Overseer
+    from sb.entity.composition import Present
+    from sb.memory.operator_view import Overseer
     from sb.runtime import Runtime
     from sb.stack import SQLiteStack
 
@@ -142,7 +142,7 @@ class Records:
         Args:
             name: who changes something, "" where nothing is changed.
         """
-        from sb.memory.overseeing import OPERATOR, Overseer
+        from sb.memory.operator_view import OPERATOR, Overseer
 
         log, place = self.log(use), (use, name)
         with self._lock:
@@ -165,7 +165,7 @@ class Records:
 
     def present(self, use: str) -> Present:
         """What cores are composed of."""
-        from sb.entity.present import Present
+        from sb.entity.composition import Present
 
         return Present(self.log(use).database, self.config, clock=self.clock, ids=self.ids)
 

@@ -9,7 +9,7 @@ import pytest
 from sb.commands.stacks import kinds
 
 from sb.cli import load
-from sb.stack.finding import SEARCHED
+from sb.stack.search import SEARCHED
 from tests.conftest import CommandLine
 
 HOSTILE = "\x1b]0;owned\x07[red]\u202eeve\nwork  active  9"

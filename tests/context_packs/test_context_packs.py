@@ -1,4 +1,4 @@
-"""Does a plan hold what the decision asks for, within budget and scope, and is its hash its own?"""
+"""Injection plans follow the decision, the budget and the scope, and have a digest."""
 
 from __future__ import annotations
 
@@ -352,7 +352,7 @@ def test_a_pack_that_could_not_be_cited_or_hashed_is_refused(fields: dict[str, s
 
 
 def test_a_store_refuses_a_second_pack_of_the_same_id_and_names_the_nearest_of_a_missing_one() -> None:
-    with pytest.raises(UsageError, match="given twice"):
+    with pytest.raises(UsageError, match="listed twice"):
         PackStore([pack("s.a"), replace(pack("s.a"), version="2")])
     with pytest.raises(NotFoundError, match=r'did you mean "support\.tone"'):
         PackStore([pack("support.tone")]).get("support.tones")

@@ -1,4 +1,4 @@
-"""Do decision keys and decision files mean one thing, and is everything else refused by name?"""
+"""Decision keys and files are unambiguous; everything else is refused by name."""
 
 from __future__ import annotations
 
@@ -205,9 +205,9 @@ def test_a_file_whose_name_is_no_versioned_key_is_reported(tmp_path: Path, name:
         (
             "token_budget: 200",
             "token_budget: 200\n  token_budget: 300",
-            'line 7: the key "token_budget" is there twice',
+            'line 7: the key "token_budget" appears twice',
         ),
-        ("token_budget: 200", "token_budget: 200\n  1: 2", "line 7: a key is not text"),
+        ("token_budget: 200", "token_budget: 200\n  1: 2", "line 7: a key is not a string"),
         ("priority: 100", "priority: 101", r'"body\.slots\[0\]\.priority" is 101, must be 0 to 100'),
         ("priority: 100", "priority: 1\n      required: maybe", "required.* must be true or false, not text"),
         ('["support.policy.*"]', "[]", r'"body\.slots\[0\]\.packs" must not be empty'),

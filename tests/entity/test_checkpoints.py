@@ -290,13 +290,13 @@ def test_what_cannot_be_restored_is_a_warning_and_the_rest_is_there(
         )
     told = "\n".join(warnings(caplog))
     for what in (
-        "stack gone was not restored: FileNotFoundError: there is no file",
+        "stack gone was not restored: FileNotFoundError: no file",
         "stack foreign was not restored: ImportError: no-such of sb.stacks is not installed",
-        "stack odd was not restored: ValueError: it was in no file",
+        "stack odd was not restored: ValueError: it was in memory only",
         "stack odder was not restored: TypeError: ",
-        "stack text was not restored: ValueError: the checkpoint does not say what it is",
-        "stack none was not restored: ValueError: the checkpoint does not say what it is",
-        "stack memory was not restored: ValueError: it was in no file",
+        "stack text was not restored: ValueError: the checkpoint names no class for it",
+        "stack none was not restored: ValueError: the checkpoint names no class for it",
+        "stack memory was not restored: ValueError: it was in memory only",
         "plugin missing was not restored: ImportError: missing of sb.plugins is not installed",
         "plugin 7 was not restored",
         "the model was not restored: ModelError",
@@ -350,25 +350,31 @@ def test_there_is_no_core_of_a_file_that_is_none(core: Entity, folder: Path) -> 
     whole = path.read_bytes()
     for length in (0, 1, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match="is no checkpoint"):
+        with pytest.raises(ValueError, match="is not a checkpoint"):
             Entity.from_checkpoint(path)
     path.write_bytes(whole + b" " * (1 << 20))
-    with pytest.raises(ValueError, match="is larger than any checkpoint"):
+    with pytest.raises(ValueError, match="is too large for a checkpoint"):
         Entity.from_checkpoint(path)
 
 
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"binding": ...}, "it has no binding"),
-        ({"binding": []}, "it has no binding"),
+        ({"binding": ...}, "no binding in it"),
+        ({"binding": []}, "no binding in it"),
         ({"binding": {"stacks": {}}}, "its binding has no core_id"),
         ({"binding": {"core_id": 7}}, "its binding has no core_id"),
         ({"binding": {"core_id": " "}}, "its binding has no core_id"),
-        ({"binding": {"core_id": "me", "stacks": ["mine"]}}, "stacks of its binding is no dict"),
-        ({"binding": {"core_id": "me", "plugins": "weather"}}, "plugins of its binding is no list"),
-        ({"binding": {"core_id": "me", "model_config": "local"}}, "model_config of its binding is no dict"),
-        ({"binding": {"core_id": "me", "stack_locations": 7}}, "stack_locations of its binding is no dict"),
+        ({"binding": {"core_id": "me", "stacks": ["mine"]}}, "stacks of its binding is not a dict"),
+        ({"binding": {"core_id": "me", "plugins": "weather"}}, "plugins of its binding is not a list"),
+        (
+            {"binding": {"core_id": "me", "model_config": "local"}},
+            "model_config of its binding is not a dict",
+        ),
+        (
+            {"binding": {"core_id": "me", "stack_locations": 7}},
+            "stack_locations of its binding is not a dict",
+        ),
         ({"schema_version": "1"}, "schema_version is '1'"),
         ({"schema_version": True}, "schema_version is True"),
         ({"schema_version": 0}, "schema_version is 0"),
@@ -500,7 +506,7 @@ def test_an_id_is_looked_up_in_the_folder_alone(home: Path) -> None:
         "",
         "a\0_20270115_080000_000000_00000001",
     ):
-        with pytest.raises(ValueError, match="is no id of a checkpoint"):
+        with pytest.raises(ValueError, match="is not a checkpoint"):
             store.path(wrong)
     assert store.ids() == []
 

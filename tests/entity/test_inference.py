@@ -77,9 +77,9 @@ def test_what_cannot_be_said_to_a_model_is_refused_before_it_is_asked(chat: Chat
     question: dict[str, Any] = {"type": "text", "text": "Is it wet in Ulm?"}
     elsewhere = {"type": "image_url", "image_url": {"url": f"{chat.url}/picture.png"}}  # who asks for it?
     for part in ({"type": "sound"}, {"type": "text"}, question | {"text": 5}, elsewhere):
-        with pytest.raises(ValueError, match="a part of a message is text, or an image_url of data:"):
+        with pytest.raises(ValueError, match="a part of a message must be text, or an image_url of data:"):
             LLMModel("able", key="k1").generate([ModelMessage("user", [question, part])])
-    with pytest.raises(ValueError, match="answer of a tool has to be text"):
+    with pytest.raises(ValueError, match="answer must be a string"):
         LLMModel("able", key="k1").generate([ModelMessage("tool", [question])])
     assert chat.asked == []
 
@@ -162,5 +162,5 @@ def test_a_stack_asks_the_model_for_words_and_this_installation_for_vectors(chat
 def test_without_an_embedder_there_are_words_and_no_vectors(chat: ChatServer) -> None:
     inference = ModelInference(LLMModel("local"), Memory(embedder="none"))
     assert inference.infer("How do we deploy?") == "Blue-green."
-    with pytest.raises(EmbedderError, match=r"there are no vectors: memory\.embedder is none"):
+    with pytest.raises(EmbedderError, match=r"no vectors: memory\.embedder is none"):
         inference.embed("It is raining.")

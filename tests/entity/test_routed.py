@@ -221,7 +221,7 @@ def test_what_makes_somebody_who_they_are_is_protected(core: Entity, stack: List
 def test_what_cannot_be_is_refused_before_anything_is_written(
     core: Entity, stack: ListStack, operation: Any
 ) -> None:
-    with pytest.raises(ValueError, match=r"must be|must not be empty|only what was migrated"):
+    with pytest.raises(ValueError, match=r"must be|must not be empty|reserved for migrated"):
         operation(core)
     assert stack.kept == {}
 
@@ -366,7 +366,7 @@ def test_single_memories_are_taken_care_of_through_the_core(core: Entity, stack:
 
 @pytest.mark.parametrize("source", ["sb:suggestion-promotion", "kernle:doctor"])
 def test_nobody_writes_through_a_core_as_the_system(core: Entity, source: str) -> None:
-    with pytest.raises(ValueError, match="only SecondBrain itself"):
+    with pytest.raises(ValueError, match="reserved for SecondBrain"):
         core.belief("it is so because I say so", source=source)
     assert core.active_stack is not None
     assert core.active_stack.get_beliefs() == []

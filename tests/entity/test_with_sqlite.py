@@ -15,7 +15,7 @@ import pytest
 from sb.entity import Entity
 from sb.errors import ProvenanceError
 from sb.inference import LLMModel
-from sb.memory.erasing import erase
+from sb.memory.erasure import erase
 from sb.memory.space import Space
 from sb.protocols import VersionConflictError
 from sb.runtime import Runtime, open_runtime
@@ -188,7 +188,7 @@ WRITER = """
 import json, sys, time
 from sb.entity import Entity
 from sb.inference import LLMModel
-from sb.memory.erasing import erase
+from sb.memory.erasure import erase
 from sb.memory.space import Space
 from sb.protocols import VersionConflictError
 from sb.stack import SQLiteStack

@@ -24,13 +24,13 @@ from sb.kernel.authority.authority import Authority
 from sb.kernel.authority.signing import Label
 from sb.log.event_log import EventLog
 from sb.memory import Brain
+from sb.memory.bundle_import import load
 from sb.memory.bundles import export
 from sb.memory.checks import check
-from sb.memory.erasing import erase
+from sb.memory.erasure import erase
 from sb.memory.housekeeping import tidy
-from sb.memory.importing import load
 from sb.store import driver
-from sb.store.embedding.choosing import choose
+from sb.store.embedding.selection import choose
 
 KILLS = 6  # of each operation, spread over its statements
 SHOP = "project:shop"

@@ -21,18 +21,18 @@ from sb.kernel.contracts import SafetyClass
 from sb.kernel.memory import MemoryEntry, MemoryStore
 from sb.kernel.policy import rules
 from sb.kernel.registry.registry import ToolRegistry
-from sb.memory import erasing, handoffs, orienting, provenance
+from sb.memory import context_package, erasure, handoffs, provenance
 from sb.memory.brain import Brain
+from sb.memory.context_package import Orienting
 from sb.memory.handoffs import Handoffs
-from sb.memory.keeping import Keeper
-from sb.memory.orienting import Orienting
+from sb.memory.record_writer import RecordWriter
 from sb.memory.salience import WEIGHTS, salience
-from sb.memory.searching import Searcher
+from sb.memory.search import Searcher
 from sb.memory.space import Space
 from sb.runtime import Runtime
 from sb.store.database import Database
+from sb.store.index.full_text import WordIndex
 from sb.store.index.vectors import VectorIndex
-from sb.store.index.words import WordIndex
 from sb.store.records.edges import EdgeStore
 from sb.store.records.places import Places
 from sb.store.records.sessions import Sessions
@@ -130,12 +130,12 @@ for control, wider in (("HA-14", every_scope), ("HA-04", everybodys)):
 
 @breaks("HA-03")
 def everything_fits(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(orienting, "within", lambda _, items: [item for item, _ in items])
+    patch.setattr(context_package, "within", lambda _, items: [item for item, _ in items])
 
 
 @breaks("HA-03")
 def what_is_protected_matters_no_more_than_the_rest(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(orienting, "salience", partial(salience, weights={**WEIGHTS, "protected": 0.0}))
+    patch.setattr(context_package, "salience", partial(salience, weights={**WEIGHTS, "protected": 0.0}))
 
 
 @breaks("HA-03")
@@ -150,7 +150,7 @@ def notes_are_not_shown(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-03")
 def no_budget_is_too_small(patch: pytest.MonkeyPatch) -> None:
-    while_it_runs(patch, Orienting, "package", orienting, "LEAST_TOKENS", 0)
+    while_it_runs(patch, Orienting, "package", context_package, "LEAST_TOKENS", 0)
 
 
 @breaks("HA-04")
@@ -227,7 +227,7 @@ def erasure_leaves_the_files_as_they_are(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-09")
 def erasure_leaves_questions(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(erasing, "_blank_questions", lambda *_: 0)
+    patch.setattr(erasure, "_blank_questions", lambda *_: 0)
 
 
 @breaks("HA-14")
@@ -259,13 +259,13 @@ def a_signature_says_nothing_of_the_recipient(patch: pytest.MonkeyPatch) -> None
 
 @breaks("HA-14")
 def an_agent_writes_as_whom_it_likes(patch: pytest.MonkeyPatch) -> None:
-    real = Keeper.completed
+    real = RecordWriter.completed
 
-    def completed(writer: Keeper, row: Any, record: Any) -> Any:
+    def completed(writer: RecordWriter, row: Any, record: Any) -> Any:
         said = getattr(record, "agent_id", "")  # a record of a stack has none
         return real(writer, row, record) | ({"agent": said} if said else {})
 
-    patch.setattr(Keeper, "completed", completed)
+    patch.setattr(RecordWriter, "completed", completed)
 
 
 @breaks("HA-14")
@@ -347,21 +347,21 @@ def a_dependency_calls_home_when_it_is_imported(patch: pytest.MonkeyPatch) -> No
 
 @breaks("HA-20")
 def what_a_memory_rests_on_is_not_kept(patch: pytest.MonkeyPatch) -> None:
-    real = Keeper.pairs
+    real = RecordWriter.pairs
 
-    def pairs(writer: Keeper, records: Sequence[Any]) -> Any:
+    def pairs(writer: RecordWriter, records: Sequence[Any]) -> Any:
         rest = [
             replace(record, derived_from=None) if hasattr(record, "derived_from") else record
             for record in records
         ]  # what was captured as it came does not rest on anything
         return [(row, record) for (row, _), record in zip(real(writer, rest), records, strict=True)]
 
-    patch.setattr(Keeper, "pairs", pairs)
+    patch.setattr(RecordWriter, "pairs", pairs)
 
 
 @breaks("HA-20")
 def derivations_are_not_related(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Keeper, "_derived", lambda *_: None)
+    patch.setattr(RecordWriter, "_derived", lambda *_: None)
 
 
 @breaks("HA-20")

@@ -13,13 +13,13 @@ from sb.entity import checkpoints, plugins
 from sb.entity.core import Entity
 from sb.entity.upserts import Upserts
 from sb.protocols import PROTOCOL_VERSION
-from sb.stack import loading, provenance, reading, saving, strength
-from sb.stack.loading import Loader
-from sb.stack.reading import Reader
+from sb.stack import provenance, queries, saver, strength, working_memory
+from sb.stack.queries import Reader
 from sb.stack.registry import Components
-from sb.stack.saving import Saver
+from sb.stack.saver import Saver
 from sb.stack.strength import Strengths
-from sb.stack.suggesting import Suggestions
+from sb.stack.suggestions import Suggestions
+from sb.stack.working_memory import Loader
 from sb.store.index import vectors
 from sb.store.index.vectors import VectorIndex
 from sb.types.vocabulary import WEAK
@@ -28,7 +28,7 @@ from tests.harness.saboteurs import breaks, while_it_runs
 
 @breaks("HA-03")
 def everything_fits_into_what_a_stack_loads(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(loading, "tokens_of", lambda characters: 0)
+    patch.setattr(working_memory, "tokens_of", lambda characters: 0)
 
 
 @breaks("HA-03")
@@ -36,7 +36,7 @@ def a_stack_loads_what_matters_least_first(patch: pytest.MonkeyPatch) -> None:
     def merge(*streams: Iterator[Any], key: Callable[[Any], float]) -> Iterator[Any]:
         return chain(*reversed(streams))
 
-    patch.setattr(loading, "merge", merge)
+    patch.setattr(working_memory, "merge", merge)
 
 
 @breaks("HA-03")
@@ -53,12 +53,12 @@ def a_stack_says_of_nothing_that_it_was_left_out(patch: pytest.MonkeyPatch) -> N
 
 @breaks("HA-04")
 def weak_memories_are_loaded(patch: pytest.MonkeyPatch) -> None:
-    while_it_runs(patch, Loader, "_candidates", loading, "FADING", WEAK)
+    while_it_runs(patch, Loader, "_candidates", working_memory, "FADING", WEAK)
 
 
 @breaks("HA-04")
 def weak_memories_are_read(patch: pytest.MonkeyPatch) -> None:
-    while_it_runs(patch, Reader, "query", reading, "FADING", WEAK)
+    while_it_runs(patch, Reader, "query", queries, "FADING", WEAK)
 
 
 @breaks("HA-04")
@@ -79,7 +79,7 @@ def what_is_recovered_stays_away(patch: pytest.MonkeyPatch) -> None:
 
 @breaks("HA-20")
 def sources_are_not_asked_for(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(saving, "check_provenance", lambda *_, **__: None)
+    patch.setattr(saver, "check_provenance", lambda *_, **__: None)
 
 
 @breaks("HA-20")

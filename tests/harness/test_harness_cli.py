@@ -164,9 +164,15 @@ def test_an_outcome_is_named_by_its_number_too(sb: CommandLine) -> None:
     assert [one["id"] for one in by_number["controls"]] == ["HA-11", "HA-12", "HA-13", "HA-14", "HA-15"]
 
 
-def earlier(path: Path, **changes: Any) -> Path:
+@pytest.fixture(scope="module")
+def report() -> str:
+    """What this version says of a control that passes and of one that fails."""
+    return run("--json", "--only", PASSES, "--only", FAILS).stdout.decode()
+
+
+def earlier(report: str, path: Path, **changes: Any) -> Path:
     """A report of before: this version's, with changes of statuses by control, or of the document itself."""
-    document = json.loads(run("--json", "--only", PASSES, "--only", FAILS).stdout)
+    document = json.loads(report)
     for control in document["controls"]:
         control["status"] = changes.get(control["id"].replace("-", "_"), control["status"])
     document |= {name: value for name, value in changes.items() if not name.startswith("HA_")}
@@ -175,9 +181,11 @@ def earlier(path: Path, **changes: Any) -> Path:
 
 
 def test_diff_says_what_regressed_what_was_fixed_and_what_cannot_be_compared(
-    sb: CommandLine, tmp_path: Path
+    report: str, sb: CommandLine, tmp_path: Path
 ) -> None:
-    before = earlier(tmp_path / "before.json", HA_12="fail", HA_06="pass", version="0.0.9", catalogue=0)
+    before = earlier(
+        report, tmp_path / "before.json", HA_12="fail", HA_06="pass", version="0.0.9", catalogue=0
+    )
     selection = ["--only", PASSES, "--only", FAILS, "--only", PARTIAL_P1]
     outcome = sb("harness", "audit", "--diff", str(before), *selection)
     assert "since 0.0.9" in outcome.out
@@ -190,9 +198,9 @@ def test_diff_says_what_regressed_what_was_fixed_and_what_cannot_be_compared(
 
 
 def test_diff_with_what_has_not_changed_says_so_and_leaves_out_what_was_not_chosen(
-    sb: CommandLine, tmp_path: Path
+    report: str, sb: CommandLine, tmp_path: Path
 ) -> None:
-    before = earlier(tmp_path / "before.json")
+    before = earlier(report, tmp_path / "before.json")
     outcome = sb("harness", "audit", "--diff", str(before), "--only", PASSES)
     assert outcome.out.splitlines()[-2:] == ["since 0.1.0 (50.0 %):", "  nothing changed"]
 
@@ -225,18 +233,22 @@ def test_what_is_no_report_of_this_format_is_refused(
     assert len(outcome.err) < 500
 
 
-def test_an_earlier_report_says_nothing_in_our_name(sb: CommandLine, tmp_path: Path) -> None:
+def test_an_earlier_report_says_nothing_in_our_name(report: str, sb: CommandLine, tmp_path: Path) -> None:
     control = {"id": "HA-12", "title": "Gateway\n  nothing changed", "status": "pass"}
     hostile = {"id": "X\n  fixed: HA-06", "title": "\x1b[2J", "status": "pass"}
-    before = earlier(tmp_path / "before.json", controls=[control, hostile], version="1\n  nothing changed")
+    before = earlier(
+        report, tmp_path / "before.json", controls=[control, hostile], version="1\n  nothing changed"
+    )
     shown = sb("harness", "audit", "--only", PASSES, "--diff", str(before)).out.splitlines()
     assert [line for line in shown if line.startswith(("  nothing", "  fixed"))] == []
     assert len([line for line in shown if "removed: X" in line]) == 1
 
 
 @pytest.mark.parametrize("name", ["before.json", "link.json"])
-def test_no_report_overwrites_what_is_compared_with(sb: CommandLine, tmp_path: Path, name: str) -> None:
-    before = earlier(tmp_path / "before.json")
+def test_no_report_overwrites_what_is_compared_with(
+    report: str, sb: CommandLine, tmp_path: Path, name: str
+) -> None:
+    before = earlier(report, tmp_path / "before.json")
     (tmp_path / "link.json").symlink_to(before)
     text = before.read_bytes()
     outcome = sb("harness", "audit", "--diff", str(before), "--sarif", str(tmp_path / name))

@@ -43,7 +43,7 @@ def test_a_sound_memory_says_how_that_is_known(desk: Desk, looked_at: str) -> No
     brain.writer.keep_all([Fact(content=f"?! {'.' * number}") for number in range(1, 4)], Place("default"))
     report = found(desk)
     assert {one.status for one in report.values()} == {Status.OK}
-    assert report["memory"].detail == "6 memories in 1 places; 1 forgotten"
+    assert report["memory"].detail == "6 memories in 1 place; 1 forgotten"
     known = {"compared": ("all", "compared with every record"), "sampled": ("a sample of 7",) * 2}[looked_at]
     assert report["memory records"].detail == f"{known[0]} can be read"
     assert known[1] in report["memory index"].detail
@@ -88,7 +88,7 @@ def test_relations_that_lead_nowhere_are_counted_and_tidied_away(desk: Desk) -> 
     desk.tamper("DROP TRIGGER erased_records_hold_nothing")
     desk.tamper("UPDATE records SET state = 'erased' WHERE uid = ?", other)
     broken = found(desk)["memory relations"]
-    assert (broken.status, broken.detail) == (Status.WARN, "1 lead to records that are not there")
+    assert (broken.status, broken.detail) == (Status.WARN, "1 relation to records that no longer exist")
     tidy(desk.space)
     assert found(desk)["memory relations"].status is Status.OK
 
@@ -102,7 +102,7 @@ def test_vectors_that_are_missing_or_of_another_model_are_counted(desk_with_vect
     desk.tamper("UPDATE vectors SET model = 'other-1' WHERE record = 2")
     behind = found(desk)["memory vectors"]
     assert behind.status is Status.WARN
-    assert behind.detail.startswith("1 of 3 memories have none of wordllama")
+    assert behind.detail.startswith("1 of 3 memories without a vector of wordllama")
     assert behind.detail.endswith("(1 of other-1)")
     assert "sb memory tidy" in behind.hint
     tidy(desk.space)

@@ -1,4 +1,4 @@
-"""Are memories found where thousands share the words of a question?"""
+"""Search where thousands of memories share the words of a query."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from sb.memory import Brain
-from sb.memory.ranking import wording
-from sb.memory.ranking.wording import common_among, word_query
+from sb.memory.ranking import match_query
+from sb.memory.ranking.match_query import common_among, word_query
 from sb.store.records.places import Place
 from sb.types import Event
 from tests.memory.agents import Agents, agents
@@ -21,7 +21,7 @@ MANY = 200
 @pytest.fixture
 def crowded(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Brain]:
     """A database of many records, as if they were ten thousand: some of one project say `falcon`, and more say `report`."""
-    monkeypatch.setattr(wording, "_MANY", 4 * MANY)
+    monkeypatch.setattr(match_query, "_MANY", 4 * MANY)
 
     def brain(scope: str) -> Brain:
         return agents.brain("ada", scope=scope)

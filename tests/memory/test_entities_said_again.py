@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from sb.memory.brain import Brain
-from sb.memory.fading import FORGET
+from sb.memory.decay import FORGET
 from sb.sources import SteeredClock
 from sb.store.records.places import Place
 from sb.types import EntityRecord, RawEntry

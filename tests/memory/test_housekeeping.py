@@ -11,7 +11,7 @@ import pytest
 
 from sb.errors import EmbedderError
 from sb.memory import housekeeping
-from sb.memory.erasing import erase
+from sb.memory.erasure import erase
 from sb.memory.housekeeping import FEWEST, Tidied, is_due, tidy
 from sb.store.embedding.static import StaticEmbedder
 from sb.store.index.statistics import TextStatistics

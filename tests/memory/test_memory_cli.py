@@ -188,7 +188,7 @@ def test_what_is_forgotten_is_not_found_until_it_is_recovered(sb: CommandLine) -
     assert sb("memory", "recover", record, "--reason", "right after all").code == 0
     assert found(sb, "limit") == ["the limit is 100"]
     sb("memory", "protect", record, "--reason", "a rule")
-    assert error(sb, "forget", record, "--reason", "x") == (2, f"{record} is protected: lift that first")
+    assert error(sb, "forget", record, "--reason", "x") == (2, f"{record} is protected: unprotect it first")
     sb("memory", "protect", record, "--lift", "--reason", "not any more")
     assert sb("memory", "forget", record, "--reason", "x", "--json").json == {
         "id": record,
@@ -252,15 +252,15 @@ def test_a_session_goes_on_over_several_commands(sb: CommandLine) -> None:
         (("remember", ""), 2, "the memory is empty"),
         (("remember", "  \n"), 2, "the memory is empty"),
         (("decide", "x", ""), 2, "the rationale is empty"),
-        (("remember", "x", "--scope", "Team"), 2, "'Team' is no scope"),
-        (("remember", "x", "--project", "a b"), 2, "'project:a b' is no scope"),
+        (("remember", "x", "--scope", "Team"), 2, "'Team' is not a scope"),
+        (("remember", "x", "--project", "a b"), 2, "'project:a b' is not a scope"),
         (("remember", "x", "--project", "a", "--scope", "global"), 2, "name a project or a scope, not both"),
         (("remember", "x", "--category", "misc"), 2, "category is 'misc', must be one of convention"),
         (("remember", "x", "--confidence", "1.5"), 2, "confidence is 1.5"),
-        (("remember", "\udcff"), 2, "content is no valid text"),
+        (("remember", "\udcff"), 2, "content is not valid text"),
         (("log", "x", "--type", "misc"), 2, "event_type is 'misc'"),
         (("entity", "x", "misc"), 2, "entity_type is 'misc'"),
-        (("search", "x", "--kind", "thought"), 2, "'thought' is no kind of memory"),
+        (("search", "x", "--kind", "thought"), 2, "'thought' is not a memory kind"),
         (("search", "x", "--since", "yesterday"), 2, "'yesterday' is not a duration"),
         (("search", "x", "-k", "0"), 2, "Invalid value for '-k'"),
         (("graph", "mem_none"), 1, "no memory 'mem_none'"),

@@ -92,4 +92,4 @@ def test_a_document_is_for_reading(sb: CommandLine, bundle: Path, tmp_path: Path
     assert sb("memory", "export", f"{file}.2", "--scope", "project:none", "--markdown").code == 1
     assert not Path(f"{file}.2").exists()
     refused = sb("memory", "import", str(file))
-    assert (refused.code, "no bundle of memories" in refused.err) == (1, True)
+    assert (refused.code, "not a bundle of memories" in refused.err) == (1, True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sb.memory import Brain
-from sb.memory.overseeing import Overseer
+from sb.memory.operator_view import Overseer
 from sb.stack.sqlite_stack import SQLiteStack
 from sb.store import driver
 from sb.store.records.places import Place

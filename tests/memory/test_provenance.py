@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sb.errors import NotFoundError
-from sb.memory.erasing import erase
-from sb.memory.overseeing import Overseer
+from sb.memory.erasure import erase
+from sb.memory.operator_view import Overseer
 from sb.memory.provenance import DEEPEST, MOST_ORIGINS, Origin
 from tests.memory.desk import Desk, desk
 

@@ -1,4 +1,4 @@
-"""May an agent read, on whatever way, what stands in a scope it does not read from, or is private to another one?"""
+"""No read path shows an agent what is outside its scopes or private to another agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from sb.entity import Entity
 from sb.memory import Brain
-from sb.memory.keeping import Keeper
+from sb.memory.record_writer import RecordWriter
 from sb.stack import SQLiteStack
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
@@ -68,16 +68,16 @@ def brain(home: Path) -> Iterator[Brain]:
     with Brain("ada") as opened:
         for number, place in enumerate((*HIDDEN, OPEN)):
             word = PUBLIC if place == OPEN else CANARY
-            keeper = Keeper(opened.space, "ada")
+            record_writer = RecordWriter(opened.space, "ada")
             pairs = []
             for kind in DESCRIPTORS:
                 record = planted(kind, place, f"{word}_{kind}_{number}", word)
-                pairs += keeper.pairs([record])
+                pairs += record_writer.pairs([record])
             with opened.database.write() as execute:
                 at = opened.space.places.make(execute, place)
                 for row, _ in pairs:
                     row["place"], row["state"] = at, "active"
-                keeper.keep(execute, pairs)
+                record_writer.keep(execute, pairs)
         opened.handoff(f"{CANARY} goes to bob", "b", [], "d", recipient="bob")
         opened.relate(f"{PUBLIC}_fact_3", "is_about", f"{CANARY}_fact_1")
         yield opened
@@ -191,7 +191,7 @@ def test_a_sweep_tells_a_core_of_what_it_sees_and_forgets_nothing_else_for_it(br
         )
     with SQLiteStack("default", database=brain.database) as stack:
         every = stack.maintenance()["forgetting"]
-        stack.look_as("eve", "global")
+        stack.view_as("eve", "global")
         told = stack.maintenance()["forgetting"]
         asked = stack.apply_forgetting(protect_identity=False)
     assert every["swept"] == 4 * told["swept"]
@@ -212,7 +212,7 @@ def test_a_core_is_told_of_relations_between_what_it_sees(home: Path) -> None:
                     )
                 hidden.entity("zanzibar", "location", scope=scope)
             with SQLiteStack(hidden.stack, database=hidden.database) as stack:
-                stack.look_as("eve", "global")
+                stack.view_as("eve", "global")
                 done = stack.maintenance()["knowledge"]
                 return {name: done[name] for name in ("topics_related", "mentions_related")}
 
@@ -244,7 +244,7 @@ def test_a_packet_between_two_leaves_only_with_one_of_them(brain: Brain, tmp_pat
     def taken(agent: str) -> bool:
         path = tmp_path / f"{agent}.db"
         with SQLiteStack("default", database=brain.database) as stack:
-            stack.look_as(agent, None)
+            stack.view_as(agent, None)
             stack.export_stack(path)
         return b"goes to bob" in path.read_bytes()
 
@@ -276,14 +276,14 @@ def test_what_a_stack_makes_of_memories_is_seen_by_whoever_sees_them_all(brain: 
         )
         moved(raw, Place("work", "project:secret", "ada"))
         with SQLiteStack("work", database=brain.database) as opened:
-            opened.look_as("ada", None)
+            opened.view_as("ada", None)
             opened.maintenance()
             (suggestion,) = opened.get_suggestions()
             made = opened.accept_suggestion(suggestion.id) or ""
 
         def seen(agent: str, scope: str) -> set[str]:
             with SQLiteStack("work", database=brain.database) as reader:
-                reader.look_as(agent, scope)
+                reader.view_as(agent, scope)
                 said = repr(
                     (reader.get_beliefs(), reader.get_suggestions(), reader.get_memory("belief", made))
                 )

@@ -1,4 +1,4 @@
-"""Is it on record what reached an agent's context, and only that?"""
+"""The access log holds what reached an agent's context, and only that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from sb.memory import Brain
-from sb.memory.overseeing import Overseer
+from sb.memory.operator_view import Overseer
 from tests.conftest import CommandLine
 from tests.memory.agents import Agents, agents
 

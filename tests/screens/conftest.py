@@ -13,6 +13,7 @@ import pytest
 from sb.screens.app import ConsoleApp
 from sb.screens.dialogs import PassphraseScreen
 from sb.screens.state.records import Records
+from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
@@ -78,7 +79,7 @@ class Console:
 
     async def until(self, pilot: Pilot[None], holds: Callable[[], bool]) -> None:
         """Wait until it holds, and nothing is under way, as four looks in a row say."""
-        end, calm, pause_s = time.monotonic() + 30, 0, BLINK_S
+        end, calm, pause_s = time.monotonic() + 60, 0, BLINK_S
         while calm < 4:
             await asyncio.sleep(pause_s)
             idle = not self._busy()
@@ -86,6 +87,12 @@ class Console:
             calm = calm + 1 if held else 0
             pause_s = FRAME_S / 2 if idle and not held else BLINK_S
             assert time.monotonic() < end, "it did not come to that:\n" + self.text()
+        self._paint()
+
+    def _paint(self) -> None:
+        """Render all that is on screen, as a terminal would be sent it."""
+        visible_screen_stack.set(self.app._background_screens)  # what lies below a dialog is part of it
+        self.app.screen._compositor.render_full_update()
 
     async def shows(self, pilot: Pilot[None], text: str) -> None:
         """Wait until this is on screen."""
@@ -97,7 +104,7 @@ class Console:
 
     async def asks(self, pilot: Pilot[None]) -> None:
         """Wait until a passphrase is asked for; the worker that wants it goes on waiting."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while not isinstance(self.app.screen, PassphraseScreen):
             await asyncio.sleep(FRAME_S)
             assert time.monotonic() < end, "no passphrase was asked for:\n" + self.text()
@@ -223,6 +230,18 @@ def parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parse_rules)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def painted_at_rest() -> Iterator[None]:
+    """No terminal reads the frames before a screen comes to rest; `Console.until` renders it then, whole."""
+
+    def skip(compositor: Compositor, *_: object, **__: object) -> None:
+        compositor._dirty_regions.clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compositor, "render_update", skip)
         yield
 
 

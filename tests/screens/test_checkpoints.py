@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from sb.config import current_config
-from sb.entity.present import Present
+from sb.entity.composition import Present
 from sb.sources import CountingIds, SteeredClock
 from sb.stack.catalogue import make_stack
 from tests.screens.conftest import HOSTILE, Agents, Console

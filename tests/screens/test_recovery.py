@@ -365,7 +365,7 @@ def test_a_reversal_in_doubt_is_settled_by_the_call_that_made_it(
         await console.shows(pilot, "the outcome of the r")
         await console.until(pilot, lambda: "it has its own line" in detail(console))
         await console.press(pilot, "g", "c")
-        assert f"it was to undo {ref.mutation_id}" in detail(console)
+        assert f"it was to reverse {ref.mutation_id}" in detail(console)
         await console.says(pilot, "declares no reversal")
         await decide(console, pilot, key, "the bank told me")
         await console.until(pilot, lambda: state(agents, ref) == after)

@@ -78,9 +78,9 @@ def test_of_a_run_that_cannot_all_be_undone_what_stays_is_said(
         path.write_text("mine", encoding="utf-8")
         await give(console, pilot, "all of it was wrong")
         await console.press(pilot, "y")
-        await console.says(pilot, "somebody has since changed")
+        await console.says(pilot, "was changed since")
         await console.press(pilot, "U")
-        await console.says(pilot, "somebody has since changed")
+        await console.says(pilot, "was changed since")
         assert isinstance(console.app.screen, RecoveryScreen)
 
     console(script)

@@ -54,13 +54,14 @@ def judged(tmp_path: Path) -> Callable[[str], ShellVerdict]:
     return judge
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: ascii(row.command)[:60])
-def test_command_line_has_the_class_that_a_person_gave_it(
-    row: Row, judged: Callable[[str], ShellVerdict]
-) -> None:
-    verdict = judged(row.command)
-    assert verdict.safety_class == CLASSES[row.letter], verdict
-    assert bool(verdict.refused) == (row.refused != "-"), verdict
+def test_command_line_has_the_class_that_a_person_gave_it(judged: Callable[[str], ShellVerdict]) -> None:
+    wrong = [
+        (row, verdict)
+        for row in ROWS
+        for verdict in [judged(row.command)]
+        if verdict.safety_class != CLASSES[row.letter] or bool(verdict.refused) != (row.refused != "-")
+    ]
+    assert wrong == []
 
 
 def test_the_table_is_large_and_says_nothing_twice() -> None:
@@ -94,7 +95,7 @@ def repository(folder: Path, *, bare: bool = False) -> None:
         ("git -C evil push --force", "destructive"),
     ],
 )
-def test_git_in_another_repository_may_run_what_its_settings_say(
+def test_git_in_another_repository_is_network(
     command: str, safety_class: str, judged: Callable[[str], ShellVerdict], tmp_path: Path
 ) -> None:
     work = tmp_path.resolve() / "home" / "work"
@@ -132,19 +133,16 @@ def test_the_reason_names_the_part_that_decided(
     assert judged(command).reason == reason
 
 
-@pytest.mark.parametrize(
-    ("row"), [row for row in ROWS if row.refused != "-"], ids=lambda row: row.command[:60]
-)
-def test_refusal_names_what_is_protected(row: Row, judged: Callable[[str], ShellVerdict]) -> None:
-    refused = judged(row.command).refused
-    if row.refused == "home":
-        assert (
-            "agents must not touch" in refused
-            or "belongs to SecondBrain" in refused
-            or "must not change it" in refused
-        )
-    else:
-        assert re.search(r"\bsb\b|^SB_|^HOME", refused), refused
+def test_refusal_names_what_is_protected(judged: Callable[[str], ShellVerdict]) -> None:
+    of_the_home = ("agents must not touch", "belongs to SecondBrain", "must not change it")
+
+    def says_it(row: Row, refused: str) -> bool:
+        if row.refused == "home":
+            return any(text in refused for text in of_the_home)
+        return bool(re.search(r"\bsb\b|^SB_|^HOME", refused))
+
+    refusals = [(row, judged(row.command).refused) for row in ROWS if row.refused != "-"]
+    assert [(row, refused) for row, refused in refusals if not says_it(row, refused)] == []
 
 
 def test_programs_are_listed_as_they_are_called(judged: Callable[[str], ShellVerdict]) -> None:

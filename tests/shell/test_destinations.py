@@ -1,4 +1,4 @@
-"""What a command puts where: destinations are judged like sources, and everyday ones are not asked about."""
+"""Destinations of commands: protected ones are stopped, everyday ones are not."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-def test_what_would_land_over_secondbrains_home_is_not_let_go(attack: str, world: World) -> None:
+def test_destination_over_secondbrains_home_is_stopped(attack: str, world: World) -> None:
     evil(world)
     verdict = world.judge(attack)
     assert verdict.refused or verdict.safety_class is SafetyClass.DESTRUCTIVE
@@ -152,7 +152,7 @@ def test_what_would_land_over_secondbrains_home_is_not_let_go(attack: str, world
         'cd "$(mktemp -d)" && unzip -q ~/x.zip',
     ],
 )
-def test_entries_that_are_known_not_to_land_on_anything_go_on(line: str, world: World) -> None:
+def test_entries_that_overwrite_nothing_protected_are_allowed(line: str, world: World) -> None:
     evil(world)
     (world.project / "safe" / "docs").mkdir(parents=True)
     (world.project / "safe" / "docs" / "a.md").touch()
@@ -179,7 +179,7 @@ def test_entries_that_are_known_not_to_land_on_anything_go_on(line: str, world: 
         "cp -r safe/. ~ < fifo",
     ],
 )
-def test_what_the_line_may_change_before_is_not_taken_for_known(line: str, world: World) -> None:
+def test_source_that_the_line_may_change_is_not_trusted(line: str, world: World) -> None:
     evil(world)
     (world.project / "safe").mkdir()
     pack(world, "safe.tar", "b.txt")
@@ -339,7 +339,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @settings(max_examples=100)
 @given(bring=st.sampled_from(BRINGS), to=st.sampled_from(HOMES), around=st.sampled_from(AROUND))
-def test_whatever_brings_a_file_onto_a_protected_entry_is_never_let_go_unasked(
+def test_no_program_overwrites_a_protected_entry_unasked(
     bring: str, to: str, around: str, shared: World
 ) -> None:
     line = bring.format(to=to.replace("{home}", str(shared.home)))
@@ -353,7 +353,7 @@ def test_whatever_brings_a_file_onto_a_protected_entry_is_never_let_go_unasked(
     around=st.sampled_from(AROUND),
     to=st.sampled_from(("src", "build/x", "src/", "./vendor", "/srv/x")),
 )
-def test_the_same_into_a_folder_that_holds_nothing_protected_is_never_asked_about(
+def test_no_program_needs_approval_in_an_unprotected_folder(
     bring: str, to: str, around: str, shared: World
 ) -> None:
     bring = (

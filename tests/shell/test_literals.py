@@ -86,7 +86,7 @@ def test_a_secret_that_is_plain_data_may_be_hidden(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ACTING, ids=range(len(ACTING)))
-def test_what_could_act_is_never_hidden(command: str) -> None:
+def test_text_that_could_run_is_never_hidden(command: str) -> None:
     assert secret_literals(command) == []
 
 

@@ -1,4 +1,4 @@
-"""What holds for every command line: wrapping lowers nothing, nothing raises, time stays in proportion."""
+"""Invariants of all command lines: wrapping lowers no class, nothing raises, time is linear."""
 
 from __future__ import annotations
 

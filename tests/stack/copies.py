@@ -11,11 +11,11 @@ import pytest
 
 from sb.config import Config, current_config, load_config
 from sb.log.event_log import EventLog
-from sb.memory.erasing import erase
+from sb.memory.erasure import erase
 from sb.memory.space import Space
 from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
-from sb.stack.syncing.changes import parts_of
+from sb.stack.sync.changes import parts_of
 from sb.store.database import Database, open_database
 from sb.types import Note
 

@@ -65,6 +65,6 @@ def test_what_can_be_no_id_names_no_memory(stack: SQLiteStack) -> None:
     for uid in ("\ud800", "a\0b", "", "'"):
         assert stack.get_memory("episode", uid) is None
         assert stack.forget_memory("episode", uid, "whatever it was") is False
-    with pytest.raises(ValueError, match="cannot be kept"):
+    with pytest.raises(ValueError, match="cannot be stored"):
         stack.save_note(Note("n", "mine", "made from nothing", derived_from=["note:\ud800"]))
     assert stack.get_notes() == []

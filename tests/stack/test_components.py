@@ -92,7 +92,7 @@ def test_reading_a_stack_loads_neither_the_model_nor_the_lexicon(full: SQLiteSta
         "import sys; from sb.stack import SQLiteStack\n"
         f"with SQLiteStack('mine', {full.path!r}) as stack:\n"
         "    assert stack.get_notes() and stack.components\n"
-        "from sb.stack.feelings import lexicon\n"
+        "from sb.stack.emotion_lexicon import lexicon\n"
         "print([name for name in ('tokenizers', 'safetensors', 'snowballstemmer') if name in sys.modules],"
         " lexicon.cache_info().currsize)"
     )
@@ -116,7 +116,7 @@ class Numbering(Component):
     def on_save(self, memory_type: str, memory_id: str, memory: Any) -> dict[str, Any] | None:
         assert self._storage is not None
         seen = (self._storage.setting("seen-so.far") or 0) + 1
-        self._storage.keep_setting("seen-so.far", seen)
+        self._storage.save_setting("seen-so.far", seen)
         if memory.content == "bad":
             return {"confidence": 7.0}
         return {"tags": [*(memory.tags or ()), str(seen)], "id": "mine", "no such field": 1}
@@ -155,7 +155,7 @@ def test_nonsense_that_a_component_answers_with_spoils_nothing(stack: SQLiteStac
     stack.add_component(_Nonsense())
     stack.save_note(Note("n", "", "the cache is warm"))
     assert [one.memory_id for one in stack.search("cache")] == ["n"]
-    assert stack.maintenance() == {"nonsense": {"error": "TypeError: it answered with a list"}}
+    assert stack.maintenance() == {"nonsense": {"error": "TypeError: it returned a list"}}
 
 
 def test_a_failure_that_cannot_be_described_is_contained_too(

@@ -10,7 +10,7 @@ import pytest
 from sb.memory.ranking.lexicon import Lexicon
 from sb.protocols import MaintenanceModeError
 from sb.stack import SQLiteStack
-from sb.stack.likeness import Likeness, Statement
+from sb.stack.similarity import Similarity, Statement
 from sb.types import Belief, Episode
 
 
@@ -164,10 +164,10 @@ def test_what_differs_in_one_word_that_matters_is_not_the_same(
 
 
 def test_without_vectors_words_are_alike_by_their_stems() -> None:
-    likeness = Likeness(Lexicon)
+    similarity = Similarity(Lexicon)
     migrations = (
         Statement("Run the migrations before deploying"),
         Statement("run migrations before a deploy"),
     )
-    assert likeness.alike(*migrations) is True
-    assert likeness.alike(Statement("reviews get faster"), Statement("reviews get quicker")) is False
+    assert similarity.same(*migrations) is True
+    assert similarity.same(Statement("reviews get faster"), Statement("reviews get quicker")) is False

@@ -10,7 +10,7 @@ import pytest
 
 from sb.memory import Brain
 from sb.stack import SQLiteStack
-from sb.stack.feelings import felt, lexicon
+from sb.stack.emotion_lexicon import felt, lexicon
 from sb.types import Episode, Note
 
 

@@ -154,7 +154,7 @@ def test_a_suggestion_that_nobody_accepted_is_found_by_neither(both: tuple[Brain
     assert [hit.id for hit in brain.search("who deploys on Fridays, Ada?")] == ["ada"]
     assert [one.id for one in brain.think("who deploys on Fridays, Ada?")] == ["ada"]
     assert [one.memory_id for one in stack.search("who deploys on Fridays, Ada?")] == ["ada"]
-    with pytest.raises(ValueError, match="is no kind of memory"):
+    with pytest.raises(ValueError, match="is not a memory kind"):
         brain.search("Fridays", kinds=["suggestion"])
     made = stack.accept_suggestion(suggested)
     assert [hit.id for hit in brain.search("deploys on Fridays")][:1] == [made]
@@ -175,7 +175,7 @@ def test_a_brain_writes_nothing_into_a_stack_that_is_being_maintained(
         brain.resume,
     ]
     for write in writes:
-        with pytest.raises(MaintenanceModeError, match="stack default is being maintained"):
+        with pytest.raises(MaintenanceModeError, match="stack default is in maintenance"):
             write()
     assert brain.search("versioned API", kinds=["fact"])[0].id == kept[0]
     assert Brain("me", database=stack._database, stack="other").remember("elsewhere")

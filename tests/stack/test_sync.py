@@ -337,7 +337,7 @@ def test_a_stack_that_is_maintained_over_there_is_left_alone(pair: tuple[Copy, C
     other.stack.enter_maintenance()
     result = one.with_remote(other).sync()
     assert (result.pulled, result.pushed) == (0, 0)
-    assert "is being maintained" in result.errors[0]
+    assert "is in maintenance" in result.errors[0]
     assert len(one.state()) == len(other.state()) == 1
 
 

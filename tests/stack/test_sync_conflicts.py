@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sb.errors import NotFoundError
-from sb.memory.keeping import Keeper
+from sb.memory.record_writer import RecordWriter
 from sb.protocols import SyncResult
 from sb.stack import SQLiteStack
 from sb.store.records.places import Place
@@ -122,11 +122,11 @@ def test_nothing_stays_of_a_version_that_became_a_memory_of_its_own_and_was_eras
 def test_what_only_a_brain_has_is_listed_too_and_resolved(pair: tuple[Copy, Copy]) -> None:
     one, other = pair
     trigger = Trigger(precondition="a release fails", action="ask Ann")
-    keeper = Keeper(one.space, "coder")
-    [(row, _)] = keeper.pairs([trigger])
+    record_writer = RecordWriter(one.space, "coder")
+    [(row, _)] = record_writer.pairs([trigger])
     with one.database.write() as execute:
         row["place"] = one.space.places.make(execute, Place("mine"))
-        keeper.keep(execute, [(row, trigger)])
+        record_writer.keep(execute, [(row, trigger)])
     one.with_remote(other).sync()
     for copy, status in zip(pair, ("fired", "retired"), strict=True):
         now = copy.space.records.find(row["uid"])

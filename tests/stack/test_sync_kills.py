@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sb.stack.syncing import exchange, feed
+from sb.stack.sync import exchange, feed
 from sb.store import database as store
 from sb.store.database import database_files
 from tests.stack.copies import Copy

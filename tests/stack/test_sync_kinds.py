@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sb.memory.keeping import Keeper
+from sb.memory.record_writer import RecordWriter
 from sb.protocols import SyncResult
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
@@ -60,11 +60,11 @@ def test_a_record_of_any_kind_goes_over_whole(
     record = replace(data.draw(records_of(kind)), id=f"rec_{number}")
     if isinstance(record, Handoff):
         record.recipient = ""  # one for somebody goes over only with that one's core
-    keeper = Keeper(one.space, "tester")
-    [(row, _)] = keeper.pairs([record])
+    record_writer = RecordWriter(one.space, "tester")
+    [(row, _)] = record_writer.pairs([record])
     with one.database.write() as execute:
         row["place"] = one.space.places.make(execute, Place("mine", f"project:{number}"))  # for its name
-        keeper.keep(execute, [(row, record)])
+        record_writer.keep(execute, [(row, record)])
     assert one.with_remote(other).sync().pushed == 1
     assert read(one, record.id) == read(other, record.id)
     assert one.state()[record.id] == other.state()[record.id]

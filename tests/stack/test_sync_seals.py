@@ -18,7 +18,7 @@ from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Operator
 from sb.protocols import SyncResult
-from sb.stack.syncing.changes import parse
+from sb.stack.sync.changes import parse
 from tests.stack.copies import Copy, home
 
 

@@ -19,9 +19,9 @@ import pytest
 from sb.config import load_config
 from sb.config.groups import Memory
 from sb.errors import EmbedderError
-from sb.store.embedding import choosing
-from sb.store.embedding.choosing import NoEmbedder, choose
+from sb.store.embedding import selection
 from sb.store.embedding.ollama import OllamaEmbedder
+from sb.store.embedding.selection import NoEmbedder, choose
 from tests.conftest import CommandLine
 
 DIMENSIONS = 8
@@ -98,7 +98,7 @@ def test_none_is_words_alone_without_loading_anything() -> None:
 
 
 def test_a_model_that_is_missing_leaves_words_alone_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    choosing._static_model.cache_clear()  # as in a process that has not loaded it yet
+    selection._static_model.cache_clear()  # as in a process that has not loaded it yet
     monkeypatch.setitem(sys.modules, "wordllama", None)
     assert str(choose(settings("static"))) == "words alone: the package wordllama is not installed"
     monkeypatch.delitem(sys.modules, "sb.store.embedding.static", raising=False)
@@ -185,7 +185,7 @@ def test_an_answer_that_is_none_is_an_error_and_never_a_vector(
 def test_a_server_that_hangs_is_given_up(ollama: Ollama) -> None:
     embedder = OllamaEmbedder(ollama.url, "nomic-embed-text", timeout_s=0.2)
     gone_on = threading.Event()
-    ollama.before = lambda: gone_on.wait(10)
+    ollama.before = lambda: gone_on.wait(60)
     with pytest.raises(EmbedderError, match=r"did not answer within 0\.2 s"):
         embedder.embed(["one text"])
     gone_on.set()

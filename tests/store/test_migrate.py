@@ -12,7 +12,7 @@ from sb.store import driver, migrate
 from sb.store.backup import back_up, back_up_files
 from sb.store.database import Database, open_database
 from sb.store.filesystem import file_system_of, is_network
-from sb.store.index.words import WordIndex
+from sb.store.index.full_text import WordIndex
 from sb.store.migrate import Migration
 from sb.types import MemorySuggestion, Note
 

@@ -1,3 +1,5 @@
+"""Discovery of installed and configured tools."""
+
 from __future__ import annotations
 
 import subprocess

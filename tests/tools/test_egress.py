@@ -1,3 +1,5 @@
+"""Allowed network hosts and public addresses."""
+
 from __future__ import annotations
 
 import ipaddress

@@ -1,3 +1,5 @@
+"""The file tools: contracts, paths, snapshots, retries."""
+
 from __future__ import annotations
 
 import base64
@@ -415,7 +417,7 @@ def test_a_missing_file_cannot_be_read_or_deleted(root: Path, refused: Refusal) 
 
 
 @pytest.mark.parametrize(("tool_id", "arguments"), PATH_TOOLS[3:])
-def test_what_is_too_large_to_keep_is_not_changed(
+def test_file_too_large_for_a_snapshot_is_not_changed(
     root: Path, snapshots: SnapshotStore, refused: Refusal, tool_id: str, arguments: dict[str, str]
 ) -> None:
     (root / "f").write_bytes(b"x" * 1001)
@@ -458,7 +460,7 @@ def test_a_repeated_delete_gives_the_same_facts(root: Path, call: Call) -> None:
     assert call("files.delete", path="f", idempotency_key="k1") == first
 
 
-def test_an_attempt_that_only_got_to_keep_the_content_is_completed_by_the_next(
+def test_attempt_that_only_took_the_snapshot_is_completed_by_the_next(
     root: Path, snapshots: SnapshotStore, call: Call
 ) -> None:
     (root / "f").write_bytes(b"old")

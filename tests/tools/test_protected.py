@@ -51,7 +51,7 @@ def call(registry: ToolRegistry, tool_id: str, **args: Any) -> Any:
     ],
 )
 @pytest.mark.parametrize("tool_id", ["files.write", "files.delete", "files.read"])
-def test_neither_the_database_nor_what_it_may_yet_keep_beside_it_is_touched(
+def test_database_and_its_side_files_are_not_touched(
     registry: ToolRegistry, tmp_path: Path, tool_id: str, path: str
 ) -> None:
     args = {"path": path} | ({"content": "x", "parents": True} if tool_id == "files.write" else {})

@@ -63,9 +63,11 @@ def _offline(runtime: Runtime) -> Check:
     ]
     found = [hit.id for hit in brain.search("On which day of the week do we release?")]
     packet = brain.wrap_up("the schema is made")
-    held = package.empty and kept[0] in found and packet.verified and not brain.words_alone
+    held = package.empty and kept[0] in found and packet.verified and not brain.vector_search_disabled_reason
     seen = f"orient, remember, decide, entity, search ({len(found)} found), wrap_up"
-    return Check("offline", held, f"Brain: {seen}; {brain.words_alone or 'words and vectors'}")
+    return Check(
+        "offline", held, f"Brain: {seen}; {brain.vector_search_disabled_reason or 'words and vectors'}"
+    )
 
 
 def _modes(h: Harness, runtime: Runtime) -> Check:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sb.harness.harness import Harness
 from sb.kernel.harness_audit import Check
-from sb.memory.erasing import MEMORY_ERASED, erase
+from sb.memory.erasure import MEMORY_ERASED, erase
 from sb.runtime import Runtime
 
 NAME, NUMBER = "Quixotrope", "0171-5550199"

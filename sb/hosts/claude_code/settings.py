@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sb.hosts.install.documents import find
-from sb.hosts.install.host import STRICT, TIMEOUT_S, Host, Places, Sight, Wanted, peek
+from sb.hosts.install.host import STRICT, TIMEOUT_S, Host, Observation, Places, Wanted, peek
 
 _EVENTS = (
     "PreToolUse",
@@ -37,7 +37,7 @@ def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
     return {"type": "command", "command": str(wanted.wrapper), "args": args, "timeout": TIMEOUT_S, **closed}
 
 
-def _sights(file: Path, places: Places) -> Iterator[Sight]:
+def _observations(file: Path, places: Places) -> Iterator[Observation]:
     users = places.named("CLAUDE_CONFIG_DIR", ".claude") / "settings.json"
     for settings in dict.fromkeys((file, users, places.project / ".claude" / "settings.json")):
         if find(peek(STRICT, settings), ("disableAllHooks",)) is True:
@@ -56,5 +56,5 @@ HOST = Host(
     grouped=True,
     can_fail_closed=True,
     steps=("start a new session of claude: one that is open may keep its old hooks; /hooks shows them",),
-    sights=_sights,
+    observations=_observations,
 )

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sb.hosts.install.documents import Malformed, find
-from sb.hosts.install.files import look, refusal
-from sb.hosts.install.host import TIMEOUT_S, Host, Places, Sight, Wanted, peek
+from sb.hosts.install.files import read_file, refusal
+from sb.hosts.install.host import TIMEOUT_S, Host, Observation, Places, Wanted, peek
 from sb.hosts.install.toml_text import TomlText
 
 _EVENTS = (
@@ -42,14 +42,14 @@ def _with_the_users_hooks(file: Path) -> Path:
     """
     config = file.with_name("config.toml")
     try:
-        hooks = find(TomlText().load(look(config).text()), ("hooks",))
+        hooks = find(TomlText().load(read_file(config).text()), ("hooks",))
     except Malformed as error:
         raise refusal(config, error.what) from None
     inline = isinstance(hooks, dict) and any(name != "state" for name in hooks)
     return config if inline and not file.exists() else file
 
 
-def _sights(file: Path, places: Places) -> Iterator[Sight]:
+def _observations(file: Path, places: Places) -> Iterator[Observation]:
     config = peek(TomlText(), places.named("CODEX_HOME", ".codex") / "config.toml")
     if find(config, ("features", "hooks")) is False:
         yield True, "hooks are switched off by [features] hooks = false", "remove that line of config.toml"
@@ -92,5 +92,5 @@ HOST = Host(
     handler=_handler,
     grouped=True,
     steps=("run codex, type /hooks, and trust the new entries: until then Codex skips them without a word",),
-    sights=_sights,
+    observations=_observations,
 )

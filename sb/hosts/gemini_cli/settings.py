@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sb.hosts.install.documents import find
-from sb.hosts.install.host import RELAXED, TIMEOUT_S, Host, Places, Sight, Wanted, peek
+from sb.hosts.install.host import RELAXED, TIMEOUT_S, Host, Observation, Places, Wanted, peek
 
 _EVENTS = (
     "BeforeTool",
@@ -29,7 +29,7 @@ def _handler(event: str, wanted: Wanted) -> dict[str, Any]:
     return {"type": "command", "name": _NAME, "command": command, "timeout": TIMEOUT_S * 1000}
 
 
-def _sights(file: Path, places: Places) -> Iterator[Sight]:
+def _observations(file: Path, places: Places) -> Iterator[Observation]:
     for settings in dict.fromkeys((file, places.home / ".gemini" / "settings.json")):
         switches = find(peek(RELAXED, settings), ("hooksConfig",))
         if find(switches, ("enabled",)) is False:
@@ -54,5 +54,5 @@ HOST = Host(
     grouped=True,
     form=RELAXED,
     steps=("start gemini again; /hooks shows what it runs",),
-    sights=_sights,
+    observations=_observations,
 )

@@ -20,9 +20,9 @@ from sb.hosts.hooks.judging_context import (
     JudgingContext,
     folded_path,
     loose_spellings,
-    ours,
+    own_path_refusal,
+    own_read_refusal,
     readings,
-    reads_ours,
 )
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
@@ -89,8 +89,8 @@ _BEGINS_A_PATH = re.compile(r"[/~.$%\\]|file:|[A-Za-z]:[\\/]", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
-class Look(NamedTuple):
-    """What the arguments of a call would do.
+class Inspection(NamedTuple):
+    """The effects of a call's arguments.
 
     Args:
         refused: why no agent may make it, or "".
@@ -106,28 +106,28 @@ class Look(NamedTuple):
 
 
 class _Leaf(NamedTuple):
-    """A text among the arguments, with the name that it, or the list that it is in, has."""
+    """A text among the arguments, with its name or that of its list."""
 
     name: str
     text: str
 
 
-def look(tool: str, args: dict[str, Any], context: JudgingContext) -> Look:
-    """What the arguments of a tool that is not known would do, as far as they are paths and command lines."""
+def inspect_arguments(tool: str, args: dict[str, Any], context: JudgingContext) -> Inspection:
+    """Inspect the arguments of an unknown tool: its paths and command lines."""
     try:
-        return _look(tool, args, context)
+        return _inspect(tool, args, context)
     except RecursionError:
-        return Look("its arguments are nested too deeply to check")
+        return Inspection("its arguments are nested too deeply to check")
 
 
-def _look(tool: str, args: dict[str, Any], context: JudgingContext) -> Look:
-    refused = reads_ours(args, context)
+def _inspect(tool: str, args: dict[str, Any], context: JudgingContext) -> Inspection:
+    refused = own_read_refusal(args, context)
     if refused:
-        return Look(refused)
+        return Inspection(refused)
     folders = _folders(args, context)
     verbs = words(bare(tool))
     for folder in folders[1:]:
-        refused = refused or reads_ours(args, context._replace(cwd=context.cwd / folder))
+        refused = refused or own_read_refusal(args, context._replace(cwd=context.cwd / folder))
     found = _commands(verbs, args, folders, context)
     if refused or found.refused:
         return found._replace(refused=refused or found.refused)
@@ -142,8 +142,8 @@ def _look(tool: str, args: dict[str, Any], context: JudgingContext) -> Look:
     places = list(
         dict.fromkeys(place for leaf in leaves for place in _places(leaf, folders, context, remote=remote))
     )
-    if refused := ours(places, context):
-        return Look(refused)
+    if refused := own_path_refusal(places, context):
+        return Inspection(refused)
     reading = bool(verbs & _READING) and not verbs & _CHANGING
     if reading or ("git" in words(tool) and verbs & _GIT_READS):
         return found
@@ -160,7 +160,7 @@ def _look(tool: str, args: dict[str, Any], context: JudgingContext) -> Look:
 
 
 def bare(tool: str) -> str:
-    """A tool's own name, without that of its server, where the host tells them apart."""
+    """A tool's own name, without its server's, where the host separates them."""
     if tool.startswith("mcp__"):
         return tool.partition("mcp__")[2].partition("__")[2] or tool
     if tool.startswith("mcp_"):
@@ -177,7 +177,7 @@ def words(name: str) -> frozenset[str]:
 
 
 def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[_Leaf]:
-    """Texts with their names; names that look like paths are texts too, and JSON in a text is looked into."""
+    """Texts with their names; names that look like paths count, and JSON in a text is parsed."""
     if isinstance(value, str):
         yield _Leaf(name, value)
         if depth < 4 and value[:1] in "{[" and value[-1:] in "}]" and not _is_data(name):
@@ -197,8 +197,8 @@ def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[_Leaf]:
 
 
 def _is_data(name: str) -> bool:
-    said = words(name)
-    return bool(said & _DATA) and not said & _OF_PATHS
+    names = words(name)
+    return bool(names & _DATA) and not names & _OF_PATHS
 
 
 def _places(leaf: _Leaf, folders: list[str], context: JudgingContext, *, remote: bool) -> Iterator[str]:
@@ -228,7 +228,7 @@ def _places(leaf: _Leaf, folders: list[str], context: JudgingContext, *, remote:
 
 
 def _decides(place: str, verbs: frozenset[str], context: JudgingContext) -> bool:
-    """Whether a path is, or for a tool that unpacks holds, what is not changed unasked."""
+    """Whether a change of a path needs approval; for a tool that unpacks, also of its content."""
     home = str(context.home)
     if context.guarded.of(folded(place)):
         return True
@@ -238,7 +238,7 @@ def _decides(place: str, verbs: frozenset[str], context: JudgingContext) -> bool
 
 
 def _of_a_whole(place: str, verbs: frozenset[str], context: JudgingContext) -> str:
-    """Why a tool that moves, deletes or copies a whole folder must not do so with this one, or ""."""
+    """Why a tool must not move, delete or copy a whole folder, or ""."""
     if not verbs & _WHOLE:
         return ""
     guarded = context.guarded.inside(folded(place))
@@ -272,9 +272,9 @@ def _folders(args: dict[str, Any], context: JudgingContext) -> list[str]:
     """The folders that relative paths of a call may be in: the session's, and those that an argument names."""
     found = [""]
     for leaf in _leaves(args):
-        said = words(leaf.name)
+        names = words(leaf.name)
         if (
-            said & _OF_FOLDERS
+            names & _OF_FOLDERS
             and leaf.text
             and "\n" not in leaf.text
             and len(leaf.text) <= LONGEST_PATH
@@ -300,21 +300,21 @@ class _Line(NamedTuple):
 
 def _commands(
     verbs: frozenset[str], args: dict[str, Any], folders: list[str], context: JudgingContext
-) -> Look:
-    worst = Look()
+) -> Inspection:
+    worst = Inspection()
     for count, line in enumerate(_lines(args, bool(verbs & _RUNNING))):
         if count == _MOST_COMMANDS:
-            return Look(f"too many command lines (limit {_MOST_COMMANDS})")
+            return Inspection(f"too many command lines (limit {_MOST_COMMANDS})")
         for folder in folders:
             cwd = context.cwd / folder
             verdict = classify(
                 line.text, cwd=cwd, home=context.home, protected=context.protected, guarded=context.guarded
             )
             if verdict.refused:
-                return Look(verdict.refused)
+                return Inspection(verdict.refused)
             needs = verdict.safety_class is SafetyClass.DESTRUCTIVE and (line.surely or verdict.parsed)
             if needs and not worst.command:
-                worst = Look(command=line.text, verdict=verdict, cwd=str(cwd))
+                worst = Inspection(command=line.text, verdict=verdict, cwd=str(cwd))
     return worst
 
 
@@ -333,16 +333,16 @@ def _lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterato
     elif isinstance(value, list):
         yield from _listed(value, running, name, depth)
     elif isinstance(value, str) and value.strip():
-        said = words(name)
+        names = words(name)
         single = len(value.split()) == 1
-        if running and said & (_CODE | _SCRIPTS):
+        if running and names & (_CODE | _SCRIPTS):
             yield _Line(f"python3 -c {shlex.quote(value)}", surely=False)
-        if said & _COMMANDS:
+        if names & _COMMANDS:
             if running or not single:
                 yield _Line(value, surely=running)
-        elif running and said & _SCRIPTS:
-            yield _Line(value, surely=bool(said & {"bash", "sh", "line"}))
-        elif running and (said & _TYPED or not (single or _is_data(name))):
+        elif running and names & _SCRIPTS:
+            yield _Line(value, surely=bool(names & {"bash", "sh", "line"}))
+        elif running and (names & _TYPED or not (single or _is_data(name))):
             yield _Line(value, surely=False)
         elif depth < 4 and value[:1] in "{[" and value[-1:] in "}]" and not _is_data(name):
             try:
@@ -352,11 +352,15 @@ def _lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterato
 
 
 def _listed(value: list[Any], running: bool, name: str, depth: int) -> Iterator[_Line]:
-    said = words(name)
+    names = words(name)
     texts = [one for one in value if isinstance(one, str)]
     shell = bool(texts) and fnmatchcase(os.path.basename(texts[0]), "*sh") and len(texts) > 1
-    if texts and len(texts) == len(value) and (shell or said & _COMMANDS or (running and name in _ARGUMENTS)):
-        if "commands" in said or "cmds" in said:  # each one is a line
+    if (
+        texts
+        and len(texts) == len(value)
+        and (shell or names & _COMMANDS or (running and name in _ARGUMENTS))
+    ):
+        if "commands" in names or "cmds" in names:  # each one is a line
             yield from (_Line(one, surely=running) for one in texts)
         yield _Line(shlex.join(texts), surely=True)
         yield _Line(" ".join(texts), surely=False)

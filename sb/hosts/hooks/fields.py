@@ -15,7 +15,7 @@ def text(payload: dict[str, Any], *names: str) -> str:
 
 
 def table(payload: dict[str, Any], name: str) -> dict[str, Any]:
-    """An object, also one that is given as JSON text; what is neither is kept under "text"."""
+    """An object, also given as JSON text; anything else under "text"."""
     value = decoded(payload.get(name))
     if value is None:
         return {}
@@ -23,7 +23,7 @@ def table(payload: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def decoded(value: Any) -> Any:
-    """What a JSON text says; anything else as it is."""
+    """The value of a JSON text; anything else unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -39,7 +39,7 @@ def number(payload: dict[str, Any], name: str) -> float:
 
 
 def error_text(error: Any) -> str:
-    """Why a call failed, from whatever a host gives as its error; "" for none."""
+    """The text of whatever a host gives as an error; "" for none."""
     if not error:
         return ""
     return (text(error, "message") if isinstance(error, dict) else str(error)) or "failed"

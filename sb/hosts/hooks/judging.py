@@ -137,16 +137,20 @@ class _Session:
         step, no_ids = _name(call)
         pending = self._calls.pending(self._ctx.run_id, step, host_has_no_call_ids=no_ids)
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
-            return  # it was refused here, or was told before by another event of its host
+            return  # it was refused here, or reported before by another event of its host
         governed = govern(call, self._context)
         args, value = governed.args, _shown(call.response)
         if governed.paths:
             announced = self._calls.announced_args(pending) if pending else {}
             paths = self._changed(governed, announced, pending)
             # Whether it can be undone was settled when it was announced, whatever size the file has by now.
-            args = {name: said for name, said in args.items() if name != "keep"}
-            args |= {name: said for name, said in announced.items() if name == "keep"}
-            now = self._files.left(paths, pending.idempotency_key) if pending else self._files.now(paths)
+            args = {name: value for name, value in args.items() if name != "keep"}
+            args |= {name: value for name, value in announced.items() if name == "keep"}
+            now = (
+                self._files.states_after(paths, pending.idempotency_key)
+                if pending
+                else self._files.states(paths)
+            )
             value = {"files": now}
         report = Report(value, call.error, call.interrupted, call.ms)
         self._calls.report(self._ctx, governed.tool_id, args, report, step=step, host_has_no_call_ids=no_ids)
@@ -157,9 +161,11 @@ class _Session:
         """The files of a call that have snapshots; a path may lead elsewhere since."""
         if pending is None:
             return governed.paths
-        said = announced.get("paths")
-        listed = [path for path in said if isinstance(path, str)] if isinstance(said, list) else []
-        return self._files.kept_of(list(dict.fromkeys((*listed, *governed.paths))), pending.idempotency_key)
+        named = announced.get("paths")
+        listed = [path for path in named if isinstance(path, str)] if isinstance(named, list) else []
+        return self._files.with_snapshots(
+            list(dict.fromkeys((*listed, *governed.paths))), pending.idempotency_key
+        )
 
     def _give_up(self) -> None:
         """End the turn: a call that was judged and not reported was denied by somebody, or its report was lost."""
@@ -171,7 +177,7 @@ class _Session:
 
     def _happened(self, intent: Intent) -> bool:
         paths = [str(path) for path in self._calls.announced_args(intent).get("paths", ())]
-        return bool(paths) and self._files.changed(paths, intent.idempotency_key)
+        return bool(paths) and self._files.have_changed(paths, intent.idempotency_key)
 
 
 def _name(call: NativeCall) -> tuple[str, bool]:

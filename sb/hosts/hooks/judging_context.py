@@ -26,11 +26,11 @@ class JudgingContext(NamedTuple):
 
     Args:
         cwd: the session's folder. home: of the user.
-        placed: whether the host told the folder; else a path that is not absolute may be anywhere.
+        placed: whether the host named the folder; else a path that is not absolute may be anywhere.
         protected: files and folders that are SecondBrain's own.
-        read_only: patterns of tools that a person said only read.
+        read_only: patterns of tools that only read.
         guarded: places that decide how calls are judged.
-        too_large: whether one of these files is larger than what is kept.
+        too_large: whether one of these files is too large for a snapshot.
     """
 
     cwd: Path
@@ -43,21 +43,21 @@ class JudgingContext(NamedTuple):
 
 
 def readings(path: str, context: JudgingContext) -> list[str]:
-    """The files that a path may name in the end, links followed.
+    """The real paths that a path may name.
 
     Hosts differ: some take ".." away before they look at links, some put the home for "~".
     """
-    said: list[str] = []
+    paths: list[str] = []
     for spelling in spellings(path):
         if spelling == "~" or spelling.startswith("~/"):
-            said.append(str(context.home) + spelling[1:])
-        said.append(os.path.join(context.cwd, spelling))
-    read = [os.path.realpath(form) for one in said for form in (os.path.normpath(one), one)]
+            paths.append(str(context.home) + spelling[1:])
+        paths.append(os.path.join(context.cwd, spelling))
+    read = [os.path.realpath(form) for one in paths for form in (os.path.normpath(one), one)]
     return list(dict.fromkeys(read))
 
 
 def loose_spellings(text: str, context: JudgingContext) -> list[str]:
-    """The paths that a tool may read in a text: of an address of a file, with the home for a variable, with either slash."""
+    """The paths that a tool may read from a text: a file address, a home variable, either slash."""
     found = spellings(text)
     text = text.strip()
     if len(text) > 1 and text[0] in "'\"`" and text[-1] == text[0]:
@@ -76,8 +76,8 @@ def loose_spellings(text: str, context: JudgingContext) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def reads_ours(args: dict[str, Any], context: JudgingContext) -> str:
-    """Why a call that only looks is refused all the same: it looks into what is SecondBrain's own."""
+def own_read_refusal(args: dict[str, Any], context: JudgingContext) -> str:
+    """Why a call that only reads is refused: it names SecondBrain's own files; "" if not."""
     paths: list[str] = []
     for count, text in enumerate(texts(args)):
         if count == MOST_TEXTS:
@@ -89,11 +89,11 @@ def reads_ours(args: dict[str, Any], context: JudgingContext) -> str:
                 path = os.path.normpath(os.path.join(context.cwd, path))
             if len(path) <= LONGEST_PATH:
                 paths += readings(path, context)
-    return ours(paths, context)
+    return own_path_refusal(paths, context)
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Texts among arguments, however deep; names too, for some tools are given files by their names."""
+    """Texts and names among arguments, however deep."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -103,8 +103,8 @@ def texts(value: Any) -> Iterator[str]:
             waiting += one if isinstance(one, list) else [*one, *one.values()]
 
 
-def ours(paths: Iterable[str], context: JudgingContext) -> str:
-    """Why a call that has to do with these files is refused; "" if none of them is SecondBrain's own."""
+def own_path_refusal(paths: Iterable[str], context: JudgingContext) -> str:
+    """Why a call on these files is refused: one is SecondBrain's own; "" if none is."""
     owns = [folded_path(os.path.realpath(own)) for own in context.protected]
     ours = next(
         (path for path in paths if any((folded_path(path) + "/").startswith(own + "/") for own in owns)), ""

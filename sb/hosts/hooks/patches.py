@@ -1,7 +1,7 @@
 """The files that a patch in the form of `apply_patch` changes.
 
 Its parsers differ in how they trim a line, so a path is given in each way that one of them may read it: a file too many
-is kept for nothing, one too few could not be put back.
+costs a snapshot, one too few could not be restored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SPACE = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join
 
 
 def changed_paths(patch: str) -> list[str]:
-    """The paths that a patch adds, updates, deletes and moves to, in its order, as it names them."""
+    """The paths that a patch adds, updates, deletes and moves to, in order."""
     found: dict[str, None] = {}
     for text in (patch, patch.replace("\r", "\n")) if "\r" in patch else (patch,):
         for header in _HEADERS.finditer(text):

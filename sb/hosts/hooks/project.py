@@ -17,7 +17,7 @@ def project_of(cwd: str) -> str:
 
 
 def context_of(event: HookEvent) -> RunContext:
-    """The run of a host's session: the same for each of its events, in whichever process it is told."""
+    """The run of a host's session, the same in every process."""
     identity = f"{event.host}\n{event.session_id}".encode()
     token = sha256(identity).hexdigest()
     ctx = RunContext.create(

@@ -14,9 +14,10 @@ from sb.hosts.hooks.event import HookEvent
 from sb.hosts.hooks.project import project_of
 from sb.log.kinds import TOOL_DISPATCH
 from sb.memory.masking import masked_text
-from sb.memory.wrapping import own_writes
+from sb.memory.wrap_up import own_writes
 from sb.redaction import one_line
 from sb.runtime import Runtime
+from sb.sources import MICROSECONDS
 from sb.store.records.places import GLOBAL
 from sb.text import plain
 
@@ -31,7 +32,7 @@ _MOST_NAMED = 8  # changed files
 
 
 def begin(runtime: Runtime, event: HookEvent) -> str:
-    """What the agent should know, as text; "" for nothing."""
+    """The memory that a session starts with, as text; "" for none."""
     package = _brain(runtime, event).orient(
         scope=scope_of(event.cwd),
         session=event.session_id,
@@ -42,7 +43,7 @@ def begin(runtime: Runtime, event: HookEvent) -> str:
 
 
 def end(runtime: Runtime, event: HookEvent, run_id: str) -> None:
-    """Keep where the session stands, if it wrote something or changed files since it last ended."""
+    """Save a handoff if the session wrote memories or changed files since it last ended."""
     brain = _brain(runtime, event)
     writes = own_writes(brain.writer, brain.scope)
     since = max((one.created_at for one in writes if one.category == "session_end"), default=0.0)
@@ -53,14 +54,14 @@ def end(runtime: Runtime, event: HookEvent, run_id: str) -> None:
 
 
 def changed_files(runtime: Runtime, run_id: str, since: float) -> list[str]:
-    """The files that a run changed, each once, in the order in which it did.
+    """The files that a run changed, each once, in order.
 
     Args:
         since: seconds since the epoch.
     """
     found: dict[str, None] = {}
-    for told in runtime.log.events(run_id=run_id, kind=TOOL_DISPATCH, since=int(since * 1e6)):
-        result = (told.payload or {}).get("result")
+    for event in runtime.log.events(run_id=run_id, kind=TOOL_DISPATCH, since=int(since * MICROSECONDS)):
+        result = (event.payload or {}).get("result")
         files = result.get("files") if isinstance(result, dict) else None
         for one in files if isinstance(files, list) else ():
             if isinstance(one, dict) and isinstance(one.get("path"), str):
@@ -76,13 +77,13 @@ def scope_of(cwd: str) -> str:
 
 
 def _summary(event: HookEvent, changed: list[str]) -> str:
-    said = f"{event.host} session ended" + (f" ({event.note})" if event.note else "")
+    summary = f"{event.host} session ended" + (f" ({event.note})" if event.note else "")
     if not changed:
-        return said
+        return summary
     root = project_of(event.cwd)
     names = [os.path.relpath(path, root) if path.startswith(f"{root}/") else path for path in changed]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return one_line(f"{said}; changed {', '.join(names[:_MOST_NAMED])}{more}", 1_000)
+    return one_line(f"{summary}; changed {', '.join(names[:_MOST_NAMED])}{more}", 1_000)
 
 
 def _brain(runtime: Runtime, event: HookEvent) -> Brain:

@@ -21,7 +21,7 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://[^/]*)?(/.*)", re.DOTALL)
 
 
 def spellings(path: str) -> list[str]:
-    """The paths that a host may take a text for: as it is, trimmed, and what an address names."""
+    """The paths that a host may read from a text: unchanged, trimmed, and from an address."""
     found: dict[str, None] = {}
     for text in (path, path.strip(_SPACE), path.strip()):
         found[text] = None
@@ -43,7 +43,7 @@ def is_elsewhere(path: str) -> bool:
 
 
 def named_paths(args: dict[str, Any]) -> list[str]:
-    """The files that a tool's arguments name, also in a list of changes; none if one is not told as documented."""
+    """The files that a tool's arguments name, also in lists; none if a field is not as documented."""
     lists = [decoded(value) if name in _LIST_FIELDS else value for name, value in args.items()]
     changes = [decoded(args[name]) for name in _LIST_FIELDS if args.get(name) is not None]
     if not all(isinstance(value, list) for value in changes):

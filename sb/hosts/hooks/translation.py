@@ -19,9 +19,9 @@ from sb.hosts.hooks.judging_context import (
     LONGEST_PATH,
     JudgingContext,
     loose_spellings,
-    ours,
+    own_path_refusal,
+    own_read_refusal,
     readings,
-    reads_ours,
     texts,
 )
 from sb.hosts.hooks.patches import changed_paths
@@ -183,24 +183,24 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
         return changing(call, named_paths(call.args), context)
     if call.tool in _PATCHES:
         return changing(call, changed_paths("\n".join(texts(call.args))), context)
-    args = {"tool": call.tool, "input": recorded(call.args)}
+    args = {"tool": call.tool, "input": for_record(call.args)}
     if call.tool in _READS or any(fnmatchcase(call.tool, pattern) for pattern in context.read_only):
-        refused = reads_ours(call.args, context) or _searches_ours(call, context)
+        refused = own_read_refusal(call.args, context) or _search_refusal(call, context)
         return GovernedCall(READ, args, SafetyClass.READ_ONLY, refused)
     if call.tool in _FETCHES:
-        return GovernedCall(FETCH, args, SafetyClass.NETWORK, reads_ours(call.args, context))
+        return GovernedCall(FETCH, args, SafetyClass.NETWORK, own_read_refusal(call.args, context))
     if call.tool in _AGENTS:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
     if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
-        return _looked_at(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
-    return _looked_at(call, _unknown(call, context), context)
+        return _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
+    return _inspected(call, _unknown(call, context), context)
 
 
-def _looked_at(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
-    """A call of a tool that is not known, under a stricter contract where its arguments would do what a person decides."""
-    from sb.hosts.hooks.arguments import look
+def _inspected(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
+    """A call of an unknown tool, under a stricter contract if its arguments need one."""
+    from sb.hosts.hooks.arguments import inspect_arguments
 
-    found = look(call.tool, call.args, context)
+    found = inspect_arguments(call.tool, call.args, context)
     if found.refused or governed.safety_class is SafetyClass.DESTRUCTIVE:
         return governed._replace(refused=found.refused)
     if found.verdict is not None:
@@ -218,8 +218,8 @@ def _looked_at(call: NativeCall, governed: GovernedCall, context: JudgingContext
 
 
 def _unknown(call: NativeCall, context: JudgingContext, refused: str = "") -> GovernedCall:
-    """A call of which nobody knows what it does; where it is made is part of what a person agrees to."""
-    args = {"tool": call.tool, "input": recorded({**call.args, FOLDER: str(context.cwd)})}
+    """A call with unknown effects; its folder is part of what a person approves."""
+    args = {"tool": call.tool, "input": for_record({**call.args, FOLDER: str(context.cwd)})}
     return GovernedCall(UNKNOWN, args, SafetyClass.DESTRUCTIVE, refused)
 
 
@@ -229,7 +229,7 @@ def changing(call: NativeCall, paths: Sequence[str], context: JudgingContext) ->
         any(form.startswith(("/", "~")) for form in spellings(path)) for path in paths
     )
     if not paths or unplaced or any(is_elsewhere(path) for path in paths):
-        return _looked_at(call, _unknown(call, context), context)
+        return _inspected(call, _unknown(call, context), context)
     if len(paths) > MOST_PATHS or any(len(path) > LONGEST_PATH for path in paths):
         return _unknown(
             call, context, f"too many files to check (limit {MOST_PATHS}), or a path that is too long"
@@ -242,14 +242,16 @@ def changing(call: NativeCall, paths: Sequence[str], context: JudgingContext) ->
     decides = place is not None or any(
         host_setting(folded(path)) or sensitive(path, str(context.home)) for path in places
     )
-    args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": recorded(call.args)}
+    args: dict[str, Any] = {"paths": real, "tool": call.tool, "input": for_record(call.args)}
     if context.too_large(real):
         args["keep"] = False
     tool_id, safety_class = (
         (WRITE_CONFIG, SafetyClass.DESTRUCTIVE) if decides else (WRITE, SafetyClass.LOCAL_WRITE)
     )
     loose = (form for path in paths for form in loose_spellings(path, context) if form not in paths)
-    refused = ours(real, context) or ours((one for form in loose for one in readings(form, context)), context)
+    refused = own_path_refusal(real, context) or own_path_refusal(
+        (one for form in loose for one in readings(form, context)), context
+    )
     refused = refused or (refusal(paths[0]) if place and not place.asks else "")
     return GovernedCall(tool_id, args, safety_class, refused, tuple(real))
 
@@ -291,12 +293,12 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     # What the model says of its command, and how long it may take, make it no other call.
     rest = {name: value for name, value in call.args.items() if name not in _ABOUT_THE_COMMAND}
     if rest:
-        args["input"] = recorded(rest)
+        args["input"] = for_record(rest)
     return GovernedCall(SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused)
 
 
 def _may_be_a_setting(command: str, writes: Sequence[str], context: JudgingContext) -> str:
-    """The bare name among what a line writes that is one of a host's settings in the folder that it may be run in."""
+    """The written file without a folder that may be a host's settings where the line runs, or ""."""
     names = (
         os.path.basename(path) for path in writes if os.path.dirname(path) == str(context.cwd) not in command
     )
@@ -311,7 +313,7 @@ _NAMES_OF_SETTINGS = frozenset(
 
 
 def _patching(call: NativeCall, verdict: ShellVerdict, context: JudgingContext) -> ShellVerdict:
-    """The verdict on a command line that may hold a patch: Codex performs `apply_patch` in one as its own tool."""
+    """The verdict on a command line with a patch: Codex runs `apply_patch` in one as its own tool."""
     command = str(call.args["command"])
     paths = changed_paths(command)
     if not paths:
@@ -336,11 +338,11 @@ _GOES_FIRST = re.compile(r"""\s*cd\s+(?:--\s+)?(["']?)/[^\s"'$`;&|<>(){}*?\[\]\\
 
 
 class ByDigest(dict[str, Any]):
-    """What stands for arguments of which only the digest is judged."""
+    """The digest in place of arguments."""
 
 
-def recorded(value: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as they are judged and put on record: whole, or by their digest where they are long."""
+def for_record(value: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as they are judged and recorded: whole, or their digest if they are long."""
     try:
         encoded = canonical_bytes(value)
     except NotCanonical as error:
@@ -352,16 +354,16 @@ def recorded(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def unshowable(governed: GovernedCall) -> str:
-    """Why a person who decides cannot be shown all that a call was given, or ""."""
-    kept = governed.args.get("input")
-    if not isinstance(kept, ByDigest):
+    """Why the arguments of a call cannot be shown in full to a person, or ""."""
+    given = governed.args.get("input")
+    if not isinstance(given, ByDigest):
         return ""
-    size = f"{kept['bytes']:,} bytes, limit {LONGEST_INPUT:,}" if "bytes" in kept else kept["unreadable"]
+    size = f"{given['bytes']:,} bytes, limit {LONGEST_INPUT:,}" if "bytes" in given else given["unreadable"]
     return f"it cannot be shown in full ({size}); split it into smaller calls"
 
 
-def _searches_ours(call: NativeCall, context: JudgingContext) -> str:
-    """Why a search is refused whose pattern of files leads into what is SecondBrain's own."""
+def _search_refusal(call: NativeCall, context: JudgingContext) -> str:
+    """Why a search is refused: its file pattern reaches SecondBrain's own files; "" if not."""
     below = (call.args.get(name) for name in ("path", "dir_path", "target_directory"))
     readable = (
         text for text in below if isinstance(text, str) and "\0" not in text and len(text) <= LONGEST_PATH
@@ -377,5 +379,5 @@ def _searches_ours(call: NativeCall, context: JudgingContext) -> str:
         patterns = [os.path.normpath(os.path.join(folder, text)) for folder in folders]
         for own in map(os.path.realpath, context.protected):
             if any(matches_below(folded(pattern), folded(own)) for pattern in patterns):
-                return ours([own], context)
+                return own_path_refusal([own], context)
     return ""

@@ -20,14 +20,14 @@ _MOST_NAMED = 3
 
 
 def runtime_findings(home: Home, again: str) -> Iterator[Finding]:
-    """One finding for each thing that hooks run from and that is not as it was installed.
+    """One finding for each change to the files that hooks run from.
 
     Args:
         again: the command that records it anew.
     """
     made = in_use(home)
     if made is None:
-        detail = "hooks run code that agents can change: an earlier version installed them"
+        detail = "hooks of an earlier version: they run code that agents can change"
         yield Finding("hooks", Status.WARN, detail, again)
         return
     try:
@@ -35,7 +35,7 @@ def runtime_findings(home: Home, again: str) -> Iterator[Finding]:
         record = json.loads((made / RECORD).read_bytes())
         found = [*_changed(made, known, record, again)]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        yield Finding("hooks", Status.FAIL, f"the record of what hooks run is damaged: {made}", again)
+        yield Finding("hooks", Status.FAIL, f"the record of the hooks' files is damaged: {made}", again)
         return
     yield from found or [_as_installed(made, record, again)]
 
@@ -54,18 +54,16 @@ def _changed(made: Path, known: dict[str, Any], record: dict[str, Any], again: s
     ]
     upgraded = [] if record["kind"] != Kind.ISOLATED else _upgraded(known["versions"], list(known["roots"]))
     if upgraded:
-        detail = f"changed since sb install: {_few(upgraded)}; hooks run what is there now"
-        yield Finding("hooks", Status.WARN, detail, f"{again}, if you upgraded it")
+        detail = f"upgraded since sb install: {_few(upgraded)}; hooks run the new version"
+        yield Finding("hooks", Status.WARN, detail, f"{again}, if the upgrade was yours")
         return
     if files:
-        detail = f"not as sb install left it, and hooks run it: {_few(files)}"
-        yield Finding(
-            "hooks", Status.FAIL, detail, f"find out who changed it; {again} records it as it is then"
-        )
+        detail = f"hooks run files that changed since sb install: {_few(files)}"
+        yield Finding("hooks", Status.FAIL, detail, f"find out who changed them; then {again} accepts them")
 
 
 def _upgraded(versions: Mapping[str, str], folders: list[str]) -> list[str]:
-    """The packages that have another version now."""
+    """The packages whose version changed."""
     now = {normal(one.metadata["Name"] or ""): one.version for one in distributions(path=folders)}
     return [
         f"{name} {version} is {now.get(name, 'gone')}"
@@ -75,18 +73,18 @@ def _upgraded(versions: Mapping[str, str], folders: list[str]) -> list[str]:
 
 
 def _as_installed(made: Path, record: dict[str, Any], again: str) -> Finding:
-    """Nothing was changed; a copy may be older than what is installed."""
+    """The finding that nothing changed; a copy may be older than the installed sb."""
     if record["kind"] == Kind.ISOLATED:
-        return Finding("hooks", Status.OK, "they run sb where it is installed, unchanged since sb install")
+        return Finding("hooks", Status.OK, "hooks run the installed sb, unchanged since sb install")
     try:
         environment = Environment()
         older = key_of(environment) != made.name.rpartition("-")[0]
     except (SBError, OSError):
         older = False
-    detail = "they run a copy of sb, unchanged since sb install"
+    detail = "hooks run a copy of sb, unchanged since sb install"
     if older:
         return Finding(
-            "hooks", Status.OK, f"{detail}; the sb that you run now is another", f"{again} renews it"
+            "hooks", Status.OK, f"{detail}; the sb that you run is newer or older", f"{again} renews it"
         )
     return Finding("hooks", Status.OK, detail)
 

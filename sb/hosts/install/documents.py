@@ -9,7 +9,7 @@ Path = tuple[str | int, ...]
 
 
 class Malformed(ValueError):
-    """The text is not what its format says, or cannot be edited without a guess.
+    """The text is not of its format, or cannot be edited without a guess.
 
     Args:
         line: where, counted from 1; 0 when no line is to blame.
@@ -22,7 +22,7 @@ class Malformed(ValueError):
 
 
 class Format(Protocol):
-    """Edits text, so that what is not edited stays as it was, to the byte. All raise Malformed."""
+    """Edits text and leaves the rest unchanged to the byte. All methods raise Malformed."""
 
     def load(self, text: str) -> Any:
         """The document as plain values."""
@@ -46,7 +46,7 @@ class Format(Protocol):
 
 
 def find(data: Any, path: Path) -> Any:
-    """The value there, or None."""
+    """The value at a path, or None."""
     for step in path:
         try:
             data = data[step]

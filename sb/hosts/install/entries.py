@@ -11,14 +11,14 @@ from sb.hosts.install.documents import Format, Malformed, Path, find
 
 @dataclass(frozen=True)
 class Handler:
-    """What a host runs; ours is recognised by exactly this, since some hosts refuse keys they don't know."""
+    """The command of an entry; ours is recognised by it, since some hosts refuse unknown keys."""
 
     command: str
     args: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, entry: Any) -> Handler | None:
-        """What an entry of a configuration runs, or None if it is no command."""
+        """The handler of an entry, or None if it runs no command."""
         command = entry.get("command", entry.get("bash")) if isinstance(entry, dict) else None
         if not isinstance(command, str):
             return None
@@ -28,7 +28,7 @@ class Handler:
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing to be there.
+    """One entry to write.
 
     Args:
         place: a list that gets `value` at its end, or with `named`, the object's key itself.
@@ -41,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a host's file is to hold.
+    """The entries that a host's file is to have.
 
     Args:
         root: the key under which everything of ours lies.
@@ -59,12 +59,12 @@ class Layout:
         return Handler.of(entry) in self.ours
 
     def owns_whole(self, element: Any) -> bool:
-        """Whether an element of a list runs something of ours and nothing else."""
+        """Whether an element of a list runs our handlers and nothing else."""
         inner = element.get("hooks") if isinstance(element, dict) else None
         return bool(inner) and all(map(self.owns, inner)) if isinstance(inner, list) else self.owns(element)
 
     def handlers(self, data: Any) -> Iterator[Path]:
-        """Where each handler of ours stands, the last one first, so that removing one moves no other."""
+        """The paths of our handlers, the last first, so that removing one moves no other."""
         root = find(data, (self.root,))
         for name, part in reversed(list(root.items())) if isinstance(root, dict) else ():
             if self.owns(part):
@@ -78,7 +78,7 @@ class Layout:
                         yield (self.root, name, place, "hooks", at)
 
     def missing(self, data: Any) -> list[Entry]:
-        """The entries that are not there as they should be."""
+        """The entries that are missing or outdated."""
         return [entry for entry in self.entries if not self._there(data, entry)]
 
     def _there(self, data: Any, entry: Entry) -> bool:
@@ -87,7 +87,7 @@ class Layout:
 
 
 def merged(text: str, form: Format, layout: Layout) -> str:
-    """The text with the entries; one that is there as it should be keeps its place, and so does everything else.
+    """The text with our entries; correct ones keep their place, and so does everything else.
 
     Raises:
         Malformed: the text cannot be read, or the place is taken.
@@ -108,7 +108,7 @@ def merged(text: str, form: Format, layout: Layout) -> str:
 
 
 def stripped(text: str, form: Format, layout: Layout, base: str | None) -> str:
-    """The text without anything of ours.
+    """The text without our entries.
 
     Args:
         base: the text before we came, if it is known: what was empty there stays, and stays written as it was.
@@ -129,11 +129,11 @@ def stripped(text: str, form: Format, layout: Layout, base: str | None) -> str:
 
 
 def _renewed(text: str, form: Format, layout: Layout, entry: Entry) -> str:
-    """Replace an entry of ours that says something else where it stands: whatever is behind it keeps its number."""
+    """Replace an outdated entry of ours in place, so that later ones keep their position."""
     found = find(form.load(text), entry.place)
     if entry.named:
         if found is not None and not layout.owns(found):
-            raise Malformed(0, f"{'.'.join(entry.place)} is there already and runs something else")
+            raise Malformed(0, f"{'.'.join(entry.place)} already exists and runs something else")
         return text if found in (None, entry.value) else form.replace(text, entry.place, entry.value)
     if isinstance(found, list) and entry.value not in found:
         for place, element in enumerate(found):
@@ -143,7 +143,7 @@ def _renewed(text: str, form: Format, layout: Layout, entry: Entry) -> str:
 
 
 def _without(text: str, form: Format, layout: Layout, *, keep: bool = False, base: str | None = None) -> str:
-    """Remove handlers of ours; with `keep`, only those that no entry wants."""
+    """Remove our handlers; with `keep`, only those that no entry wants."""
     before = form.load(base) if base is not None else None
     for path in list(layout.handlers(form.load(text))):
         element = path[:-2] if len(path) > 3 else path
@@ -165,7 +165,7 @@ def _wanted(data: Any, path: Path, layout: Layout) -> bool:
 
 
 def _pruned(text: str, form: Format, path: Path, before: Any, base: str | None) -> str:
-    """Remove the container that stands there and those above it, as far as they are empty and were not there before."""
+    """Remove a container and those above it, as far as they are empty and new."""
     while not (value := find(form.load(text), path)):
         former = find(before, path) if before is not None else None
         if former:

@@ -34,7 +34,7 @@ class Package:
     distribution: Distribution
 
     def files(self) -> Iterator[Path]:
-        """Its files below `root`, named from there, without what programs and caches are."""
+        """Its files relative to `root`, without programs and caches."""
         for file in self.distribution.files or ():
             path = Path(*file.parts)
             if ".." not in path.parts and not path.is_absolute() and "__pycache__" not in path.parts:
@@ -42,7 +42,7 @@ class Package:
 
 
 class Environment:
-    """What is installed beside this process's `sb`.
+    """The packages installed with this process's `sb`.
 
     Raises:
         SBError: `sb` is not installed as a package.
@@ -51,21 +51,21 @@ class Environment:
     def __init__(self) -> None:
         self._all: dict[str, Package] = {}
         for found in distributions(path=packages_folders()):  # not what lies in the current folder
-            name = found.metadata["Name"]
+            name, version = _name_and_version(found)
             if (
                 name and (key := normal(name)) not in self._all
             ):  # the first on the path is the one that is imported
                 root = Path(str(found.locate_file("")))
-                self._all[key] = Package(key, found.version, root, found)
+                self._all[key] = Package(key, version, root, found)
         if NAME not in self._all:
             raise SBError(
-                f"{sys.executable} runs sb from a folder where it is not installed",
-                "python -m pip install . installs it there",
+                f"sb is not installed in the environment of {sys.executable}",
+                "python -m pip install . installs it",
             )
 
     @cached_property
     def kind(self) -> Kind:
-        """Whose environment it is."""
+        """The kind of environment."""
         kind = kind_here()
         if kind is not Kind.SHARED or sys.prefix == sys.base_prefix or in_project(sys.prefix):
             return kind
@@ -78,7 +78,7 @@ class Environment:
 
     @property
     def folders(self) -> list[str]:
-        """Where packages are imported from when hooks run from this very environment."""
+        """The folders that hooks import from when they run in this environment."""
         return packages_folders()
 
     @cached_property
@@ -88,7 +88,7 @@ class Environment:
         return [self._all[name] for name in sorted(names, key=lambda name: (name != NAME, name))]
 
     def _reach(self, name: str, seen: set[str], *, extras: bool) -> set[str]:
-        """A package and, as far as they are installed, those that it asks for."""
+        """A package and its installed dependencies."""
         if name in seen or name not in self._all:
             return seen
         seen.add(name)
@@ -100,11 +100,19 @@ class Environment:
 
     @property
     def advice(self) -> str:
-        """What would keep agents further away from `sb`, or ""."""
+        """How to keep agents further away from `sb`, or ""."""
         if self.kind is Kind.ISOLATED:
             return ""
-        where = "a project" if self.kind is Kind.PROJECT else "an environment that it shares"
-        return f"pipx install {NAME} (or uv tool install) gives you an sb that agents cannot change: this one is in {where}"
+        where = "a project" if self.kind is Kind.PROJECT else "a shared environment"
+        return f"pipx install {NAME} (or uv tool install) gives sb its own environment, which agents cannot change; this one is in {where}"
+
+
+def _name_and_version(found: Distribution) -> tuple[str, str]:
+    """What its metadata begin with; `importlib.metadata` parses all of it, descriptions too, for each."""
+    text = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
+    head, _, _ = text.partition("\n\n")
+    fields = dict(re.findall(r"^(Name|Version):[ \t]*(.*?)[ \t]*$", head, re.MULTILINE))
+    return fields.get("Name", ""), fields.get("Version", "")
 
 
 def normal(name: str) -> str:

@@ -17,7 +17,7 @@ _LARGEST = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Seen:
+class FileContent:
     """A file as it was read.
 
     Args:
@@ -54,7 +54,7 @@ def refusal(path: Path, why: str, hint: str = "") -> ConfigError:
     return ConfigError(f"{path}: {why}; nothing was changed", hint)
 
 
-def look(path: Path) -> Seen:
+def read_file(path: Path) -> FileContent:
     """Read a file, following links.
 
     Raises:
@@ -63,7 +63,7 @@ def look(path: Path) -> Seen:
     try:
         handle = os.open(path, _READ)
     except FileNotFoundError:
-        return Seen(path, Path(os.path.realpath(path)))
+        return FileContent(path, Path(os.path.realpath(path)))
     except OSError as error:
         special = error.errno in (errno.ENXIO, errno.ENODEV)  # a socket
         raise refusal(path, "is not a file" if special else f"cannot be read: {error.strerror}") from None
@@ -74,35 +74,37 @@ def look(path: Path) -> Seen:
     with open(handle, "rb") as file:
         content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
-        raise refusal(path, "is larger than any configuration")
-    return Seen(path, Path(os.path.realpath(path)), content, status)
+        raise refusal(path, f"is larger than {_LARGEST >> 20} MiB")
+    return FileContent(path, Path(os.path.realpath(path)), content, status)
 
 
-def refuse_unwritable(seen: Seen) -> None:
-    """Find out before anything is touched what would keep a file from being replaced.
+def refuse_unwritable(current: FileContent) -> None:
+    """Refuse a file that could not be replaced, before anything is touched.
 
     Raises:
         ConfigError: it is read-only, has a second name, or its folder cannot be written.
     """
-    if seen.status is not None:
-        if not (seen.status.st_mode & 0o222 and os.access(seen.target, os.W_OK)):
-            raise refusal(seen.path, "is not writable", f"chmod u+w {seen.target}, if it is yours to change")
-        if seen.status.st_nlink > 1:
-            raise refusal(seen.path, "has a second name (a hard link), which would be left behind")
-    folder = seen.target.parent
+    if current.status is not None:
+        if not (current.status.st_mode & 0o222 and os.access(current.target, os.W_OK)):
+            raise refusal(
+                current.path, "is not writable", f"chmod u+w {current.target}, if it is yours to change"
+            )
+        if current.status.st_nlink > 1:
+            raise refusal(current.path, "has a second name (a hard link), which would be left behind")
+    folder = current.target.parent
     while not os.path.lexists(folder):
         folder = folder.parent
     if not folder.is_dir():
-        raise refusal(seen.path, f"{folder} is not a folder")
+        raise refusal(current.path, f"{folder} is not a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise refusal(seen.path, f"the folder {folder} is not writable")
+        raise refusal(current.path, f"the folder {folder} is not writable")
 
 
-def replace(seen: Seen, content: bytes | None) -> None:
+def replace(current: FileContent, content: bytes | None) -> None:
     """Give a file other content, whole or not at all; links to it, its mode and its owner stay.
 
     Args:
-        seen: what the change was made from.
+        current: what the change was made from.
         content: None removes the file.
 
     Raises:
@@ -110,32 +112,32 @@ def replace(seen: Seen, content: bytes | None) -> None:
     """
     try:
         if content is None:
-            _refuse_changed(seen)
-            seen.target.unlink()
-            sync_folder(seen.target.parent)
+            _refuse_changed(current)
+            current.target.unlink()
+            sync_folder(current.target.parent)
         else:
-            _write(seen, content)
+            _write(current, content)
     except OSError as error:
-        raise refusal(seen.path, f"cannot be written: {error.strerror}") from None
+        raise refusal(current.path, f"cannot be written: {error.strerror}") from None
 
 
-def _write(seen: Seen, content: bytes) -> None:
-    unfinished = f".{seen.target.name}.sb-new"
+def _write(current: FileContent, content: bytes) -> None:
+    unfinished = f".{current.target.name}.sb-new"
     with contextlib.suppress(FileNotFoundError):  # of a process that was killed; a lock keeps living ones out
-        seen.target.with_name(unfinished).unlink()
-    with atomic_file(seen.target, mode=0o666, unfinished=unfinished) as file:
-        if seen.status is not None:
+        current.target.with_name(unfinished).unlink()
+    with atomic_file(current.target, mode=0o666, unfinished=unfinished) as file:
+        if current.status is not None:
             made = os.fstat(file.fileno())
-            if (made.st_uid, made.st_gid) != (seen.status.st_uid, seen.status.st_gid):
-                os.fchown(file.fileno(), seen.status.st_uid, seen.status.st_gid)
-            os.fchmod(file.fileno(), stat.S_IMODE(seen.status.st_mode))
+            if (made.st_uid, made.st_gid) != (current.status.st_uid, current.status.st_gid):
+                os.fchown(file.fileno(), current.status.st_uid, current.status.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(current.status.st_mode))
         file.write(content)
         file.flush()
         os.fsync(file.fileno())  # it takes time: before the last look at the other file
-        _refuse_changed(seen)
+        _refuse_changed(current)
 
 
-def _refuse_changed(seen: Seen) -> None:
-    now = look(seen.path)
-    if (now.content, now.target) != (seen.content, seen.target):
-        raise refusal(seen.path, "was changed by somebody else meanwhile", "run the command again")
+def _refuse_changed(current: FileContent) -> None:
+    now = read_file(current.path)
+    if (now.content, now.target) != (current.content, current.target):
+        raise refusal(current.path, "was changed by somebody else meanwhile", "run the command again")

@@ -10,7 +10,7 @@ from sb.config.home import Home
 from sb.errors import SBError
 from sb.hosts.install.checking import runtime_findings
 from sb.hosts.install.documents import Malformed
-from sb.hosts.install.files import look
+from sb.hosts.install.files import read_file
 from sb.hosts.install.host import Host, Places, Wanted
 from sb.hosts.install.records import Record, Records
 from sb.hosts.install.wrapper import wrapper_problem
@@ -45,7 +45,7 @@ def _record(home: Home, places: Places, host: Host, record: Record) -> Iterator[
     layout = host.layout(Wanted(wrapper_path(home), record.fail_closed))
     again = f"sb install {host.name}" + " --scope project" * (record.scope == "project")
     try:
-        data = host.format_of(file).load(look(file).text())
+        data = host.format_of(file).load(read_file(file).text())
     except Malformed as error:
         yield Finding(host.name, Status.FAIL, f"{file}: line {error.line}: {error.what}", "correct the file")
         return
@@ -60,5 +60,5 @@ def _record(home: Home, places: Places, host: Host, record: Record) -> Iterator[
     else:
         without = "denies calls" if record.fail_closed else "lets calls run"
         yield Finding(host.name, Status.OK, f"{count} events in {file}; {without} if sb is gone")
-    for bad, detail, hint in host.sights(file, places):
+    for bad, detail, hint in host.observations(file, places):
         yield Finding(host.name, Status.WARN if bad else Status.OK, detail, hint)

@@ -14,7 +14,7 @@ from sb.config.home import user_folder
 from sb.errors import ConfigError
 from sb.hosts.install.documents import Format, Malformed
 from sb.hosts.install.entries import Entry, Handler, Layout
-from sb.hosts.install.files import look
+from sb.hosts.install.files import read_file
 from sb.hosts.install.json_text import JsonText
 from sb.repository import project_folder
 
@@ -84,13 +84,13 @@ class Wanted:
 def peek(form: Format, file: Path) -> Any:
     """The document in a file, or an empty one if it cannot be read: its host reports that itself."""
     try:
-        return form.load(look(file).text())
+        return form.load(read_file(file).text())
     except (ConfigError, Malformed):
         return {}
 
 
 # What doctor can see of a host beside our entries: (is it bad, what, what to do).
-Sight = tuple[bool, str, str]
+Observation = tuple[bool, str, str]
 SERVER = "secondbrain"  # the entry of the MCP server
 
 
@@ -113,7 +113,7 @@ class Host:
         extras: keys that the document must have.
         can_fail_closed: whether it can be made to deny a call when a hook fails.
         steps: what the user does next. instead: for a host without hooks, what to do in place of an install.
-        sights: what doctor can see beside our entries.
+        observations: what doctor can see beside our entries.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Host:
     can_fail_closed: bool = False
     steps: tuple[str, ...] = ()
     instead: str = ""
-    sights: Callable[[Path, Places], Iterable[Sight]] = lambda _file, _places: ()
+    observations: Callable[[Path, Places], Iterable[Observation]] = lambda _file, _places: ()
 
     @property
     def has_hooks(self) -> bool:

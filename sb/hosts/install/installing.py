@@ -17,7 +17,7 @@ from sb.config.home import Home
 from sb.errors import UsageError
 from sb.hosts.install.documents import Format, Malformed
 from sb.hosts.install.entries import Layout, merged, stripped
-from sb.hosts.install.files import Seen, look, refusal, refuse_unwritable
+from sb.hosts.install.files import FileContent, read_file, refusal, refuse_unwritable
 from sb.hosts.install.files import replace as replace_file
 from sb.hosts.install.host import Host, Places, Wanted
 from sb.hosts.install.records import Record, Records, digest
@@ -31,21 +31,21 @@ class Change:
     """The change of one file.
 
     Args:
-        seen: the file now.
+        current: the file now.
         after: its content after the change; None: no file.
         record: of an install, the record to write; of an uninstall, the one that was written.
         before: of an install, the content without our entries, which an uninstall restores.
     """
 
     host: Host
-    seen: Seen
+    current: FileContent
     after: bytes | None
     record: Record | None
     before: bytes | None = None
 
     @property
     def needed(self) -> bool:
-        return self.after != self.seen.content
+        return self.after != self.current.content
 
     @property
     def diff(self) -> str:
@@ -54,9 +54,9 @@ class Change:
 
         old, new = (
             (content or b"").decode(errors="replace").splitlines()
-            for content in (self.seen.content, self.after)
+            for content in (self.current.content, self.after)
         )
-        name = str(self.seen.path)
+        name = str(self.current.path)
         return redact_text("\n".join(difflib.unified_diff(old, new, name, name, n=1, lineterm="")))
 
 
@@ -93,28 +93,28 @@ class Installer:
             raise UsageError(
                 f"{host.name} cannot be made to deny calls when a hook fails", "omit --fail-closed"
             )
-        seen = look(self._file(host, scope))
+        current = read_file(self._file(host, scope))
         layout = host.layout(Wanted(wrapper_path(self._home), fail_closed))
-        form, text = host.format_of(seen.path), seen.text()
-        known = self.records.find(seen.path)
-        with _as_refusal(seen):
-            after = seen.encoded(merged(text, form, layout))
-            before = self._without_us(seen, known, form, layout)
-        if after == seen.content and known is not None and known.fail_closed == fail_closed:
-            return Change(host, seen, after, known, before)
-        if after != seen.content:
-            refuse_unwritable(seen)
-        made = [str(folder) for folder in _missing(seen.target.parent)]
+        form, text = host.format_of(current.path), current.text()
+        known = self.records.find(current.path)
+        with _as_refusal(current):
+            after = current.encoded(merged(text, form, layout))
+            before = self._without_us(current, known, form, layout)
+        if after == current.content and known is not None and known.fail_closed == fail_closed:
+            return Change(host, current, after, known, before)
+        if after != current.content:
+            refuse_unwritable(current)
+        made = [str(folder) for folder in _missing(current.target.parent)]
         record = Record(
             host=host.name,
             scope=scope,
-            file=str(seen.path),
+            file=str(current.path),
             before=digest(before),
             after=digest(after),
             folders=tuple(dict.fromkeys([*made, *(known.folders if known else ())])),
             fail_closed=fail_closed,
         )
-        return Change(host, seen, after, record, before)
+        return Change(host, current, after, record, before)
 
     def install(self, change: Change) -> None:
         """Carry out a planned install, or nothing of it.
@@ -125,17 +125,17 @@ class Installer:
         assert change.record is not None
         with self.records.alone():
             write_wrapper(self._home)
-            if not change.needed and self.records.find(change.seen.path) == change.record:
+            if not change.needed and self.records.find(change.current.path) == change.record:
                 return
-            former = self.records.find(change.seen.path)
-            for content in (change.seen.content, change.before):
+            former = self.records.find(change.current.path)
+            for content in (change.current.content, change.before):
                 if content is not None:
-                    self.records.keep(change.host.name, change.seen.path, content)
+                    self.records.keep(change.host.name, change.current.path, content)
             self.records.put(change.record)
             try:
-                change.seen.target.parent.mkdir(parents=True, exist_ok=True)
+                change.current.target.parent.mkdir(parents=True, exist_ok=True)
                 if change.needed:
-                    replace_file(change.seen, change.after)
+                    replace_file(change.current, change.after)
             except BaseException:
                 if former is None:
                     self.records.drop(change.record.file)
@@ -156,13 +156,13 @@ class Installer:
         return [change for change in changes if change.needed or change.record]
 
     def _plan_removal(self, host: Host, file: Path, record: Record | None) -> Change:
-        seen = look(file)
+        current = read_file(file)
         layout = host.layout(Wanted(wrapper_path(self._home)))
-        with _as_refusal(seen):
-            after = self._without_us(seen, record, host.format_of(file), layout)
-        change = Change(host, seen, after, record)
+        with _as_refusal(current):
+            after = self._without_us(current, record, host.format_of(file), layout)
+        change = Change(host, current, after, record)
         if change.needed:
-            refuse_unwritable(seen)
+            refuse_unwritable(current)
         return change
 
     def uninstall(self, changes: list[Change]) -> None:
@@ -174,9 +174,9 @@ class Installer:
         with self.records.alone():
             for change in changes:
                 if change.needed:
-                    if change.seen.content is not None:
-                        self.records.keep(change.host.name, change.seen.path, change.seen.content)
-                    replace_file(change.seen, change.after)
+                    if change.current.content is not None:
+                        self.records.keep(change.host.name, change.current.path, change.current.content)
+                    replace_file(change.current, change.after)
                 if change.record is not None:
                     _remove_empty(change.record.folders)
                     self.records.drop(change.record.file)
@@ -208,31 +208,33 @@ class Installer:
             raise UsageError(f"{host.name} has no settings of single projects", "use --scope user")
         return file
 
-    def _without_us(self, seen: Seen, record: Record | None, form: Format, layout: Layout) -> bytes | None:
+    def _without_us(
+        self, current: FileContent, record: Record | None, form: Format, layout: Layout
+    ) -> bytes | None:
         """The content before the install if nobody changed it since, else the content now without our entries."""
         former = self.records.former(record) if record else None
-        if record and digest(seen.content) == record.after and (former is not None or not record.before):
+        if record and digest(current.content) == record.after and (former is not None or not record.before):
             return former
-        if seen.content is None:
+        if current.content is None:
             return None
-        base = None if former is None else replace(seen, content=former).text()
-        text = seen.text()
+        base = None if former is None else replace(current, content=former).text()
+        text = current.text()
         rest = stripped(text, form, layout, base)
         if rest == text:
-            return seen.content
+            return current.content
         if record and not record.before and form.load(rest) in ({}, dict(layout.extras)):
             return None
-        return seen.encoded(rest)
+        return current.encoded(rest)
 
 
 @contextlib.contextmanager
-def _as_refusal(seen: Seen) -> Iterator[None]:
+def _as_refusal(current: FileContent) -> Iterator[None]:
     """Say of which file something malformed was."""
     try:
         yield
     except Malformed as error:
         where = f"line {error.line}: " if error.line else ""
-        raise refusal(seen.path, where + error.what, "correct the file, then run this again") from None
+        raise refusal(current.path, where + error.what, "correct the file, then run this again") from None
 
 
 def _missing(folder: Path) -> Iterator[Path]:

@@ -13,7 +13,7 @@ Inventory = dict[str, tuple[int, str]]
 
 
 def inventory(root: Path, skipped: Collection[str] = SKIPPED) -> Inventory:
-    """Every file below a folder, but for files and folders of the skipped names.
+    """Every file below a folder, without the skipped names.
 
     Raises:
         OSError: one cannot be read.
@@ -22,7 +22,7 @@ def inventory(root: Path, skipped: Collection[str] = SKIPPED) -> Inventory:
 
 
 def sizes(root: Path, skipped: Collection[str] = SKIPPED) -> list[tuple[str, int, int]]:
-    """The same files by size and time of their last change: soon told, and no proof."""
+    """The same files by size and time of change: quick, but no proof."""
     found = ((name, os.lstat(root / name)) for name in sorted(_names(str(root), skipped)))
     return [(name, status.st_size, status.st_mtime_ns) for name, status in found]
 
@@ -30,8 +30,8 @@ def sizes(root: Path, skipped: Collection[str] = SKIPPED) -> list[tuple[str, int
 def content(path: Path) -> tuple[int, str]:
     """The size and digest of a file; of a link that leads nowhere, of what it says."""
     if path.is_symlink() and not path.exists():
-        said = os.fsencode(os.readlink(path))
-        return len(said), hashlib.sha256(said).hexdigest()
+        target = os.fsencode(os.readlink(path))
+        return len(target), hashlib.sha256(target).hexdigest()
     with open(path, "rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
         return os.fstat(file.fileno()).st_size, found

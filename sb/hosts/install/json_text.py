@@ -28,7 +28,7 @@ class JsonText:
             container = edit.at(path[:depth])
             if edit.child(container, step, path[: depth + 1]) is None:
                 return edit.append(container, step, _nested(path[depth + 1 :], value))
-        raise Malformed(0, f"{_told(path)} is there already")
+        raise Malformed(0, f"{_told(path)} already exists")
 
     def replace(self, text: str, path: Path, value: Any) -> str:
         edit = _Edit(text, self.relaxed)
@@ -92,7 +92,7 @@ class _Edit:
         return node
 
     def child(self, node: Node, step: str | int, path: Path) -> Child | None:
-        """What stands there in a container, or None.
+        """The child at a step, or None.
 
         Raises:
             Malformed: it is no such container, or has the key twice.

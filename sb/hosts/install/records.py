@@ -18,7 +18,7 @@ from pathlib import Path
 from sb.config.home import Home
 from sb.errors import ConfigError
 from sb.files import write_atomic
-from sb.hosts.install.files import look, replace
+from sb.hosts.install.files import read_file, replace
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Records:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold off every other installation into this home."""
+        """Lock out every other install into this home."""
         self._home.create()
         self.folder.mkdir(mode=0o700, exist_ok=True)
         handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -83,21 +83,21 @@ class Records:
         return self._read(path) if path.exists() else None
 
     def put(self, record: Record) -> None:
-        replace(look(self._path(record.file)), json.dumps(asdict(record), indent=2).encode() + b"\n")
+        replace(read_file(self._path(record.file)), json.dumps(asdict(record), indent=2).encode() + b"\n")
 
     def drop(self, file: str) -> None:
         self._path(file).unlink(missing_ok=True)
 
     def keep(self, host: str, file: Path, content: bytes) -> Path:
-        """Keep a content, open to the owner only, under a name that a person can find it by."""
+        """Save a backup, readable by the owner only, under a recognisable name."""
         path = self.folder / f"{host}.{file.name}.{digest(content)[:16]}.backup"
-        seen = look(path)
+        seen = read_file(path)
         if seen.content != content:
             write_atomic(path, content)
         return path
 
     def former(self, record: Record) -> bytes | None:
-        """The content before us, or None if there was none or the backup is gone or touched."""
+        """The content before the install; None if there was no file or the backup is gone or changed."""
         for path in self.backups(record.host):
             if record.before and path.name.endswith(f".{record.before[:16]}.backup"):
                 content = path.read_bytes()

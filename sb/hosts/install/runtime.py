@@ -23,7 +23,7 @@ from typing import Any
 from sb.config.home import Home
 from sb.errors import SBError
 from sb.hosts.install.environment import NAME, Environment
-from sb.hosts.install.files import look, replace
+from sb.hosts.install.files import read_file, replace
 from sb.hosts.install.inventory import SKIPPED, Inventory, content, inventory, sizes
 from sb.shell.guarded import with_links_followed
 from sb.tools.hosted.guarding import (
@@ -57,10 +57,10 @@ from importlib import import_module
 from sb.hosts.registry import WITH_HOOKS, events_module
 for host in WITH_HOOKS:
     import_module(events_module(host))
-for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.remembering", "sb.memory.brain", "sb.memory.searching"):
+for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.remembering", "sb.memory.brain", "sb.memory.search"):
     import_module(name)
 from sb.config.groups import (Memory)
-from sb.store.embedding.choosing import choose
+from sb.store.embedding.selection import choose
 from sb.store import driver
 import cryptography.hazmat.primitives.asymmetric.ed25519, rfc8785, yaml
 choose(Memory())
@@ -109,12 +109,12 @@ class Runtimes:
         except BaseException as error:
             shutil.rmtree(made, ignore_errors=True)
             if isinstance(error, OSError | shutil.Error):
-                raise SBError(f"{made}: cannot be made: {error}") from None
+                raise SBError(f"{made}: cannot be created: {error}") from None
             raise
 
     def _recorded(self, made: Path, environment: Environment) -> tuple[Path, str, Path]:
         record = json.dumps(_record(environment), indent=1).encode()
-        seen = look(made / RECORD)
+        seen = read_file(made / RECORD)
         if seen.content != record:
             replace(seen, record)
         return made, environment.python, package_in(made, environment)
@@ -156,13 +156,13 @@ def is_whole(made: Path) -> bool:
 
 
 def _stamp(path: str) -> list[int]:
-    """What changes with a file's content: its size, and when it was last written, which nobody can set."""
+    """A file's size and status time, which change with its content."""
     status = os.stat(path)
     return [status.st_size, status.st_ctime_ns]
 
 
 def key_of(environment: Environment) -> str:
-    """Names what is installed: the same for the same interpreter, packages and `sb`."""
+    """A name for the installation: the same for the same interpreter, packages and `sb`."""
     python = os.stat(environment.python)
     facts: list[Any] = [environment.kind, platform.python_version(), environment.python]
     facts += [python.st_size, python.st_mtime_ns, environment.folders]
@@ -226,8 +226,8 @@ def _try(python: str, made: Path, entries: list[str]) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         raise SBError(f"{python} cannot be started: {error}") from None
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise SBError(f"{python} cannot start sb by itself: {said[-1] if said else 'it says nothing'}")
+        output = done.stderr.decode(errors="replace").strip().splitlines()
+        raise SBError(f"{python} cannot start sb: {output[-1] if output else 'no output'}")
 
 
 def _files(environment: Environment, made: Path) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def library(python: str) -> dict[str, Inventory]:
 
 
 def _record(environment: Environment) -> dict[str, Any]:
-    """What a hook reads to know which places are guarded."""
+    """The record from which hooks know the guarded places."""
     places = [*installation_places(environment.kind), *interpreter_places(environment.python)]
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         if os.path.isabs(folder):

@@ -65,7 +65,7 @@ class TomlText:
         except (TOMLKitError, tomllib.TOMLDecodeError, TypeError, ValueError, KeyError):
             agreed = False
         if not agreed:
-            raise Malformed(0, "its hooks are written in a way that cannot be edited safely")
+            raise Malformed(0, "its hooks cannot be edited safely as they are written")
         return result
 
 
@@ -104,7 +104,7 @@ def _delete(container: Any, step: str | int) -> None:
 def _filled(value: Any) -> Any:
     """The value without what is empty in it: TOML cannot say an empty list of tables."""
     if isinstance(value, dict):
-        return {key: part for key, kept in value.items() if (part := _filled(kept)) not in ({}, [])}
+        return {key: part for key, inner in value.items() if (part := _filled(inner)) not in ({}, [])}
     return [_filled(part) for part in value] if isinstance(value, list) else value
 
 

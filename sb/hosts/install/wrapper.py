@@ -1,4 +1,4 @@
-"""The script that hosts run, and its answers when the interpreter or `sb` is gone.
+"""The script that hosts run, and its answers when the interpreter or `sb` is missing.
 
 A host's configuration outlives the environment that `sb` was installed into, and a command that is missing blocks every
 tool call on some hosts. So hosts run this script, whose path never changes and which needs nothing but a shell.
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from sb.config.home import Home
-from sb.hosts.install.files import look, replace
+from sb.hosts.install.files import read_file, replace
 from sb.hosts.install.runtime import Runtimes, in_use
 from sb.tools.hosted.guarding import wrapper_path
 
@@ -35,8 +35,8 @@ fi
 
 PATH=/usr/bin:/bin:${{PATH-}}
 if [ "${{2-}}" = --fail-closed ]; then
-    echo "SecondBrain is gone, and $1 is set to run no tool without it." >&2
-    echo "A person installs it again, or takes the entries that name $0 out of the settings of $1." >&2
+    echo "Not run: SecondBrain is missing, and $1 is set to run no tool without it. Do not work around it." >&2
+    echo "Ask the user to install it again, or to remove the entries that name $0 from the settings of $1." >&2
     exit 2
 fi
 [ "$verb" ] || exit 0
@@ -57,7 +57,7 @@ _LAST_HOOKS_S = 0.5  # for hooks that began before the switch, and import more w
 
 
 def write_wrapper(home: Home) -> Path:
-    """Make the script, or point it at `sb` as it is installed now; what it pointed at before is removed.
+    """Write the script for `sb` as it is installed now, and remove the runtime that it used before.
 
     Raises:
         SBError: `sb` cannot be started from the interpreter alone, or the script cannot be written.
@@ -73,9 +73,9 @@ def write_wrapper(home: Home) -> Path:
         home=shlex.quote(str(home.folder)),
     ).encode()
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    seen = look(path)
-    if seen.content != content:
-        replace(seen, content)
+    current = read_file(path)
+    if current.content != content:
+        replace(current, content)
     path.chmod(0o700)
     if former not in (None, runtime):
         time.sleep(_LAST_HOOKS_S)

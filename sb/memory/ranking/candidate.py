@@ -1,4 +1,4 @@
-"""What does ranking have to know of a record?"""
+"""The candidate: what ranking knows of a record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does ranking keep of a text, so that it need not read it again for every question?
+"""Encode the terms of a text for ranking, so that no query reads the text again.
 
 A number for each of its words, those of the sentences that ask first, behind one that says how many they are, how many
 names the text holds and whether there is a digit in it. 4 bytes each.
@@ -29,7 +29,7 @@ Stored: TypeAlias = tuple[int, bytes]
 
 
 class _Numbers(dict[str, int]):
-    """What stands for a word. A known word costs one look-up."""
+    """Word numbers by word, cached."""
 
     def __missing__(self, word: str) -> int:
         if len(self) >= MOST_STEMS:
@@ -42,7 +42,7 @@ _NUMBERS = _Numbers()
 
 
 def word_number(word: str) -> int:
-    """What stands for a word: 32 bits, so that of some thousand words hardly two meet by chance."""
+    """Hashes a word to 32 bits, so that collisions are rare among thousands of words."""
     return _NUMBERS[word]
 
 

@@ -1,4 +1,4 @@
-"""In which order do the candidates come if only their places in each search count?
+"""Reciprocal rank fusion of several result lists.
 
 Reciprocal rank fusion: needs no weights, no statistics and no texts, and finds less than `rank`.
 """

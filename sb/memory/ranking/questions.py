@@ -1,4 +1,4 @@
-"""What does a question ask for: which words, of whom, of what day?"""
+"""Parse a query: terms, speakers and dates."""
 
 from __future__ import annotations
 

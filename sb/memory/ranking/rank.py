@@ -1,4 +1,4 @@
-"""In which order do the candidates answer the question?"""
+"""Rank candidates for a query."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sb.memory.ranking.candidate import Candidate
-from sb.memory.ranking.counting import Counted, Read
 from sb.memory.ranking.features import FEATURES, Values, date, match, vec
 from sb.memory.ranking.lexicon import Lexicon
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics
+from sb.memory.ranking.term_counts import Counted, Read
 from sb.memory.ranking.weights import Weights
 
 # Of `match`, `vec` and `date` together, for what shares no word with the question: of the evidence among the first five

@@ -1,4 +1,4 @@
-"""What is each feature worth?
+"""The weight of each feature.
 
 Only their ratios matter. `evals.retrieval --fit` found them, on conversations and on what agents noted, alone and in one
 store; docs/reference/retrieval.md says how good they are and what each one gives.
@@ -23,7 +23,7 @@ class Weights:
     written: Mapping[str, float]
 
     def without(self, *features: str) -> Weights:
-        """The same, with these features at 0."""
+        """Returns the weights with these features at 0."""
         return Weights(
             *(
                 {name: 0.0 if name in features else weight for name, weight in column.items()}

@@ -1,4 +1,4 @@
-"""Which components does a stack have unless it is told otherwise? These eight, in this order."""
+"""The eight default components of a stack, in order."""
 
 from sb.stack.components.anxiety import AnxietyComponent
 from sb.stack.components.component import Component

@@ -1,4 +1,4 @@
-"""How much does the memory itself need care? Five measures from 0 to 100, one level, which does not flutter.
+"""Measure the health of the memory: five scores from 0 to 100, and one level with hysteresis.
 
 Source: the stack protocol's reference implementation, for the measures and their weights.
 """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from sb.stack.components.asking import asked
 from sb.stack.components.component import Component
-from sb.stack.promoting import Pattern
+from sb.stack.components.prompts import asked
+from sb.stack.promotion import Pattern
 from sb.stack.storage import StackStorage
 from sb.types import Episode
 
@@ -40,7 +40,7 @@ class ConsolidationComponent(Component):
         }
 
     def _themes(self, storage: StackStorage) -> list[Pattern]:
-        """What a model makes of the newest lessons, unless it was asked about just these."""
+        """Asks the model for themes of the newest lessons, unless these were asked about before."""
         episodes = storage.promoter.episodes()[:_SHOWN]
         if self._inference is None or len(episodes) < 2:
             return []
@@ -49,19 +49,19 @@ class ConsolidationComponent(Component):
         if storage.setting(_SEEN) == seen:
             return []
         themes: list[Pattern] = []
-        for some in (group for group in storage.seen_alike(episodes) if len(group) > 1):
+        for some in (group for group in storage.by_visibility(episodes) if len(group) > 1):
             shown = [{"number": at, "lessons": one.lessons} for at, one in enumerate(some)]
             answer = asked(self._inference, _TASK, shown)
             if answer is None:
                 return []
             themes += [found for one in answer if (found := _theme(one, some))][:_MOST]
-        storage.keep_setting(_SEEN, seen)
+        storage.save_setting(_SEEN, seen)
         return themes
 
 
-def _theme(said: dict[str, Any], episodes: list[Episode]) -> Pattern | None:
-    """What a model said, if it is a sentence and names at least two episodes that there are."""
-    statement, numbers = said.get("statement"), said.get("episodes")
+def _theme(answer: dict[str, Any], episodes: list[Episode]) -> Pattern | None:
+    """Returns a model's theme, if it is a sentence and names at least two existing episodes."""
+    statement, numbers = answer.get("statement"), answer.get("episodes")
     if not isinstance(statement, str) or not isinstance(numbers, list):
         return None
     text = " ".join(statement.split())

@@ -1,4 +1,4 @@
-"""Are the vectors that searches compare those of the texts and of the model in use? This component sees to it.
+"""Keep the vectors current: re-embed what is missing, changed or of another model.
 
 A memory gets its vector with the save that wrote it. What is left for maintenance: vectors of another model, of a
 server that was away, or made when too little was known of what is common. A bound model's own vectors are never kept:
@@ -30,7 +30,7 @@ class EmbeddingComponent(Component):
 
     @property
     def embedding_provider_id(self) -> str:
-        """What makes the vectors; raises like `embed`."""
+        """The id of the embedder; raises like `embed`."""
         own = self._storage.embedder if self._storage else None
         return own.model if own else self._bound.embedding_provider_id
 
@@ -52,13 +52,13 @@ class EmbeddingComponent(Component):
     @property
     def _bound(self) -> InferenceService:
         if self._inference is None:
-            raise EmbedderError("there are no vectors: no embedder, and no model", "sb config show memory")
+            raise EmbedderError("no vectors: no embedder, and no model", "sb config show memory")
         return self._inference
 
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:
         done = storage.reindex()
         report: dict[str, Any] = {"re_indexed": done.embedded if done else 0}
-        missing = (done.words_alone if done else "") or storage.words_alone
+        missing = (done.words_alone if done else "") or storage.vector_search_disabled_reason
         if missing:
             return report | {"words_alone": missing}
         return report | {"provider": self.embedding_provider_id, "dimension": self.embedding_dimension}

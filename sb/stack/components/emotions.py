@@ -1,4 +1,4 @@
-"""How did it feel? An episode is kept with its valence, arousal and emotions, unless its author said them.
+"""Detect the valence, arousal and emotions of episodes, unless their author gave them.
 
 A save waits for no model: what its words say is kept with it, and a bound model judges the newest ones in maintenance.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sb.stack.components.asking import asked, number_within, words_within
 from sb.stack.components.component import Component
-from sb.stack.feelings import felt
+from sb.stack.components.prompts import asked, number_within, words_within
+from sb.stack.emotion_lexicon import felt
 from sb.stack.storage import StackStorage
 from sb.types import Episode
 
@@ -58,7 +58,7 @@ class EmotionalTaggingComponent(Component):
             at, changes = said.get("number"), _judged(said)
             if type(at) is int and 0 <= at < len(waiting) and changes:
                 report["judged"] += storage.amend("episode", waiting[at].id, changes, component=self.name)
-        storage.keep_setting(_JUDGED, storage.clock.now())
+        storage.save_setting(_JUDGED, storage.clock.now())
         return report
 
 
@@ -75,9 +75,9 @@ def _said_by_words(episode: Episode) -> bool:
     return kept == {field: value for field, value in _by_words(episode).items() if value}
 
 
-def _judged(said: dict[str, Any]) -> dict[str, Any]:
-    valence, arousal = number_within(said.get("valence"), -1, 1), number_within(said.get("arousal"), 0, 1)
+def _judged(answer: dict[str, Any]) -> dict[str, Any]:
+    valence, arousal = number_within(answer.get("valence"), -1, 1), number_within(answer.get("arousal"), 0, 1)
     if valence is None or arousal is None:
         return {}
-    values = (valence, arousal, words_within(said.get("emotions"), _MOST_EMOTIONS))
+    values = (valence, arousal, words_within(answer.get("emotions"), _MOST_EMOTIONS))
     return dict(zip(_FIELDS, values, strict=True))

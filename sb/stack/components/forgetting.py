@@ -1,4 +1,4 @@
-"""What does a stack forget by itself? What nobody used or changed fades by half-lives, which can be set."""
+"""Decay unused memories by half-lives, which can be set per kind."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ class ForgettingComponent(Component):
         return {kind: _from_json(days) for kind, days in kept.items()} | self._own
 
     def set_half_life(self, kind: str, days: float) -> None:
-        """Let a kind of memory fade at another rate in this stack, now and when it is opened again.
+        """Sets and stores the half-life of a kind in this stack.
 
         Raises:
             ValueError: as the class. RuntimeError: the component belongs to no stack.
         """
         checked = _checked(kind, days)
         if self._storage is None:
-            raise RuntimeError("a half-life is kept by a stack: add the component to one first")
+            raise RuntimeError("add the component to a stack before setting a half-life")
         kept = dict(self._storage.setting(_SETTING) or {})
-        self._storage.keep_setting(_SETTING, kept | {kind: _to_json(checked)})
+        self._storage.save_setting(_SETTING, kept | {kind: _to_json(checked)})
 
     def on_save(self, memory_type: str, memory_id: str, memory: Any) -> None:
-        """Let time count from the first memory on."""
+        """Starts decay with the first memory."""
         if self._storage is not None and self._storage.setting(SWEPT_AT) is None:
             self._storage.forgetting.begin()
 
@@ -73,5 +73,5 @@ def _checked(kind: str, days: float) -> float:
     if kind not in FADING_KINDS:
         raise ValueError(f"{kind!r} does not fade: {', '.join(FADING_KINDS)} do")
     if not days > 0:
-        raise ValueError(f"a half-life is {days} days, must be above 0")
+        raise ValueError(f"half-life is {days} days, must be above 0")
     return float(days)

@@ -1,11 +1,11 @@
-"""What is the memory about, and where is it weak? Topics, and relations between the memories that share them."""
+"""Map the topics of the memory, and relate the memories that share them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sb.stack.components.component import Component
-from sb.stack.relating import MENTIONS, TOPIC
+from sb.stack.relations import MENTIONS, TOPIC
 from sb.stack.storage import StackStorage
 
 _STRONG, _WEAK = 0.7, 0.5  # mean confidence of a topic that is well known, and of one that is not

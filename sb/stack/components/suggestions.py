@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from sb.stack.components.asking import asked, number_within
 from sb.stack.components.component import Component
+from sb.stack.components.prompts import asked, number_within
 from sb.stack.storage import StackStorage
 from sb.types import MemorySuggestion, RawEntry
 
@@ -39,7 +39,7 @@ class _Family:
         self._half = sum(weights.values()) / 2
 
     def score(self, text: str) -> float:
-        """How much speaks for it, from 0 to 1: half of all that could is enough for 1."""
+        """Scores a proposal from 0 to 1: half of all possible signals is enough for 1."""
         matched = sum(weight for expression, weight in self._expressions if expression.search(text))
         return min(1.0, matched / self._half)
 
@@ -70,7 +70,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class Proposal(NamedTuple):
-    """What an entry may become."""
+    """A proposed memory."""
 
     memory_type: str
     content: dict[str, Any]
@@ -86,7 +86,7 @@ class SuggestionComponent(Component):
     def _maintain(self, storage: StackStorage) -> dict[str, Any]:
         raws = storage.select("raw", limit=_AT_ONCE, where={"processed": False})
         found = {one.id: proposed(one.blob or "") for one in raws}
-        for some in storage.seen_alike([one for one in raws if not found[one.id]]):
+        for some in storage.by_visibility([one for one in raws if not found[one.id]]):
             for uid, more in self._asked(some):
                 found[uid] = [more]
         made = [_suggestion(uid, one) for uid, some in found.items() for one in some]
@@ -103,7 +103,7 @@ class SuggestionComponent(Component):
         }
 
     def _asked(self, raws: Sequence[RawEntry]) -> Iterable[tuple[str, Proposal]]:
-        """What a model makes of entries whose words say nothing."""
+        """Asks the model about entries whose words suggest nothing."""
         worth = [one for one in raws if len(one.blob or "") >= _SHORTEST]
         if self._inference is None or not worth:
             return
@@ -115,7 +115,7 @@ class SuggestionComponent(Component):
 
 
 def proposed(text: str) -> list[Proposal]:
-    """What a text says that it may become; a note only if it is nothing else."""
+    """Proposes memories from a text; a note only if nothing else fits."""
     text = text.strip()
     if len(text) < _SHORTEST:
         return []
@@ -144,12 +144,12 @@ def _episode(text: str) -> dict[str, Any]:
     return {"objective": sentences[0].strip(), "outcome": outcome, "outcome_type": kind}
 
 
-def _read(said: Mapping[str, Any]) -> Proposal | None:
-    """What a model said, if it is a proposal."""
+def _read(answer: Mapping[str, Any]) -> Proposal | None:
+    """Returns a model's proposal, if it is one."""
     kind, content, sure = (
-        said.get("memory_type"),
-        said.get("content"),
-        number_within(said.get("confidence"), 0, 1),
+        answer.get("memory_type"),
+        answer.get("content"),
+        number_within(answer.get("confidence"), 0, 1),
     )
     needed = _NEEDED.get(kind) if isinstance(kind, str) else None
     if not needed or not isinstance(content, dict) or sure is None:

@@ -1,1 +1,1 @@
-"""What makes vectors of texts; nothing here is imported before a vector is needed."""
+"""Embedders: turn texts into vectors; loaded on first use."""

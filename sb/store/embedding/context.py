@@ -1,4 +1,4 @@
-"""How does the vector of a record take in the records before it?
+"""Embed a record together with the records before it.
 
 What somebody answers means little without what was asked, so a vector also holds a share of the two before it.
 """

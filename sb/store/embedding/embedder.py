@@ -1,4 +1,4 @@
-"""What can be relied on of whatever makes vectors of texts?"""
+"""The protocol of an embedder."""
 
 from __future__ import annotations
 

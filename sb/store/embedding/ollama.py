@@ -1,4 +1,4 @@
-"""How does a local Ollama server make vectors of texts?"""
+"""Embed texts with a local Ollama server."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class OllamaEmbedder:
         return found
 
     def _digest(self) -> str:
-        """Of the model's files: one that was fetched again may be another."""
+        """The digest of the model's files: a newly fetched model may differ."""
         named = {self._name, f"{self._name}:latest"}
         models = self._request("GET", "/api/tags").get("models")
         for model in models if isinstance(models, list) else []:
@@ -116,7 +116,7 @@ class OllamaEmbedder:
         finally:
             connection.close()
         if len(data) > _MOST_BYTES:
-            raise ValueError("its answer is too long")
+            raise ValueError("the answer is too long")
         return response.status, data
 
     def _error(self, what: str, hint: str = "") -> EmbedderError:

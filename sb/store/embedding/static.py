@@ -1,4 +1,4 @@
-"""How does a text become a vector without a network, a language model, or waiting?
+"""Embed texts with static token vectors, offline and without a model.
 
 By the mean of fixed token vectors, which rare tokens pull harder, less what all texts of the collection have in
 common. The `wordllama` package carries the tokens and their vectors as two files; its code is never imported, since
@@ -76,7 +76,7 @@ class StaticModel:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many tokens there are, and how many numbers a vector has."""
+        """The number of tokens, and of dimensions."""
         tokens, dimensions = self.stored.shape
         return tokens, dimensions
 
@@ -147,7 +147,7 @@ class StaticEmbedder:
     def __init__(self, static: StaticModel, statistics: TokenStatistics | None = None) -> None:
         counted = statistics or TokenStatistics.empty(*static.shape)
         if (len(counted.df), len(counted.total)) != static.shape:
-            raise EmbedderError("these statistics are those of another model", "count the texts again")
+            raise EmbedderError("the statistics belong to another model", "count the texts again")
         self.model = static.name
         self.dimensions = static.shape[1]
         self.statistics = counted
@@ -156,7 +156,7 @@ class StaticEmbedder:
         self._mean = counted.mean()
 
     def knowing(self, statistics: TokenStatistics) -> StaticEmbedder:
-        """The same model, with other counts."""
+        """Returns the same model with other token statistics."""
         return StaticEmbedder(self._static, statistics)
 
     def count(self, texts: Iterable[str]) -> TokenStatistics:
@@ -200,8 +200,8 @@ class StaticEmbedder:
                 vectors[row] = table.take(ids, 0).mean(axis=0)
         return vectors
 
-    def _table(self, found: Sequence[NDArray[Any]]) -> Vectors:
-        return self._static.table(np.concatenate((*found, np.empty(0, np.int64))))
+    def _table(self, tokens: Sequence[NDArray[Any]]) -> Vectors:
+        return self._static.table(np.concatenate((*tokens, np.empty(0, np.int64))))
 
 
 def _distinct(ids: NDArray[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""How does a model of sentence-transformers make vectors of texts, inside this process?"""
+"""Embed texts with sentence-transformers, in this process."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How is a record found again? By its words, and by its meaning."""
+"""The indexes of records: full text and vectors."""

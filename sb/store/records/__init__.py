@@ -1,1 +1,1 @@
-"""How is a memory of any kind kept? One row each, with its history, its relations and who has read it."""
+"""Records: one row for each memory, with its history, relations and reads."""

@@ -1,4 +1,4 @@
-"""Can a record be kept as it is? What its kind's descriptor does not allow is refused, with the attribute's name."""
+"""Validate a record against the descriptor of its kind."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from typing import Any
 from sb.store.records.descriptor import Descriptor, Shape
 
 
-def check(about: Descriptor, held: Mapping[str, Any]) -> None:
+def check(about: Descriptor, attributes: Mapping[str, Any]) -> None:
     """Refuse a record that holds something it cannot have.
 
     Args:
-        held: its attributes.
+        attributes: its attributes.
 
     Raises:
         ValueError: an attribute is of another type, or outside of its words or range; the first text is empty.
     """
     for name, plain in about.plain:
-        if type(held[name]) not in plain:
-            _check_shape(name, held[name], about.shapes[name])
+        if type(attributes[name]) not in plain:
+            _check_shape(name, attributes[name], about.shapes[name])
     for name, words in about.vocabulary.items():
-        if held[name] not in words:
-            raise ValueError(f"{name} is {short(held[name])}, must be one of {', '.join(sorted(words))}")
+        if attributes[name] not in words:
+            raise ValueError(
+                f"{name} is {short(attributes[name])}, must be one of {', '.join(sorted(words))}"
+            )
     for name, least, most in about.ranges:
-        if not least <= held[name] <= most:
-            raise ValueError(f"{name} is {short(held[name])}, must be from {least:g} to {most:g}")
-    first = held[about.text[0]]
+        if not least <= attributes[name] <= most:
+            raise ValueError(f"{name} is {short(attributes[name])}, must be from {least:g} to {most:g}")
+    first = attributes[about.text[0]]
     if first is None or (isinstance(first, str) and not first.strip()):
         raise ValueError(f"{about.text[0]} of this {about.kind} is empty")
 
@@ -50,7 +52,7 @@ def check_text(name: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{name} is no valid text: {error.reason} at character {error.start}") from error
+        raise ValueError(f"{name} is not valid text: {error.reason} at character {error.start}") from error
 
 
 def check_numbers(name: str, value: Any) -> None:

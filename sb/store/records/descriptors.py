@@ -1,4 +1,4 @@
-"""Which kinds of record are there? One descriptor each; a new kind is one more.
+"""All record kinds, one descriptor each; add a kind here.
 
 Source: the memory whitepaper, "memory typology"; the stack protocol, "Working memory" and "Provenance". How fast
 facts, decisions and the other kinds of a Brain fade is ours.

@@ -1,4 +1,4 @@
-"""How does a record become a row, and a row a record again? By its kind's descriptor; no kind has code of its own.
+"""Convert records to rows and back, by the descriptor of their kind.
 
 An attribute has one home: a column, the record's place, the counts of its reads, or else `fields`, as JSON. The
 column `text` is home to the only text of a kind that has one. A time that a column cannot hold to the microsecond
@@ -45,7 +45,7 @@ def to_row(record: Any, former: Row | None = None) -> Row:
     """
     kind = KIND_OF.get(type(record))
     if kind is None:
-        raise TypeError(f"{type(record).__name__} is no kind of record")
+        raise TypeError(f"{type(record).__name__} is not a record kind")
     about = DESCRIPTORS[kind]
     held = vars(record)
     check(about, held)
@@ -79,20 +79,20 @@ def to_row(record: Any, former: Row | None = None) -> Row:
 
 
 def content(record: Any) -> str:
-    """What a record says, in one line of text."""
+    """Returns the text of a record in one line."""
     about = DESCRIPTORS[KIND_OF[type(record)]]
     return _joined(about.text, vars(record))
 
 
-def searchable(about: Descriptor, held: Mapping[str, Any]) -> str:
-    """What a record is found by: its texts, one after another."""
-    return _joined(about.text + about.also, held)
+def searchable(about: Descriptor, attributes: Mapping[str, Any]) -> str:
+    """Returns the text that the index holds of a record."""
+    return _joined(about.text + about.also, attributes)
 
 
-def _joined(names: tuple[str, ...], held: Mapping[str, Any]) -> str:
+def _joined(names: tuple[str, ...], attributes: Mapping[str, Any]) -> str:
     if len(names) == 1:
-        return _flat(held[names[0]])
-    return ": ".join(text for name in names if (text := _flat(held[name])))
+        return _flat(attributes[names[0]])
+    return ": ".join(text for name in names if (text := _flat(attributes[name])))
 
 
 def _flat(value: Any) -> str:
@@ -107,25 +107,25 @@ def _flat(value: Any) -> str:
     return str(value)
 
 
-def _fields(about: Descriptor, held: Mapping[str, Any], kept: dict[str, Any], text: str) -> str:
+def _fields(about: Descriptor, attributes: Mapping[str, Any], fields: dict[str, Any], text: str) -> str:
     for name in about.in_fields:
-        value = held[name]
+        value = attributes[name]
         if value is not None or name not in about.optional:
-            kept[name] = value
-    if about.said_by_text and kept.get(about.text[0]) == text and "\0" not in text:
-        del kept[about.text[0]]  # the column has it; of a NUL it has a space
-    if not kept:
+            fields[name] = value
+    if about.said_by_text and fields.get(about.text[0]) == text and "\0" not in text:
+        del fields[about.text[0]]  # the column has it; of a NUL it has a space
+    if not fields:
         return "{}"
-    for name in about.times & kept.keys():
-        kept[name] = _aware(kept[name]).isoformat()
-    return _json(about, "a field", kept)
+    for name in about.times & fields.keys():
+        fields[name] = _aware(fields[name]).isoformat()
+    return _json(about, "a field", fields)
 
 
 def _json(about: Descriptor, name: str, value: Any) -> str:
     try:
         text = orjson.dumps(value, option=_STRICT).decode()
     except TypeError as error:
-        raise ValueError(f"{name} of this {about.kind} cannot be kept: {error}") from error
+        raise ValueError(f"{name} of this {about.kind} cannot be stored: {error}") from error
     if "null" in text:  # which is what becomes of a NaN
         for inner, one in value.items() if isinstance(value, dict) else ():
             check_numbers(inner, one)
@@ -166,7 +166,7 @@ def from_row(row: Row, place: Place, reads: tuple[int, float] | None = None) -> 
     if about is None:
         raise ValueError(f"{row['uid']} is of kind {row['kind']!r}, which this version of sb does not know")
     if row["state"] == ERASED:
-        raise ValueError(f"{row['uid']} is erased: nothing of it is left")
+        raise ValueError(f"{row['uid']} is erased")
     found = orjson.loads(row["fields"])
     values = {name: row[column] for name, column in about.column_of.items()}
     for name in about.times_in_columns:

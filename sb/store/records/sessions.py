@@ -1,4 +1,4 @@
-"""In which session was something remembered? One row each, begun by the first thing that an agent does in it."""
+"""Sessions: one row each, created by the first write or read of an agent in it."""
 
 from __future__ import annotations
 

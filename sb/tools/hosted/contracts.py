@@ -60,7 +60,7 @@ _NO_WAY_BACK = ReversalSpec(ReversalClass.COMPENSABLE)  # ordinary work; nothing
 
 
 def register_hosted(registry: ToolRegistry, files: HostedFiles) -> None:
-    """Add what hosts do, and what puts their files back."""
+    """Register the contracts of hosts' calls and of restoring their files."""
     _register_looking(registry)
     for tool_id, safety_class, what in (
         (WRITE, SafetyClass.LOCAL_WRITE, "Change files."),
@@ -95,7 +95,7 @@ def register_hosted(registry: ToolRegistry, files: HostedFiles) -> None:
 
 
 def _reversal(safety_class: SafetyClass) -> ReversalSpec | None:
-    """What is derived from the class, but for local writes: it would call them reversible."""
+    """The reversal of a class; local writes have none of their own here."""
     return _NO_WAY_BACK if safety_class is SafetyClass.LOCAL_WRITE else None
 
 
@@ -112,7 +112,7 @@ def _register(
 
 
 def _nothing_to_keep(**_: Any) -> None:
-    """What the host does cannot be put back from here."""
+    """Take no snapshot: the effect of such a call cannot be reversed."""
 
 
 def _register_looking(registry: ToolRegistry) -> None:

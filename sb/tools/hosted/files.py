@@ -13,7 +13,7 @@ from sb.errors import NotFoundError
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.store.snapshots import SnapshotStore, SnapshotTooLarge
 from sb.text import human_bytes
-from sb.tools.failures import denied, invalid, os_failures_about, shown
+from sb.tools.failures import denied, display, invalid, os_failures_about
 
 if TYPE_CHECKING:
     from sb.tools.file_restoring import FileRestoring
@@ -23,7 +23,7 @@ MOST_FILES = 500  # of one call
 
 
 class HostedFiles:
-    """The files that hosts change, wherever they are, but for what is protected.
+    """Files that hosts change, wherever they are, except protected ones.
 
     Args:
         snapshots: takes what they were, under the call's idempotency key and the file's path.
@@ -56,19 +56,17 @@ class HostedFiles:
         *,
         idempotency_key: str = "",
     ) -> None:
-        """Keep what the files are before a call changes them.
+        """Take snapshots of the files that a call is about to change.
 
         Raises:
             ToolError: one is protected, no regular file, or too large to keep.
         """
         if len(paths) > MOST_FILES:
-            raise denied(
-                f"the call changes {len(paths)} files, more than the {MOST_FILES} that can be undone at once"
-            )
+            raise denied(f"the call changes {len(paths)} files; at most {MOST_FILES} can be undone at once")
         for path in paths:
-            self._keep_one(path, _key(idempotency_key, path), wanted=keep)
+            self._take_snapshot(path, _key(idempotency_key, path), wanted=keep)
 
-    def _keep_one(self, path: str, key: str, *, wanted: bool) -> None:
+    def _take_snapshot(self, path: str, key: str, *, wanted: bool) -> None:
         try:
             with (
                 self._roots.parent(path) as (folder, name),
@@ -83,11 +81,11 @@ class HostedFiles:
             self._snapshots.take(None, key=key)  # its folder is not there either
         except SnapshotTooLarge as error:
             raise denied(
-                f"{shown(path)} is larger than the {human_bytes(error.limit)} that are kept"
+                f"{display(path)} is larger than {human_bytes(error.limit)}, the limit of a snapshot (files.keep_max_bytes)"
             ) from None
 
     def too_large(self, paths: Sequence[str]) -> bool:
-        """Whether one of the files is larger than what is kept, so that a person has to agree first."""
+        """Whether a file is too large for a snapshot, so that a person must approve first."""
         for path in paths:
             try:
                 if Path(path).stat().st_size > self._snapshots.max_bytes:
@@ -96,22 +94,22 @@ class HostedFiles:
                 continue
         return False
 
-    def kept_of(self, paths: Sequence[str], key: str) -> list[str]:
-        """Those of the paths of which it was kept under `key` what they were."""
-        return [path for path in paths if self._keeps(_key(key, path))]
+    def with_snapshots(self, paths: Sequence[str], key: str) -> list[str]:
+        """The paths that have a snapshot of the call."""
+        return [path for path in paths if self._has_snapshot(_key(key, path))]
 
-    def _keeps(self, key: str) -> bool:
+    def _has_snapshot(self, key: str) -> bool:
         try:
             self._snapshots.get(key)
         except NotFoundError:
             return False
         return True
 
-    def now(self, paths: Sequence[str]) -> list[dict[str, Any]]:
-        """What the files are: path, sha256 and mode each, None for one that is not there or cannot be read."""
-        return [self._now(path) for path in paths[:MOST_FILES]]
+    def states(self, paths: Sequence[str]) -> list[dict[str, Any]]:
+        """The state of files: path, sha256 and mode each, None for one that is missing or unreadable."""
+        return [self._state(path) for path in paths[:MOST_FILES]]
 
-    def _now(self, path: str) -> dict[str, Any]:
+    def _state(self, path: str) -> dict[str, Any]:
         from sb.tools.file_changes import sha256_of
 
         try:
@@ -123,13 +121,13 @@ class HostedFiles:
                 if fd is not None:
                     return {"path": path, "sha256": sha256_of(fd), "mode": os.fstat(fd).st_mode & 0o777}
         except ToolError:
-            pass  # neither there nor readable: whoever restores it is told which
+            pass  # neither there nor readable: restoring it says which
         return {"path": path, "sha256": None, "mode": None}
 
-    def left(self, paths: Sequence[str], key: str) -> list[dict[str, Any]]:
-        """What a call left: `now` without the files that neither were there before nor are now, since a path may be
-        kept in each way that a host may read it."""
-        files = self.now(paths)
+    def states_after(self, paths: Sequence[str], key: str) -> list[dict[str, Any]]:
+        """The state of files after a call, without those that neither existed before nor exist now: a path may be named in
+        each way that a host may read it."""
+        files = self.states(paths)
         return [one for one in files if one["sha256"] or self._was_there(_key(key, one["path"]))] or files
 
     def _was_there(self, key: str) -> bool:
@@ -138,9 +136,9 @@ class HostedFiles:
         except NotFoundError:
             return False
 
-    def changed(self, paths: Sequence[str], key: str) -> bool:
-        """Whether one of the files is not what was kept of it."""
-        for found in self.now(paths):
+    def have_changed(self, paths: Sequence[str], key: str) -> bool:
+        """Whether one of the files differs from its snapshot."""
+        for found in self.states(paths):
             try:
                 was = self._snapshots.get(_key(key, found["path"]))
             except NotFoundError:
@@ -150,7 +148,7 @@ class HostedFiles:
         return False
 
     def restore(self, files: list[dict[str, Any]], key: str, *, idempotency_key: str = "") -> dict[str, Any]:
-        """Put files back to what was kept of them under `key`, all of them or, as far as can be told, none.
+        """Restore files from their snapshots under `key`: all, or none as far as can be told.
 
         Raises:
             ToolError: VALIDATION_ERROR when one of them is not what the call left.
@@ -172,10 +170,10 @@ class HostedFiles:
             for one in files
         ]
         blocked = [answer for answer in answers if not answer["ok"]]
-        told = blocked or answers
-        return {"ok": not blocked, "detail": "; ".join(str(answer["detail"]) for answer in told)}
+        shown = blocked or answers
+        return {"ok": not blocked, "detail": "; ".join(str(answer["detail"]) for answer in shown)}
 
 
 def _key(call: str, path: str) -> str:
-    """Names what is kept of one file of a call: whoever names fewer files later, or in another order, finds the same."""
+    """The snapshot key of one file of a call, whatever other files the call names."""
     return f"{call}.{sha256(path.encode(errors='surrogatepass')).hexdigest()[:16]}"

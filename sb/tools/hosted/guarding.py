@@ -32,7 +32,7 @@ _RUNTIME = re.compile(r"^runtime=(.+)$", re.MULTILINE)
 
 
 class Kind(StrEnum):
-    """Whose environment `sb` is installed in."""
+    """The kind of environment that `sb` is installed in."""
 
     ISOLATED = "isolated"  # its own: nothing else is installed there
     SHARED = "shared"  # other programs' too
@@ -53,7 +53,7 @@ def current_runtime(home: Home) -> Path | None:
 
 
 def guarded(home: Home, env: Mapping[str, str]) -> Guarded:
-    """The places that agents do not change.
+    """The guarded places.
 
     Args:
         env: its PATH names folders in which `sb` would be found.
@@ -73,7 +73,7 @@ def _recorded(home: Home) -> Iterator[Place]:
 
 
 def _launchers(env: Mapping[str, str]) -> Iterator[Place]:
-    """Where `sb` is found, and where another one would be found in its place."""
+    """The places where `sb` is found, or where another would be found first."""
     folders = [folder for folder in env.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
     user = env.get("HOME", "")
     folders += [os.path.join(user, *own) for own in ((".local", "bin"), ("bin",)) if os.path.isabs(user)]
@@ -89,7 +89,7 @@ def launcher_places(folder: str) -> Iterator[Place]:
 
 
 def interpreter() -> str:
-    """The interpreter behind an environment, which needs nothing of it."""
+    """The base interpreter of an environment."""
     base: str = getattr(sys, "_base_executable", "") or sys.executable
     return base if os.path.isfile(base) else sys.executable
 
@@ -116,7 +116,7 @@ def interpreter_places(python: str) -> Iterator[Place]:
 
 
 def installation_places(kind: Kind) -> Iterator[Place]:
-    """Of the environment that this process runs in, what an operator's `sb` runs."""
+    """The places in this environment that an operator's `sb` runs."""
     yield from launcher_places(sysconfig.get_path("scripts"))
     if kind is Kind.ISOLATED:
         yield Place(sys.prefix)
@@ -130,14 +130,14 @@ def installation_places(kind: Kind) -> Iterator[Place]:
 
 
 def packages_folders() -> list[str]:
-    """Where packages are installed that this process can import."""
+    """The folders of installed packages that this process can import."""
     named = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
     user = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
     return [folder for folder in dict.fromkeys((*named, user)) if folder and folder in sys.path]
 
 
 def kind_here() -> Kind:
-    """Whose environment this is, as far as its place tells; `sb install` looks at its packages too."""
+    """The kind of this environment, by its path; `sb install` checks its packages too."""
     package = os.path.dirname(os.path.realpath(sb.__file__))
     if not any(package.startswith(os.path.realpath(folder) + os.sep) for folder in packages_folders()):
         return Kind.PROJECT
@@ -150,7 +150,7 @@ def kind_here() -> Kind:
 
 
 def in_project(folder: str) -> bool:
-    """Whether a folder lies in somebody's project."""
+    """Whether a folder lies in a project."""
     try:
         user = str(Path.home())
     except RuntimeError:

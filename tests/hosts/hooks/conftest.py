@@ -122,7 +122,7 @@ def forks() -> Iterator[Forks]:
         "sb.hosts.hooks.judging",
         "sb.hosts.hooks.remembering",
         "sb.memory.brain",
-        "sb.memory.searching",
+        "sb.memory.search",
     )
     with Forks(*parts, "sb.tools.files", "sb.tools.http", "sb.tools.shell", *adapters) as forks:
         yield forks

@@ -1,4 +1,4 @@
-"""Is each host answered so that it honours a refusal, and never stopped for good?"""
+"""Answers of the hook in each host's form: denials are honoured, and nothing is blocked for good."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def reason(host: str, name: str, done: CompletedProcess[str]) -> str:
 
 
 @pytest.mark.parametrize(("name", "event"), ASKED)
-def test_a_refusal_has_exactly_the_form_that_the_host_honours(host: Host, name: str, event: str) -> None:
+def test_denial_has_exactly_the_form_that_the_host_honours(host: Host, name: str, event: str) -> None:
     host.configure('policy:\n- {deny: "host.*", reason: not here}\n')
     done = host.ask(recorded.payload(name, event, host.project), name)
     assert "not here" in reason(name, event, done)
 
 
 @pytest.mark.parametrize(("name", "event"), ASKED)
-def test_what_cannot_be_judged_is_refused_unless_it_only_reads(host: Host, name: str, event: str) -> None:
+def test_call_that_cannot_be_judged_is_denied_unless_it_only_reads(host: Host, name: str, event: str) -> None:
     host.configure("nonsense: 1\n")
     done = host.ask(recorded.payload(name, event, host.project), name)
     if event in ("beforeReadFile", "pre_read_code", "pascal.PreToolUse"):
@@ -64,7 +64,7 @@ def test_what_cannot_be_judged_is_refused_unless_it_only_reads(host: Host, name:
 
 @pytest.mark.parametrize("name", recorded.HOSTS)
 @pytest.mark.parametrize("data", [b"", b'{"tool_name": "Ba', b"[]", b"\xff{}", b'{"a":' * 3000], ids=len)
-def test_what_nobody_understands_blocks_one_call_with_one_line(host: Host, name: str, data: bytes) -> None:
+def test_unreadable_event_blocks_one_call_with_one_line(host: Host, name: str, data: bytes) -> None:
     done = host.ask(data, name)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("SecondBrain: ")
@@ -89,9 +89,7 @@ def changed(sent: dict[str, Any], value: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("name", "event"), ASKED)
 @pytest.mark.parametrize("value", [None, 7, [], {}, "", ["rm", "-rf", "/"]], ids=str)
-def test_a_call_that_is_not_told_as_documented_waits_for_a_person(
-    host: Host, name: str, event: str, value: Any
-) -> None:
+def test_call_in_an_undocumented_form_needs_approval(host: Host, name: str, event: str, value: Any) -> None:
     sent = changed(recorded.payload(name, event, host.project), value)
     adapter = adapter_for(name, sent)
     read = adapter.read(sent)
@@ -123,9 +121,7 @@ def test_twenty_megabytes_are_judged(host: Host, name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "event"), ASKED)
-def test_only_cursor_lets_a_person_be_asked_besides_claude_code_and_vs_code(
-    host: Host, name: str, event: str
-) -> None:
+def test_only_cursor_claude_code_and_vs_code_ask_their_user(host: Host, name: str, event: str) -> None:
     host.configure('hooks:\n  approval: ask\npolicy:\n- {approve: "host.*", reason: look first}\n')
     done = host.ask(recorded.payload(name, event, host.project), name)
     if event in ("beforeShellExecution", "beforeMCPExecution"):
@@ -145,7 +141,7 @@ def test_no_refusal_is_without_a_reason(named: str) -> None:
         assert json.loads(said.stdout)["hookSpecificOutput"]["permissionDecisionReason"].strip()
 
 
-def test_a_verdict_that_cannot_be_said_blocks() -> None:
+def test_verdict_that_cannot_be_printed_blocks() -> None:
     adapter = adapter_for("windsurf", {})
     event = HookEvent("windsurf", "pre_run_command", Moment.BEFORE, "s", "/")
     broken: Any = None

@@ -1,4 +1,4 @@
-"""Is each call of a host that gives calls no id told from those like it?"""
+"""Calls of hosts without call ids: equal calls stay separate."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_same_call_twice_in_a_row_is_two_calls(gemini: Gemini) -> None:
     assert calls[0][0] == calls[1][0] != calls[2][0] == calls[3][0]
 
 
-def test_of_calls_alike_the_oldest_is_reported_first(gemini: Gemini) -> None:
+def test_report_ends_the_oldest_of_equal_calls(gemini: Gemini) -> None:
     for _ in range(2):
         gemini.tell("BeforeTool", command="make")
     gemini.tell("AfterTool", command="make")
@@ -65,7 +65,7 @@ def test_of_calls_alike_the_oldest_is_reported_first(gemini: Gemini) -> None:
     assert gemini.calls()[3] == (calls[1][0], "unreported")
 
 
-def test_calls_alike_in_parallel_are_each_reported_once(gemini: Gemini) -> None:
+def test_equal_calls_in_parallel_are_each_reported_once(gemini: Gemini) -> None:
     host = gemini.host
     gemini.tell("SessionStart")
 
@@ -86,7 +86,7 @@ def test_calls_alike_in_parallel_are_each_reported_once(gemini: Gemini) -> None:
         assert runtime.executor.in_doubt() == []
 
 
-def test_one_approval_lets_one_of_the_calls_alike_pass(gemini: Gemini) -> None:
+def test_one_approval_lets_one_of_equal_calls_pass(gemini: Gemini) -> None:
     assert gemini.tell("BeforeTool", command="rm -rf build").decision is Decision.DENY
     with gemini.host.open() as runtime:
         (waiting,) = runtime.approvals.page()
@@ -97,7 +97,7 @@ def test_one_approval_lets_one_of_the_calls_alike_pass(gemini: Gemini) -> None:
     assert gemini.tell("BeforeTool", command="rm -rf build").decision is Decision.DENY
 
 
-def test_each_of_two_writes_alike_is_undone_to_what_was_before_it(gemini: Gemini) -> None:
+def test_each_of_two_equal_writes_is_undone_to_its_own_snapshot(gemini: Gemini) -> None:
     path = gemini.host.project / "a.txt"
     path.write_text("first", encoding="utf-8")
     given = {"file_path": str(path), "content": "made"}
@@ -113,7 +113,7 @@ def test_each_of_two_writes_alike_is_undone_to_what_was_before_it(gemini: Gemini
     assert path.read_text(encoding="utf-8") == "second"
 
 
-def test_a_folder_that_a_command_names_is_where_it_is_judged(gemini: Gemini) -> None:
+def test_command_is_judged_in_the_folder_that_it_names(gemini: Gemini) -> None:
     (gemini.host.home).mkdir(mode=0o700)
     verdict = gemini.tell("BeforeTool", command="cat config.yaml", dir_path=str(gemini.host.home))
     assert verdict.decision is Decision.DENY

@@ -1,4 +1,4 @@
-"""Does an adapter understand whatever is in the fields of its host?"""
+"""Adapters on payloads with anything in their fields."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_every_payload_is_read_and_every_event_answered(host: str, data: st.Data
 
 
 @pytest.mark.parametrize("host", recorded.HOSTS)
-def test_an_event_that_can_stop_a_call_is_told_by_its_own_fields_alone(host: str) -> None:
+def test_gating_event_is_recognised_by_its_own_fields_alone(host: str) -> None:
     for name in recorded.ASKING[host]:
         sent: dict[str, Any] = recorded.payload(host, name, PROJECT)
         inside = {

@@ -1,4 +1,4 @@
-"""Does the plugin that the documentation gives let opencode's calls be judged, and leave opencode alone where `sb` is gone?"""
+"""The plugin for opencode that the documentation gives, run by Node."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def play(host: Host, folder: Path, programs: Path) -> str:
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
-def test_the_plugin_tells_of_calls_and_throws_what_is_refused(host: Host, tmp_path: Path) -> None:
+def test_plugin_reports_calls_and_throws_when_one_is_denied(host: Host, tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "sb").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sb "$@"\n', encoding="utf-8")
@@ -65,7 +65,7 @@ def test_the_plugin_tells_of_calls_and_throws_what_is_refused(host: Host, tmp_pa
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
-def test_the_plugin_runs_what_an_install_wrote_before_any_sb_in_the_path(host: Host, tmp_path: Path) -> None:
+def test_plugin_prefers_the_installed_wrapper_to_sb_in_the_path(host: Host, tmp_path: Path) -> None:
     planted, hook = tmp_path / "bin" / "sb", host.home / "bin" / "sb-hook"
     for program, does in ((planted, "exit 0"), (hook, f'exec "{sys.executable}" -m sb hook "$@"')):
         program.parent.mkdir(parents=True, mode=0o700)
@@ -76,5 +76,5 @@ def test_the_plugin_runs_what_an_install_wrote_before_any_sb_in_the_path(host: H
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
-def test_without_sb_the_plugin_leaves_opencode_alone(host: Host, tmp_path: Path) -> None:
+def test_plugin_without_sb_lets_calls_run(host: Host, tmp_path: Path) -> None:
     assert play(host, tmp_path, tmp_path / "nothing") == ""

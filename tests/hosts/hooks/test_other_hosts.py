@@ -91,9 +91,7 @@ def governed(host: Host, named: str, sent: dict[str, Any]) -> GovernedCall:
         "\ufeff{0}",
     ],
 )
-def test_no_edit_reaches_secondbrains_own_by_a_spelling_that_a_host_resolves(
-    host: Host, named: str, spelling: str
-) -> None:
+def test_edit_cannot_reach_secondbrains_files_by_any_spelling(host: Host, named: str, spelling: str) -> None:
     own = str(host.home / "config.yaml")
     path = spelling.format(own, escaped=own.replace("config", "%63onfig"))
     assert "belongs to SecondBrain" in governed(host, named, write(named, path, host.project)).refused
@@ -115,7 +113,7 @@ def test_no_edit_reaches_secondbrains_own_by_a_spelling_that_a_host_resolves(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_no_other_argument_of_a_tool_reaches_secondbrains_own(
+def test_no_argument_of_a_tool_reaches_secondbrains_files(
     host: Host, tool: str, args: dict[str, Any]
 ) -> None:
     own = str(host.home / "digest.key")
@@ -134,7 +132,7 @@ def test_no_other_argument_of_a_tool_reaches_secondbrains_own(
     ],
     ids=str,
 )
-def test_an_edit_of_a_file_that_is_not_told_as_documented_waits(host: Host, args: dict[str, Any]) -> None:
+def test_edit_in_an_undocumented_form_needs_approval(host: Host, args: dict[str, Any]) -> None:
     sent = tool_call("vscode", "PreToolUse", "create_file", args, host.project)
     assert governed(host, "vscode", sent).tool_id == "host.unknown"
 
@@ -170,7 +168,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_settings_of_every_host_wait_by_every_hosts_edit_and_are_refused_in_its_shell(
+def test_settings_of_every_host_need_approval_in_edits_and_are_refused_in_shells(
     host: Host, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "conf"))
@@ -205,7 +203,7 @@ UNTOLD = [
 @pytest.mark.parametrize(
     "line", ["cat .sb/digest.key", "echo x > .sb/config.yaml", "sed -i s/a/b/ ../../.sb/x"]
 )
-def test_a_cd_of_an_earlier_command_does_not_lead_to_secondbrains_own(
+def test_cd_of_an_earlier_command_does_not_lead_to_secondbrains_files(
     hidden: Host, named: str, line: str
 ) -> None:
     earlier = governed(hidden, named, command(named, "cd ..", hidden.project))
@@ -227,9 +225,7 @@ def test_a_cd_of_an_earlier_command_does_not_lead_to_secondbrains_own(
         ("cat settings.json", False),
     ],
 )
-def test_a_bare_name_of_a_setting_is_not_written_in_a_folder_that_is_not_known(
-    host: Host, line: str, refused: bool
-) -> None:
+def test_bare_settings_name_is_not_written_in_an_unknown_folder(host: Host, line: str, refused: bool) -> None:
     for named in UNTOLD:
         call = governed(host, named, command(named, line.format(host.project), host.project))
         assert ("may be a host's settings or a git hook there" in call.refused) is refused, named
@@ -238,7 +234,7 @@ def test_a_bare_name_of_a_setting_is_not_written_in_a_folder_that_is_not_known(
 
 
 @pytest.mark.parametrize("named", ["codex", "vscode"])
-def test_who_decides_is_told_that_the_folder_is_not_known(host: Host, named: str) -> None:
+def test_approval_says_that_the_folder_is_unknown(host: Host, named: str) -> None:
     told(host, named, command(named, "rm -rf build", host.project))
     told(host, named, command(named, f"cd '{host.project}' && rm -rf build", host.project))
     with host.open() as runtime:
@@ -248,13 +244,13 @@ def test_who_decides_is_told_that_the_folder_is_not_known(host: Host, named: str
 
 
 @pytest.mark.parametrize("named", ["gemini-cli", "windsurf"])
-def test_where_the_folder_is_told_nothing_is_added(host: Host, named: str) -> None:
+def test_approval_says_nothing_of_a_known_folder(host: Host, named: str) -> None:
     call = governed(host, named, command(named, "rm -rf build", host.project))
     assert "unknown" not in call.args["why"]
 
 
 @pytest.mark.parametrize("named", UNTOLD)
-def test_everyday_commands_of_a_terminal_that_keeps_its_folder_go_on(host: Host, named: str) -> None:
+def test_everyday_commands_in_an_unknown_folder_run(host: Host, named: str) -> None:
     for line in ("cd sub && npm test", "git commit -m x", "grep -r x .", "ls -la", "find . -name x"):
         call = governed(host, named, command(named, line, host.project))
         assert (call.refused, call.tool_id == "host.shell.destructive") == ("", False), line
@@ -270,7 +266,7 @@ def test_everyday_commands_of_a_terminal_that_keeps_its_folder_go_on(host: Host,
         ("cd '.git/hooks' && ", "pre-commit", False),
     ],
 )
-def test_a_patch_within_a_command_is_looked_at_as_codex_performs_it(
+def test_patch_in_a_command_is_judged_as_codex_applies_it(
     host: Host, before: str, path: str, refused: bool
 ) -> None:
     text = f"{before}apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\nEOF\n"
@@ -288,9 +284,7 @@ def test_a_patch_within_a_command_is_looked_at_as_codex_performs_it(
     ("named", "path"),
     [("windsurf", "../.sb/config.yaml"), ("copilot", ".sb/config.yaml"), ("codex", ".sb/config.yaml")],
 )
-def test_an_edit_by_a_relative_path_waits_where_no_folder_is_told(
-    hidden: Host, named: str, path: str
-) -> None:
+def test_edit_by_a_relative_path_without_a_folder_needs_approval(hidden: Host, named: str, path: str) -> None:
     if named == "windsurf":
         sent = recorded.payload(named, "pre_write_code", hidden.project)
         sent["tool_info"] |= {"file_path": path}
@@ -304,7 +298,7 @@ def approve(host: Host) -> None:
         runtime.approvals.approve(runtime.approvals.page()[0].id, ADA, "once")
 
 
-def test_a_tool_of_which_nothing_is_known_is_approved_for_one_folder(host: Host, tmp_path: Path) -> None:
+def test_unknown_tool_is_approved_for_one_folder(host: Host, tmp_path: Path) -> None:
     sent = tool_call("vscode", "PreToolUse", "run_task", {"id": "build"}, host.project)
     told(host, "vscode", sent)
     with host.open() as runtime:
@@ -315,7 +309,7 @@ def test_a_tool_of_which_nothing_is_known_is_approved_for_one_folder(host: Host,
     assert told(host, "vscode", sent | {"tool_use_id": "x2"}) == Verdict()
 
 
-def test_other_words_of_the_model_make_a_command_of_vs_code_no_other_one(host: Host) -> None:
+def test_explanation_of_the_model_does_not_change_a_vs_code_command(host: Host) -> None:
     given = {"command": "rm -rf build", "explanation": "tidy", "goal": "tidy up", "isBackground": False}
     told(host, "vscode", tool_call("vscode", "PreToolUse", "run_in_terminal", given, host.project))
     approve(host)
@@ -337,7 +331,7 @@ def test_other_words_of_the_model_make_a_command_of_vs_code_no_other_one(host: H
         ("copilot", "preToolUse", {"hook_event_name": "postToolUse"}, ""),
     ],
 )
-def test_a_field_more_or_less_makes_no_call_another_hosts_or_one_that_was_made(
+def test_missing_or_extra_field_does_not_change_the_host_or_moment(
     host: Host, named: str, event: str, fields: dict[str, Any], without: str
 ) -> None:
     sent = recorded.payload(named, event, host.project) | fields
@@ -348,9 +342,7 @@ def test_a_field_more_or_less_makes_no_call_another_hosts_or_one_that_was_made(
 
 @pytest.mark.parametrize("named", WRITES)
 @pytest.mark.parametrize("spelling", ["{0}", "file://{0}"])
-def test_an_edit_is_undone_in_the_file_that_a_host_took_the_path_for(
-    host: Host, named: str, spelling: str
-) -> None:
+def test_edit_is_undone_in_the_file_that_the_host_resolved(host: Host, named: str, spelling: str) -> None:
     link, target = host.project / "link.txt", host.project.parent / "target.txt"
     target.write_text("before", encoding="utf-8")
     link.symlink_to(target)
@@ -366,7 +358,7 @@ def test_an_edit_is_undone_in_the_file_that_a_host_took_the_path_for(
 
 
 @pytest.mark.parametrize("named", ["codex", "gemini-cli"])  # with and without ids
-def test_a_report_that_nobody_announced_makes_nothing_to_undo(host: Host, named: str) -> None:
+def test_report_without_announcement_leaves_nothing_to_undo(host: Host, named: str) -> None:
     path = host.project / "a.txt"
     path.write_text("there", encoding="utf-8")
     told(host, named, write(named, str(path), host.project) | AFTER[named])

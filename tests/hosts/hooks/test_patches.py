@@ -1,4 +1,4 @@
-"""Is every file known that a patch changes, however the patch is written?"""
+"""Patches: every file that one changes is known, however it is written."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def told(host: Host, event: str, patch: str, use_id: str = "call_9") -> Verdict:
     return judge(host.config(), CODEX, CODEX.read(json.loads(json.dumps(sent))))
 
 
-def test_all_files_of_a_patch_are_kept_and_put_back(host: Host) -> None:
+def test_all_files_of_a_patch_have_snapshots_and_are_restored(host: Host) -> None:
     project = host.project
     (project / "sub").mkdir()
     for path in ("old name.txt", "changed.txt", "gone.txt"):
@@ -103,7 +103,7 @@ def test_all_files_of_a_patch_are_kept_and_put_back(host: Host) -> None:
 
 @pytest.mark.parametrize("header", ["Add File", "Update File", "Delete File", "Update File: a\n*** Move to"])
 @pytest.mark.parametrize("place", ["{home}/config.yaml", "../{name}/../sb/config.yaml", "link/config.yaml"])
-def test_no_patch_reaches_what_is_secondbrains_own(host: Host, header: str, place: str) -> None:
+def test_no_patch_reaches_secondbrains_files(host: Host, header: str, place: str) -> None:
     host.configure("")
     (host.project / "link").symlink_to(host.home)
     (host.home.parent / "sb-project").mkdir()
@@ -126,7 +126,7 @@ def test_no_patch_reaches_what_is_secondbrains_own(host: Host, header: str, plac
         f"{BEGIN}*** Add File: \ud800\n",
     ],
 )
-def test_a_patch_whose_files_cannot_be_told_waits_or_is_refused(host: Host, patch: str) -> None:
+def test_patch_with_unknown_files_needs_approval_or_is_refused(host: Host, patch: str) -> None:
     done = host.ask(
         recorded.payload("codex", "PreToolUse.apply_patch", host.project)
         | {"tool_input": {"command": patch}},
@@ -137,9 +137,9 @@ def test_a_patch_whose_files_cannot_be_told_waits_or_is_refused(host: Host, patc
 
 def test_a_patch_of_more_files_than_can_be_undone_is_refused(host: Host) -> None:
     patch = "".join(f"*** Add File: {number}\n+x\n" for number in range(600))
-    assert "more than the 500" in told(host, "PreToolUse", patch).reason
+    assert "at most 500 can be undone" in told(host, "PreToolUse", patch).reason
 
 
-def test_a_patch_of_a_hosts_settings_waits_for_a_person(host: Host) -> None:
+def test_patch_of_a_hosts_settings_needs_approval(host: Host) -> None:
     verdict = told(host, "PreToolUse", f"{BEGIN}*** Update File: .codex/hooks.json\n@@\n-a\n+b\n{END}")
     assert "Needs approval" in verdict.reason

@@ -1,4 +1,4 @@
-"""Is it seen which file a call is about, in each way that a host may read its path?"""
+"""Paths of a call: each reading that a host may make of one is checked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OURS = [
         ("view", "path"),
     ],
 )
-def test_what_is_secondbrains_own_is_refused_however_it_is_named(
+def test_secondbrains_files_are_refused_however_they_are_named(
     context: JudgingContext, tool: str, field: str, path: str
 ) -> None:
     named = path.format(home=context.home)
@@ -66,7 +66,7 @@ def test_what_is_secondbrains_own_is_refused_however_it_is_named(
         ("brand_new_tool", {"path": "../.sb/operators.json"}),
     ],
 )
-def test_it_is_found_in_lists_and_patches_too(
+def test_secondbrains_files_are_found_in_lists_and_patches(
     context: JudgingContext, tool: str, args: dict[str, Any]
 ) -> None:
     assert "belongs to SecondBrain" in govern(NativeCall(tool, args), context).refused
@@ -83,7 +83,7 @@ def test_a_hosts_settings_are_known_behind_a_link_and_by_their_own_name(context:
     assert govern(NativeCall("Write", settings), context).tool_id == "host.write_config"
 
 
-def test_ordinary_work_is_left_alone(context: JudgingContext) -> None:
+def test_ordinary_work_is_not_refused(context: JudgingContext) -> None:
     for args in ({"file_path": "a.txt"}, {"file_path": str(context.home / "shop" / "b.txt")}):
         write = govern(NativeCall("Write", args), context)
         assert (write.tool_id, write.refused, len(write.paths)) == ("host.write", "", 1)
@@ -92,9 +92,7 @@ def test_ordinary_work_is_left_alone(context: JudgingContext) -> None:
 
 
 @pytest.mark.parametrize("tool", ["Grep", "grep", "grep_search"])
-def test_all_files_of_a_folder_above_secondbrains_own_are_not_searched(
-    context: JudgingContext, tool: str
-) -> None:
+def test_search_of_a_folder_above_secondbrains_files_is_refused(context: JudgingContext, tool: str) -> None:
     for path in ("..", "~", str(context.home.parent)):
         assert (
             "search a narrower folder"
@@ -115,7 +113,7 @@ def test_all_files_of_a_folder_above_secondbrains_own_are_not_searched(
     ],
     ids=str,
 )
-def test_a_search_whose_pattern_leads_into_secondbrains_own_is_refused(
+def test_search_pattern_into_secondbrains_files_is_refused(
     context: JudgingContext, tool: str, args: dict[str, Any]
 ) -> None:
     said = json.dumps(args).replace("{home}", str(context.home)).replace("{root}", str(context.home.parent))
@@ -132,15 +130,13 @@ def test_a_search_whose_pattern_leads_into_secondbrains_own_is_refused(
     ],
     ids=str,
 )
-def test_a_search_that_does_not_lead_there_goes_on(
-    context: JudgingContext, tool: str, args: dict[str, Any]
-) -> None:
+def test_other_searches_run(context: JudgingContext, tool: str, args: dict[str, Any]) -> None:
     assert govern(NativeCall(tool, args), context).refused == ""
 
 
 @pytest.mark.parametrize("tool", ["PowerShell", "powershell"])
 @pytest.mark.parametrize("command", ["Remove-Item -Recurse src", "rm src", "ls", "Get-Content a.txt; del *"])
-def test_powershell_is_not_parsed_and_waits_for_a_person(
+def test_powershell_is_not_parsed_and_needs_approval(
     context: JudgingContext, tool: str, command: str
 ) -> None:
     call = govern(NativeCall(tool, {"command": command}), context)
@@ -161,7 +157,7 @@ def test_powershell_is_not_parsed_and_waits_for_a_person(
     ],
     ids=["sent", "nested", "address", "long", "case", "case of a write"],
 )
-def test_secondbrains_own_is_found_wherever_among_arguments_and_in_whichever_case(
+def test_secondbrains_files_are_found_anywhere_in_arguments_in_any_case(
     context: JudgingContext, tool: str, args: dict[str, Any]
 ) -> None:
     named = json.loads(json.dumps(args).replace("{home}", str(context.home)))
@@ -171,14 +167,12 @@ def test_secondbrains_own_is_found_wherever_among_arguments_and_in_whichever_cas
 @pytest.mark.parametrize(
     "paths", [[f"f{n}" for n in range(5000)], ["/x/.." * 1000 + "/y"]], ids=["many", "long"]
 )
-def test_a_call_with_more_paths_than_can_be_looked_at_is_refused(
-    context: JudgingContext, paths: list[str]
-) -> None:
+def test_call_with_too_many_paths_is_refused(context: JudgingContext, paths: list[str]) -> None:
     call = NativeCall("MultiEdit", {"edits": [{"file_path": path} for path in paths]})
     assert "too many files to check" in govern(call, context).refused
 
 
-def test_calls_that_cannot_be_put_on_record_as_they_are_differ_all_the_same(context: JudgingContext) -> None:
+def test_unrecordable_arguments_have_different_digests(context: JudgingContext) -> None:
     unreadable = [{"do": what, "x": float("nan")} for what in ("look", "destroy")]
     one, other = (govern(NativeCall("Gadget", args), context).args for args in unreadable)
     assert one != other
@@ -193,7 +187,7 @@ def test_calls_that_cannot_be_put_on_record_as_they_are_differ_all_the_same(cont
         "{home}/.config/Code/User/mcp.json",
     ],
 )
-def test_settings_of_every_host_wait_for_a_person(context: JudgingContext, path: str) -> None:
+def test_settings_of_every_host_need_approval(context: JudgingContext, path: str) -> None:
     given = {"file_path": path.format(home=context.home), "content": "{}"}
     assert govern(NativeCall("Write", given), context).tool_id == "host.write_config"
 
@@ -206,7 +200,7 @@ def test_settings_of_every_host_wait_for_a_person(context: JudgingContext, path:
         ("COPILOT_HOME", "hooks/sb.json"),
     ],
 )
-def test_settings_are_a_hosts_own_also_where_a_variable_says_that_they_are(
+def test_settings_are_recognised_in_the_folder_of_a_variable(
     context: JudgingContext, variable: str, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = context.home / "conf" / file
@@ -219,6 +213,6 @@ def test_settings_are_a_hosts_own_also_where_a_variable_says_that_they_are(
     assert govern(other, context).tool_id == "host.write"
 
 
-def test_settings_are_a_hosts_own_in_whichever_case(context: JudgingContext) -> None:
+def test_settings_are_recognised_in_any_case(context: JudgingContext) -> None:
     call = NativeCall("Write", {"file_path": ".CLAUDE/Settings.json", "content": "{}"})
     assert govern(call, context).tool_id == "host.write_config"

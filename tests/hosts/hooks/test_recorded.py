@@ -1,4 +1,4 @@
-"""Is each event of each host, as its documentation gives it, understood, answered and put on record?"""
+"""Each documented event of each host is read, answered and recorded."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def neutral(host: str, name: str) -> Any:
 
 
 @pytest.mark.parametrize(("host", "name"), ALL)
-def test_the_sender_is_told_by_what_it_sends(host: str, name: str, tmp_path: Path) -> None:
+def test_sender_is_recognised_by_its_payload(host: str, name: str, tmp_path: Path) -> None:
     sent = recorded.payload(host, name, tmp_path)
     others = () if (host, name) in ALIKE else WITH_HOOKS
     for named in (host, *others):
@@ -160,7 +160,7 @@ def about_a_call(host: str, name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", ["PostToolUse.mcp", "PostToolUse"])
-def test_what_is_told_of_a_call_that_was_never_asked_about_is_on_record(host: Host, name: str) -> None:
+def test_report_without_announcement_is_recorded(host: Host, name: str) -> None:
     assert host.ask(recorded.payload("codex", name, host.project), "codex").returncode == 0
     with host.open() as runtime:
         (event,) = runtime.log.events(agent="codex", kind="kernel.tool.dispatch")

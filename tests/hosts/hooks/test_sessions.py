@@ -1,4 +1,4 @@
-"""Does what a host's agent does take the one path, and can it be undone?"""
+"""A session of Claude Code: judged, recorded, undone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def undo_all(host: Host) -> list[str]:
         return [one.state for one in runtime.recovery.undo_all(refs, ADA, "not wanted")]
 
 
-def test_a_session_is_one_run_of_its_project_however_many_processes_tell_of_it(host: Host) -> None:
+def test_session_is_one_run_across_processes(host: Host) -> None:
     below = host.project / "src"
     below.mkdir()
     host.tell("SessionStart", source="startup", cwd=str(below))
@@ -64,7 +64,7 @@ def test_files_that_an_agent_wrote_are_undone_to_bytes_mode_and_existence(host: 
     assert not new.exists()
 
 
-def test_what_somebody_changed_since_is_not_undone(host: Host) -> None:
+def test_file_changed_since_is_not_undone(host: Host) -> None:
     path = host.project / "a.txt"
     host.write(path, "the agent's", "t1")
     path.write_text("a person's", encoding="utf-8")
@@ -82,7 +82,7 @@ def test_a_write_through_a_link_is_undone_where_it_leads(host: Host, tmp_path: P
     assert target.read_text(encoding="utf-8") == "before"
 
 
-def test_the_same_event_told_twice_is_one_call(host: Host) -> None:
+def test_repeated_event_is_one_call(host: Host) -> None:
     path = host.project / "a.txt"
     given = {"file_path": str(path), "content": "one"}
     host.before("Write", "t1", **given)
@@ -91,7 +91,7 @@ def test_the_same_event_told_twice_is_one_call(host: Host) -> None:
     assert host.phases() == ["intent", "done"]
 
 
-def test_what_was_approved_once_does_not_pass_again_under_the_same_id(host: Host) -> None:
+def test_approval_is_single_use_under_the_same_call_id(host: Host) -> None:
     host.before("Bash", "t1", **RM)
     with host.open() as runtime:
         (waiting,) = runtime.approvals.page()
@@ -103,7 +103,7 @@ def test_what_was_approved_once_does_not_pass_again_under_the_same_id(host: Host
     assert (again.decision, "was made and reported" in again.reason) == (Decision.DENY, True)
 
 
-def test_calls_side_by_side_are_told_apart(host: Host) -> None:
+def test_parallel_calls_are_separate(host: Host) -> None:
     first, second = host.project / "a.txt", host.project / "b.txt"
     for path, use_id in ((first, "t1"), (second, "t2")):
         host.before("Write", use_id, file_path=str(path), content=use_id)
@@ -145,7 +145,7 @@ def test_a_write_that_happened_and_was_not_reported_is_in_doubt_and_can_be_undon
     host.tell("Stop")
     with host.open() as runtime:
         (intent,) = runtime.executor.in_doubt()
-        left = {"files": hosted_files(host.config()).now([str(path)])}
+        left = {"files": hosted_files(host.config()).states([str(path)])}
         settling = Settling(runtime.recovery)
         undone = settling.settle(intent.call_id, Settled.COMPENSATE, ADA, "it was written", left)
         assert undone is not None
@@ -170,7 +170,7 @@ def test_a_failed_call_is_a_failure_and_an_interrupted_one_is_in_doubt(host: Hos
     assert host.phases() == ["intent", "failed", "intent", "in_doubt"]
 
 
-def test_what_destroys_waits_for_a_person_and_passes_once_when_it_is_made_again(host: Host) -> None:
+def test_destructive_call_needs_approval_and_then_runs_once(host: Host) -> None:
     verdict = host.before("Bash", "t1", **RM, description="tidy up")
     assert verdict.decision is Decision.DENY
     with host.open() as runtime:
@@ -183,7 +183,7 @@ def test_what_destroys_waits_for_a_person_and_passes_once_when_it_is_made_again(
     assert host.before("Bash", "t3", **RM).decision is Decision.DENY
 
 
-def test_with_ask_the_host_asks_its_own_person_until_an_operator_is_enrolled(host: Host) -> None:
+def test_approval_ask_lets_the_host_ask_until_an_operator_is_enrolled(host: Host) -> None:
     host.configure("hooks:\n  approval: ask\n")
     verdict = host.before("Bash", "t1", **RM)
     assert verdict.decision is Decision.ASK
@@ -206,7 +206,7 @@ def test_with_ask_the_host_asks_its_own_person_until_an_operator_is_enrolled(hos
     ],
     ids=str,
 )
-def test_what_decides_about_agents_is_out_of_their_reach(
+def test_operator_commands_and_files_are_refused_to_agents(
     host: Host, call: tuple[str, dict[str, str]]
 ) -> None:
     host.configure("")
@@ -224,7 +224,7 @@ def test_what_decides_about_agents_is_out_of_their_reach(
 @pytest.mark.parametrize(
     "name", [".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json", ".mcp.json"]
 )
-def test_a_hosts_own_settings_are_changed_only_when_a_person_agrees(host: Host, name: str) -> None:
+def test_change_of_a_hosts_settings_needs_approval(host: Host, name: str) -> None:
     verdict = host.before("Write", "t1", file_path=str(host.project / name), content="{}")
     assert verdict.decision is Decision.DENY
     assert "the settings of a host" in verdict.reason
@@ -240,7 +240,7 @@ def test_a_kill_and_a_rule_stop_the_next_call(host: Host) -> None:
     assert host.before("Read", "t3", file_path=str(host.project / "a")).decision is Decision.DENY
 
 
-def test_what_is_too_large_to_keep_asks_first(host: Host) -> None:
+def test_file_too_large_for_a_snapshot_needs_approval(host: Host) -> None:
     host.configure("files:\n  keep_max_bytes: 10\n")
     path = host.project / "large.txt"
     path.write_text("x" * 100, encoding="utf-8")
@@ -249,7 +249,7 @@ def test_what_is_too_large_to_keep_asks_first(host: Host) -> None:
     assert "cannot be undone" in verdict.reason
 
 
-def test_tools_of_which_nothing_is_known_wait_and_what_a_person_calls_reading_does_not(host: Host) -> None:
+def test_unknown_tool_needs_approval_unless_listed_as_read_only(host: Host) -> None:
     verdict = host.before("LaunchRocket", "t1")
     assert verdict.decision is Decision.DENY
     assert "LaunchRocket is an unknown tool" in verdict.reason
@@ -260,7 +260,7 @@ def test_tools_of_which_nothing_is_known_wait_and_what_a_person_calls_reading_do
     assert host.phases().count("intent") == 1
 
 
-def test_only_a_host_performs_what_hosts_do(host: Host) -> None:
+def test_host_contracts_cannot_be_called_in_process(host: Host) -> None:
     with host.open() as runtime:
         ctx = RunContext.create("agent")
         result = runtime.executor.execute(ctx, "host.shell.read", {"tool": "Bash", "command": "ls"})
@@ -294,7 +294,7 @@ def test_a_subagent_in_the_background_goes_on_when_the_turn_is_over(host: Host) 
     assert path.read_text(encoding="utf-8") == "before"
 
 
-def test_what_a_subagent_did_not_report_is_given_up_when_it_stops(host: Host) -> None:
+def test_unreported_calls_of_a_subagent_end_when_it_stops(host: Host) -> None:
     call = {"tool_name": "Bash", "tool_input": {"command": "make"}}
     for number in (1, 2):
         host.tell("PreToolUse", **call, tool_use_id=f"t{number}", agent_id=f"agent_{number}")
@@ -305,7 +305,7 @@ def test_what_a_subagent_did_not_report_is_given_up_when_it_stops(host: Host) ->
 
 
 @pytest.mark.parametrize("name", [".git/hooks/pre-commit", "/data/nobody/.bashrc", "/etc/hosts"])
-def test_an_edit_of_what_others_run_waits_as_the_same_command_would(
+def test_edit_of_files_that_others_run_needs_approval(
     host: Host, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/data/nobody")
@@ -316,7 +316,7 @@ def test_an_edit_of_what_others_run_waits_as_the_same_command_would(
     assert "Needs approval" in by_edit.reason
 
 
-def test_what_is_too_long_to_be_shown_is_not_put_before_a_person(host: Host) -> None:
+def test_call_too_long_to_show_is_denied(host: Host) -> None:
     verdict = host.before("mystery", "t1", code="x" * 70_000)
     assert (verdict.decision, "cannot be shown in full" in verdict.reason) == (Decision.DENY, True)
     assert host.before("Bash", "t2", command="rm -r " + "x" * 70_000).decision is Decision.DENY

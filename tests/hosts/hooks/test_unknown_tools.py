@@ -1,4 +1,4 @@
-"""What tools of MCP servers, and others that are not known, would do: their arguments are paths and command lines."""
+"""Unknown tools, such as those of MCP servers: their arguments are paths and command lines."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ REFUSED: list[tuple[str, Args]] = [
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize(("tool", "args"), REFUSED, ids=str)
-def test_every_host_is_refused_what_reaches_secondbrains_own(
+def test_unknown_tool_of_any_host_cannot_reach_secondbrains_files(
     host: str, tool: str, args: Args, context: JudgingContext
 ) -> None:
     call = told(host, "filesystem", tool, filled(args, context), context.cwd)
@@ -178,7 +178,7 @@ def test_every_host_has_settings_that_an_mcp_tool_writes_wait_for_a_person(
     ],
     ids=str,
 )
-def test_it_is_found_however_an_argument_names_it(tool: str, args: Args, context: JudgingContext) -> None:
+def test_path_is_found_however_an_argument_names_it(tool: str, args: Args, context: JudgingContext) -> None:
     assert judge(f"mcp__x__{tool}", args, context).refused, args
 
 
@@ -212,7 +212,7 @@ def test_it_is_found_however_an_argument_names_it(tool: str, args: Args, context
     ],
     ids=str,
 )
-def test_what_a_person_decides_waits_whichever_tool_does_it(
+def test_effect_that_needs_approval_needs_it_from_any_tool(
     tool: str, args: Args, context: JudgingContext
 ) -> None:
     governed = judge(f"mcp__x__{tool}", args, context)
@@ -291,9 +291,7 @@ EVERYDAY: list[tuple[str, Args]] = [
 
 
 @pytest.mark.parametrize(("tool", "args"), EVERYDAY, ids=str)
-def test_everyday_calls_are_asked_about_no_more_than_before(
-    tool: str, args: Args, context: JudgingContext
-) -> None:
+def test_everyday_calls_need_no_approval(tool: str, args: Args, context: JudgingContext) -> None:
     governed = judge(tool, args, context)
     assert (governed.tool_id, governed.refused) == ("host.mcp", ""), governed
 
@@ -308,7 +306,7 @@ def test_a_known_tool_with_arguments_in_another_form_is_refused_the_same(
     assert govern(NativeCall(tool, {field: value}), context).refused
 
 
-def test_a_call_with_more_than_is_looked_at_is_refused(context: JudgingContext) -> None:
+def test_call_with_too_many_texts_is_refused(context: JudgingContext) -> None:
     many = {"commands": [f"echo {number}" for number in range(200)]}
     assert judge("mcp__x__run_commands", many, context).refused
     deep: Any = "~"
@@ -317,7 +315,7 @@ def test_a_call_with_more_than_is_looked_at_is_refused(context: JudgingContext) 
     assert judge("mcp__x__move", {"x": deep}, context).refused
 
 
-def test_an_approved_write_to_settings_is_kept_and_can_be_undone(host: Host) -> None:
+def test_approved_write_to_settings_can_be_undone(host: Host) -> None:
     settings = host.project / ".claude" / "settings.json"
     settings.parent.mkdir(exist_ok=True)
     settings.write_text("{}", encoding="utf-8")
@@ -338,7 +336,7 @@ def test_an_approved_write_to_settings_is_kept_and_can_be_undone(host: Host) -> 
     assert settings.read_text(encoding="utf-8") == "{}"
 
 
-def test_the_reason_says_what_a_person_decides_about_and_a_refusal_offers_no_approval(host: Host) -> None:
+def test_reason_says_the_effect_and_a_refusal_offers_no_approval(host: Host) -> None:
     verdict = host.before("mcp__shell__execute_command", command="rm -rf build")
     assert "deletes a folder" in verdict.reason
     assert "sb approvals approve" in verdict.reason

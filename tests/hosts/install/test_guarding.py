@@ -1,4 +1,4 @@
-"""What decides how calls are judged is not changed by agents: each attempt, told to the hook as a host tells it."""
+"""Guarded places: every attempt of an agent to change how calls are judged is refused."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_everyday_work_is_not_refused(command: str, context: JudgingContext, iso
         "tar xf {it}.tar -C ~/.local/bin --strip-components=1",
     ],
 )
-def test_an_sb_among_other_files_does_not_get_where_it_would_be_found(
+def test_sb_among_other_files_is_not_copied_into_the_path(
     command: str, context: JudgingContext, isolated: Installed
 ) -> None:
     (isolated.user / ".local" / "bin").mkdir(parents=True, exist_ok=True)
@@ -259,9 +259,7 @@ def test_an_sb_among_other_files_does_not_get_where_it_would_be_found(
     assert (harmless.refused, harmless.safety_class.value != "destructive") == ("", True)
 
 
-def test_what_is_not_known_waits_where_an_sb_would_be_found(
-    context: JudgingContext, isolated: Installed
-) -> None:
+def test_unknown_files_into_the_path_need_approval(context: JudgingContext, isolated: Installed) -> None:
     (isolated.user / ".local" / "bin").mkdir(parents=True, exist_ok=True)
     for command in (
         "curl -L https://e/x.tgz | tar xz -C ~/.local/bin",
@@ -287,9 +285,7 @@ def test_work_in_the_folder_of_its_packages_waits_for_a_person(
         ("brew uninstall python@3.11", "/opt/homebrew/opt/python@3.11/bin/python3.11"),
     ],
 )
-def test_who_manages_interpreters_does_not_remove_the_one_of_hooks(
-    command: str, python: str, tmp_path: Path
-) -> None:
+def test_interpreter_of_hooks_is_not_removed(command: str, python: str, tmp_path: Path) -> None:
     python = python.replace("~", str(tmp_path))
 
     def refused(line: str) -> str:

@@ -1,4 +1,4 @@
-"""What `sb doctor` says of the hosts that were joined."""
+"""What `sb doctor` reports about installed hosts."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def told(sb: CommandLine, name: str) -> list[tuple[str, str]]:
     return [(item["status"], item["detail"]) for item in items if item["name"] == name]
 
 
-def test_nothing_is_said_of_hosts_that_were_not_joined(person: Path, sb: CommandLine) -> None:
+def test_doctor_is_silent_on_hosts_that_are_not_installed(person: Path, sb: CommandLine) -> None:
     assert told(sb, "hooks") == told(sb, "claude-code") == []
 
 
-def test_a_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb: CommandLine) -> None:
+def test_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb: CommandLine) -> None:
     sb("init")
     sb("install", "claude-code", "--yes")
     [(status, detail)] = told(sb, "hooks")
-    assert (status, detail) == ("ok", "they run a copy of sb, unchanged since sb install")
+    assert (status, detail) == ("ok", "hooks run a copy of sb, unchanged since sb install")
     [(status, detail)] = told(sb, "claude-code")
     assert status == "ok"
     (joined,) = (item for item in sb("doctor", "--json").json["items"] if item["name"] == "joined")
@@ -36,7 +36,7 @@ def test_a_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb
     assert "denies calls if sb is gone" in told(sb, "claude-code")[0][1]
 
 
-def test_what_is_broken_is_named(person: Path, home: Path, sb: CommandLine) -> None:
+def test_broken_install_is_reported(person: Path, home: Path, sb: CommandLine) -> None:
     sb("install", "claude-code", "--yes")
     file = person / ".claude" / "settings.json"
     (home / "bin" / "sb-hook").unlink()
@@ -100,7 +100,7 @@ def test_server_entry_of_an_earlier_version_is_reported(person: Path, home: Path
     assert (status, detail) == ("warn", f"{file} names sb serve, which does not exist yet")
 
 
-def test_a_change_of_what_hooks_run_is_named_and_an_upgrade_is_called_one(isolated: Installed) -> None:
+def test_changed_files_of_hooks_are_reported_and_upgrades_recognised(isolated: Installed) -> None:
     def hooks() -> list[tuple[str, str, str]]:
         items = json.loads(isolated.run("doctor", "--json").stdout)["items"]
         return [(item["status"], item["detail"], item["hint"]) for item in items if item["name"] == "hooks"]
@@ -108,7 +108,7 @@ def test_a_change_of_what_hooks_run_is_named_and_an_upgrade_is_called_one(isolat
     [(status, detail, hint)] = hooks()
     assert (status, detail, hint) == (
         "ok",
-        "they run sb where it is installed, unchanged since sb install",
+        "hooks run the installed sb, unchanged since sb install",
         "",
     )
     evil = isolated.site / "evil.pth"
@@ -122,7 +122,7 @@ def test_a_change_of_what_hooks_run_is_named_and_an_upgrade_is_called_one(isolat
     former = metadata.read_text("utf-8")
     metadata.write_text(former.replace("\nVersion: ", "\nVersion: 9", 1), "utf-8")
     [(status, detail, hint)] = hooks()
-    assert (status, "changed since sb install: secondbrain-sb" in detail) == ("warn", True)
+    assert (status, "upgraded since sb install: secondbrain-sb" in detail) == ("warn", True)
     metadata.write_text(former, "utf-8")
 
 
@@ -138,13 +138,13 @@ def test_a_copy_that_is_older_than_what_is_installed_says_how_it_is_renewed(
     person: Path, home: Path, sb: CommandLine, made: Path
 ) -> None:
     sb("install", "claude-code", "--yes")
-    copied = "they run a copy of sb, unchanged since sb install"
+    copied = "hooks run a copy of sb, unchanged since sb install"
     assert told(sb, "hooks") == [("ok", copied)]
     older = made.with_name("0123456789abcdef-1")
     (home / "runtime" / older.name).symlink_to(made)
     wrapper = home / "bin" / "sb-hook"
     wrapper.write_text(wrapper.read_text("utf-8").replace(made.name, older.name), "utf-8")
-    assert told(sb, "hooks") == [("ok", f"{copied}; the sb that you run now is another")]
+    assert told(sb, "hooks") == [("ok", f"{copied}; the sb that you run is newer or older")]
 
 
 def test_a_wrapper_of_an_earlier_version_is_to_be_replaced(person: Path, home: Path, sb: CommandLine) -> None:
@@ -153,4 +153,4 @@ def test_a_wrapper_of_an_earlier_version_is_to_be_replaced(person: Path, home: P
     lines = wrapper.read_text("utf-8").splitlines(keepends=True)
     wrapper.write_text("".join(line for line in lines if not line.startswith("runtime=")), "utf-8")
     [(status, detail)] = told(sb, "hooks")
-    assert (status, "hooks run code that agents can change" in detail) == ("warn", True)
+    assert (status, "they run code that agents can change" in detail) == ("warn", True)

@@ -167,7 +167,7 @@ def test_what_cannot_be_merged_is_named_with_its_line(text: str, line: int, what
     assert raised.value.line == line
 
 
-def test_keys_that_are_twice_elsewhere_are_nobodys_business() -> None:
+def test_duplicate_keys_elsewhere_are_ignored() -> None:
     text = '{"env": 1, "env": 2}'
     assert stripped(merged(text, STRICT, LAYOUT), STRICT, LAYOUT, base=text) == text
 

@@ -1,4 +1,4 @@
-"""What hooks run from: nothing that an agent can plant takes part in it, and a half-made one is never used."""
+"""Runtimes of hooks: planted code is not run, an unfinished one is not used."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def judges(installed: Installed, cwd: Path | None = None, **env: str) -> bool:
 @pytest.mark.parametrize(
     "name", ["evil.pth", "sitecustomize.py", "usercustomize.py", "json.py", "sb/json.py", "__pycache__/x.pyc"]
 )
-def test_what_was_planted_among_the_packages_takes_no_part(isolated: Installed, name: str) -> None:
+def test_code_planted_among_the_packages_is_not_run(isolated: Installed, name: str) -> None:
     path = planted(isolated.site / name, "import os; os._exit(0)\n" if name.endswith(".pth") else EVIL)
     try:
         assert judges(isolated)
@@ -43,7 +43,7 @@ def test_what_was_planted_among_the_packages_takes_no_part(isolated: Installed, 
         path.unlink()
 
 
-def test_the_environments_own_interpreter_takes_no_part(isolated: Installed) -> None:
+def test_interpreter_of_the_environment_is_not_run(isolated: Installed) -> None:
     python, config = isolated.venv / "bin" / "python", isolated.venv / "pyvenv.cfg"
     former, link = config.read_text("utf-8"), os.readlink(python)
     python.unlink()
@@ -57,7 +57,7 @@ def test_the_environments_own_interpreter_takes_no_part(isolated: Installed) -> 
         config.write_text(former, "utf-8")
 
 
-def test_variables_and_the_current_folder_take_no_part(isolated: Installed) -> None:
+def test_variables_and_the_current_folder_are_ignored(isolated: Installed) -> None:
     folder = isolated.project
     for name in ("json.py", "sb/__init__.py", "sitecustomize.py", "typing.py", "encodings/__init__.py"):
         planted(folder / name)
@@ -90,9 +90,7 @@ def test_an_installation_that_is_edited_or_in_a_project_is_copied(made: Path) ->
     assert not list((made / "lib").rglob("*.pth"))
 
 
-def test_what_is_installed_already_is_made_once_and_made_again_when_it_was_touched(
-    home: Path, made: Path, tmp_path: Path
-) -> None:
+def test_runtime_is_made_once_and_again_if_it_was_changed(home: Path, made: Path, tmp_path: Path) -> None:
     runtimes = Runtimes(Home(home))
     assert runtimes.make()[0].resolve() == made
     assert is_whole(made)
@@ -102,7 +100,7 @@ def test_what_is_installed_already_is_made_once_and_made_again_when_it_was_touch
     assert not is_whole(tmp_path / "nothing")
 
 
-def test_one_that_was_touched_is_replaced_and_the_wrapper_switches_to_the_new_one(
+def test_changed_runtime_is_replaced_and_the_wrapper_switches(
     isolated: Installed,
 ) -> None:
     home = Home(isolated.user / ".sb")
@@ -118,7 +116,7 @@ def test_one_that_was_touched_is_replaced_and_the_wrapper_switches_to_the_new_on
     assert judges(isolated)
 
 
-def test_a_half_made_one_is_not_used_and_goes_with_the_next_install(home: Path, made: Path) -> None:
+def test_unfinished_runtime_is_not_used_and_is_removed_by_the_next_install(home: Path, made: Path) -> None:
     runtimes = home / "runtime"
     half = runtimes / made.name.replace("-1", "-0")
     shutil.copytree(made / "lib" / "sb", half / "lib" / "sb")
@@ -127,7 +125,7 @@ def test_a_half_made_one_is_not_used_and_goes_with_the_next_install(home: Path, 
     assert [path.name for path in runtimes.iterdir()] == [made.name]
 
 
-def test_uninstalling_the_last_host_removes_it(person: Path, home: Path, sb: CommandLine) -> None:
+def test_uninstalling_the_last_host_removes_the_runtime(person: Path, home: Path, sb: CommandLine) -> None:
     sb("install", "claude-code", "--yes")
     sb("install", "codex", "--yes")
     sb("uninstall", "claude-code", "--yes")

@@ -1,4 +1,4 @@
-"""What hosts run: it reaches `sb`, and where `sb` is gone it answers as if nobody had been asked."""
+"""The wrapper that hosts run: it starts `sb`, and lets calls run if `sb` is missing."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def recorder(wrapper: Path, tmp_path: Path) -> Path:
         (["serve"], ["serve"]),
     ],
 )
-def test_it_hands_on_the_payload_and_says_which_home(
+def test_wrapper_passes_the_payload_and_the_home(
     given: list[str], reached: list[str], recorder: Path
 ) -> None:
     told = json.loads(run([str(recorder), *given], '{"a": "é"}').stdout)
@@ -95,7 +95,7 @@ def test_it_hands_on_the_payload_and_says_which_home(
     assert told["stdin"] == '{"a": "é"}'
 
 
-def test_it_reaches_the_sb_that_wrote_it_and_none_of_the_projects_code(wrapper: Path, tmp_path: Path) -> None:
+def test_wrapper_runs_its_own_sb_and_no_code_of_the_project(wrapper: Path, tmp_path: Path) -> None:
     for name in ("sb.py", "typing.py", "json.py"):
         (tmp_path / name).write_text("raise SystemExit('code of the project')\n", "utf-8")
     done = run([str(wrapper), "--no-such-host"], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
@@ -103,7 +103,7 @@ def test_it_reaches_the_sb_that_wrote_it_and_none_of_the_projects_code(wrapper: 
 
 
 @pytest.mark.parametrize("host", GATES)
-def test_what_is_registered_refuses_what_destroys(host: str, wrapper: Path, tmp_path: Path) -> None:
+def test_registered_command_denies_a_destructive_call(host: str, wrapper: Path, tmp_path: Path) -> None:
     entries = host_settings(host).entries(Wanted(wrapper))
     entry = next(one.value for one in entries if one.place[-1] == GATES[host])
     handler = entry.get("hooks", [entry])[0]
@@ -173,15 +173,15 @@ def test_cursor_gets_an_object_even_from_entries_that_were_meant_for_another(
     assert run([str(wrapper), name], quoted).stdout == ""
 
 
-def test_who_asked_for_it_is_refused_when_sb_is_gone(wrapper: Path) -> None:
+def test_fail_closed_denies_when_sb_is_missing(wrapper: Path) -> None:
     point(wrapper, python="/nonexistent")
     done = run([str(wrapper), "cursor", "--fail-closed"])
     assert done.returncode == 2
-    assert "SecondBrain is gone" in done.stderr
+    assert "SecondBrain is missing" in done.stderr
     assert f"entries that name {wrapper}" in done.stderr  # `sb uninstall` is gone too
 
 
-def test_it_is_the_owners_alone_and_what_is_wrong_with_it_can_be_told(wrapper: Path) -> None:
+def test_wrapper_is_private_and_its_problems_are_reported(wrapper: Path) -> None:
     home = Home(wrapper.parents[1])
     assert wrapper.stat().st_mode & 0o777 == 0o700
     assert wrapper_problem(home) == ""

@@ -57,7 +57,7 @@ def test_the_last_write_is_undone(sb: CommandLine, files: Path) -> None:
     shown = sb("kernel", "run", "files.write", "--agent", "clerk", "--args", '{"path": "f", "content": "x"}')
     assert "sb undo mut_" in shown.err
     look = sb("undo", "--dry-run")
-    assert (look.code, "would remove" in look.out) == (0, True)
+    assert (look.code, "would delete" in look.out) == (0, True)
     refused = sb("undo")
     assert (refused.code, "--yes" in refused.err) == (2, True)
     assert (files / "f").exists()
@@ -85,7 +85,7 @@ def test_a_run_is_undone_and_what_stays_is_said(sb: CommandLine, files: Path) ->
     made = run(sb, "files.write", path="a", content="x")
     (files / "a").write_text("mine", encoding="utf-8")
     stays = sb("undo", "--run", str(made["run_id"]), "--yes")
-    assert (stays.code, "somebody has since changed" in stays.err) == (1, True)
+    assert (stays.code, "was changed since" in stays.err) == (1, True)
     (files / "a").write_text("x", encoding="utf-8")
     assert sb("undo", "--run", str(made["run_id"]), "--yes").code == 0
 
@@ -98,7 +98,7 @@ def test_a_run_that_is_undone_names_its_calls_in_doubt(sb: CommandLine, files: P
     write = ("kernel", "run", "files.write", "--agent", "clerk", "--run", run_id)
     assert sb(*write, "--args", '{"path": "f", "content": "x"}').code == 0
     look = sb("undo", "--run", run_id, "--dry-run")
-    assert (look.code, f"{call_id} is in doubt" in look.err, "would remove" in look.out) == (1, True, True)
+    assert (look.code, f"{call_id} is in doubt" in look.err, "would delete" in look.out) == (1, True, True)
     rest = sb("undo", "--run", run_id, "--yes")
     assert (rest.code, f"{call_id} is in doubt" in rest.err, "reversed" in rest.out) == (1, True, True)
     assert not (files / "f").exists()

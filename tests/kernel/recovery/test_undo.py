@@ -63,10 +63,10 @@ def replaced_by_a_link(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda path: path.write_text("mine", encoding="utf-8"), "somebody has since changed"),
-        (lambda path: path.unlink(), "was removed since"),
+        (lambda path: path.write_text("mine", encoding="utf-8"), "was changed since"),
+        (lambda path: path.unlink(), "was deleted since"),
         (replaced_by_a_link, "symbolic link"),
-        (lambda path: path.chmod(0o444), "mode of"),
+        (lambda path: path.chmod(0o444), "its mode was changed"),
         (lambda path: (path.unlink(), path.mkdir()), "is a folder"),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_file_that_is_back_already_counts_as_undone(shop: Shop) -> None:
     path.write_text("old", encoding="utf-8")
     made = write(shop, "f", "new")
     path.write_text("old", encoding="utf-8")
-    assert "as it was before already" in shop.runtime.recovery.plan(shop.ref(made)).detail
+    assert "is already restored" in shop.runtime.recovery.plan(shop.ref(made)).detail
     assert undo(shop, made) == "reversed"
 
 
@@ -332,7 +332,7 @@ def test_a_reversal_tool_that_hangs_is_in_doubt_after_its_deadline(shop: Shop) -
     registry.register_fn(
         "pay.reverse",
         "Reverse a refund",
-        lambda refund_id: hangs.wait(5),
+        lambda refund_id: hangs.wait(60),
         SafetyClass.NETWORK,
         timeout_ms=100,
     )

@@ -39,19 +39,19 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
         (Fact(""), "content of this fact is empty"),
         (Fact(" \n"), "content of this fact is empty"),
         (RawEntry("i", "s"), "blob of this raw is empty"),
-        (Fact("half \ud83d of a pair"), "content is no valid text: surrogates not allowed at character 5"),
-        (Decision("x", "\udcff"), "title/rationale is no valid text: surrogates not allowed at character 3"),
-        (Fact("x", id="\udcff"), "id is no valid text"),
-        (Fact("x", speaker="\udcff"), "speaker is no valid text"),
-        (Fact("x", tags=["\udcff"]), "tags of this fact cannot be kept: .*surrogates"),
-        (Fact("x", source_entity="\udcff"), "a field of this fact cannot be kept: .*surrogates"),
+        (Fact("half \ud83d of a pair"), "content is not valid text: surrogates not allowed at character 5"),
+        (Decision("x", "\udcff"), "title/rationale is not valid text: surrogates not allowed at character 3"),
+        (Fact("x", id="\udcff"), "id is not valid text"),
+        (Fact("x", speaker="\udcff"), "speaker is not valid text"),
+        (Fact("x", tags=["\udcff"]), "tags of this fact cannot be stored: .*surrogates"),
+        (Fact("x", source_entity="\udcff"), "a field of this fact cannot be stored: .*surrogates"),
         (Fact("x", happened_at="2026-01-01"), "happened_at is '2026-01-01', must be a time"),  # type: ignore[arg-type]
-        (Fact("x", tags="billing"), "tags is 'billing', must be a list of texts"),  # type: ignore[arg-type]
-        (Fact("x", tags=["a", 1]), r"tags is \['a', 1\], must be a list of texts"),  # type: ignore[list-item]
-        (Fact(7), "content is 7, must be text"),  # type: ignore[arg-type]
+        (Fact("x", tags="billing"), "tags is 'billing', must be a list of strings"),  # type: ignore[arg-type]
+        (Fact("x", tags=["a", 1]), r"tags is \['a', 1\], must be a list of strings"),  # type: ignore[list-item]
+        (Fact(7), "content is 7, must be a string"),  # type: ignore[arg-type]
         (Fact("x", is_protected="no"), "is_protected is 'no', must be true or false"),  # type: ignore[arg-type]
         (Fact("x", version=1.5), "version is 1.5, must be a whole number"),  # type: ignore[arg-type]
-        (Decision("x", None), "rationale is None, must be text"),  # type: ignore[arg-type]
+        (Decision("x", None), "rationale is None, must be a string"),  # type: ignore[arg-type]
         (EntityRecord("x", "person", properties={"n": math.nan}), "properties holds nan"),
         (MemorySuggestion("i", "s", "note", {"a": [{"b": math.inf}]}, 0.5, []), "content holds inf"),
         (EntityRecord("x", "person", properties={"at": NOW}), "not JSON serializable: datetime"),
@@ -70,7 +70,7 @@ def test_a_refusal_of_a_huge_text_is_short() -> None:
 
 
 def test_what_is_no_record_has_no_row() -> None:
-    with pytest.raises(TypeError, match="dict is no kind of record"):
+    with pytest.raises(TypeError, match="dict is not a record kind"):
         to_row({"content": "x"})
 
 

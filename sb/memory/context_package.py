@@ -1,0 +1,294 @@
+"""Build the context package for the start of a session, from a few bounded reads.
+
+Source: the memory whitepaper, "orient retrieval", "salience routing" and "theory of mind"; docs/guides/memory.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any
+
+from sb.memory.entities import ONE
+from sb.memory.handoffs import PENDING, HandoffPacket, Handoffs, Newest
+from sb.memory.salience import salience, within
+from sb.memory.search import Searcher
+from sb.memory.session_writer import SessionWriter
+from sb.memory.space import Space
+from sb.memory.views import Memory, View, tokens_of
+from sb.store.records.columns import Row
+from sb.store.records.reads import ORIENT
+
+LEAST_TOKENS = 100
+MEMORIES = ("fact", "lesson")
+KINDS = (*MEMORIES, "decision", *ONE)
+_TOKENS_EACH = 80  # of the budget: one record of each place and kind is looked at for so many
+_TOKENS_SHOWN = 40  # and one of each section is made ready to be shown for so many
+_ENTITIES = 12
+_NEIGHBOURS = 5  # of one entity
+_FOUND = 20  # hits of a query
+_NAMED = 5  # notes of one sort
+
+Section = str
+Entry = tuple[Section, Any, str]  # where it stands, what it is, and the line that shows it
+
+
+@dataclass(frozen=True)
+class Neighbour(View):
+    """A relation of an entity to another record.
+
+    Args:
+        outgoing: whether the entity is the relation's source.
+    """
+
+    relation: str
+    outgoing: bool
+    id: str
+    kind: str
+    title: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class Surrounded(Memory):
+    """A memory with those that it is related to most strongly."""
+
+    neighbours: tuple[Neighbour, ...] = ()
+
+
+@dataclass(frozen=True)
+class ContextPackage(View):
+    """The context that an agent gets when its session starts.
+
+    Args:
+        handoff: the newest packet for it, if there is one; read `verified` before its content.
+        memories: facts and lessons, and whatever else answers the query. entities: with what they are related to.
+        notes: what the agent should know of the package itself.
+        tokens: an estimate for `as_text()`.
+    """
+
+    scope: str
+    session: str
+    handoff: HandoffPacket | None = None
+    decisions: tuple[Memory, ...] = ()
+    memories: tuple[Memory, ...] = ()
+    entities: tuple[Surrounded, ...] = ()
+    notes: tuple[str, ...] = ()
+    tokens: int = field(default=0, compare=False)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to say."""
+        return not (self.handoff or self.decisions or self.memories or self.entities or self.notes)
+
+    def as_text(self) -> str:
+        """The package as Markdown for the agent's prompt."""
+        if self.empty:
+            return f"Nothing is remembered of {self.scope} yet.\n"
+        lines = [_heading(self.scope)]
+        sections: Sequence[tuple[Section, Sequence[str]]] = (
+            ("notes", [_note_line(note) for note in self.notes]),
+            ("handoff", [_handoff_line(self.handoff)] if self.handoff and self.handoff.verified else []),
+            ("decisions", [_line(one) for one in self.decisions]),
+            ("memories", [_line(one) for one in self.memories]),
+            ("entities", [_line(one) for one in self.entities]),
+        )
+        for name, shown in sections:
+            if shown:
+                lines += [_TITLES[name], *shown]
+        return "\n".join(lines) + "\n"
+
+
+_TITLES = {
+    "notes": "## Notes",
+    "handoff": "## Handoff",
+    "decisions": "## Decisions",
+    "memories": "## Memories",
+    "entities": "## Entities",
+}
+_MORE = "more is remembered than fits here: search for it"
+
+
+class Orienting:
+    """Puts packages together for one agent."""
+
+    def __init__(self, writer: SessionWriter, searcher: Searcher, handoffs: Handoffs) -> None:
+        self._writer = writer
+        self._space: Space = writer.space
+        self._searcher = searcher
+        self._handoffs = handoffs
+
+    def package(self, query: str | None, budget: int, *, repeat: bool) -> ContextPackage:
+        """The package of the writer's session; what is in it counts as shown.
+
+        Args:
+            budget: tokens that `as_text` may take. repeat: show also what the session has seen before.
+        """
+        if budget < LEAST_TOKENS:
+            raise ValueError(f"token_budget must be at least {LEAST_TOKENS}")
+        scope = self._writer.scope
+        seen = set() if repeat else self._seen()
+        newest = self._handoffs.newest(scope)
+        if newest.row is not None and newest.row["id"] in seen:
+            newest = Newest(None, None, newest.others)
+        ranked = self._ranked(query, max(8, budget // _TOKENS_EACH))
+        new = [pair for pair in ranked if pair[0]["id"] not in seen]
+        notes = _of_handoffs(newest)
+        if len(new) < len(ranked):
+            notes.append(f"{len(ranked) - len(new)} that this session has seen already are not repeated")
+        entries = list(self._entries(newest.packet, notes, new, budget // _TOKENS_SHOWN))
+        frame = [_heading(scope), *_TITLES.values(), _note_line(_MORE)]
+        room = budget - tokens_of(sum(len(line) + 1 for line in frame)) - 1
+        kept = within(room, ((entry, entry[2]) for entry in entries))
+        handed = newest.packet is not None and newest.packet.verified
+        if len(kept) < len(notes) + handed + len(new):
+            kept.append(("notes", _MORE, _note_line(_MORE)))
+        return self._shown(query, newest, new, kept)
+
+    def _seen(self) -> set[int]:
+        """Returns the unchanged records that this session wrote or was shown, which are left out."""
+        return {one.record for one in self._handoffs.known() if one.unchanged}
+
+    def _ranked(self, query: str | None, each: int) -> list[tuple[Row, float]]:
+        """The records that could be shown with their salience, the most salient first."""
+        space, places = self._space, self._writer.places()
+        relevant: Mapping[int, float] = {}
+        if query is not None:
+            found = self._searcher.find(query, places)[:_FOUND]
+            best = found[0].score if found and found[0].score > 0 else 1.0
+            relevant = {one.id: max(0.0, one.score / best) for one in found}
+        rows = {row["id"]: row for row in space.records.prominent(places, KINDS, each)}
+        missing = [number for number in relevant if number not in rows]
+        rows |= {row["id"]: row for row in space.records.rows(missing) if row["kind"] != "handoff"}
+        reads, now = space.reads.stats(list(rows)), space.clock.now()
+        scored = [
+            (row, salience(row, reads.get(number), now, relevance=relevant.get(number, 0.0)).value)
+            for number, row in rows.items()
+        ]
+        return sorted(scored, key=lambda pair: (-pair[1], -pair[0]["id"]))
+
+    def _entries(
+        self,
+        handoff: HandoffPacket | None,
+        notes: Sequence[str],
+        ranked: Sequence[tuple[Row, float]],
+        most: int,
+    ) -> Iterator[Entry]:
+        """Everything that could be shown, the most important first: notes, handoff, then the sections by turns."""
+        for note in notes:
+            yield "notes", note, _note_line(note)
+        if handoff is not None and handoff.verified:
+            yield "handoff", handoff, _handoff_line(handoff)
+        sections: dict[Section, list[Row]] = {"decisions": [], "memories": [], "entities": []}
+        for row, _ in ranked:
+            section = sections[_section(row)]
+            if len(section) < (_ENTITIES if row["kind"] in ONE else most):
+                section.append(row)
+        around = self._neighbours([row["id"] for row in sections["entities"]])
+        for turn in zip_longest(*([(name, row) for row in rows] for name, rows in sections.items())):
+            for name, row in (one for one in turn if one is not None):
+                shown = self._space.memory(row)
+                if name == "entities":
+                    shown = Surrounded(**vars(shown), neighbours=around.get(row["id"], ()))
+                yield name, (row, shown), _line(shown)
+
+    def _neighbours(self, entities: Sequence[int]) -> dict[int, tuple[Neighbour, ...]]:
+        edges = self._space.edges.strongest(entities, self._writer.places(), _NEIGHBOURS)
+        ends = {end for edge in edges for end in (edge.source, edge.target)}
+        rows = {row["id"]: row for row in self._space.records.rows(list(ends))}
+        found: dict[int, list[Neighbour]] = {}
+        wanted = set(entities)
+        for edge in edges:
+            for near, far in ((edge.source, edge.target), (edge.target, edge.source)):
+                if near in wanted and len(found.setdefault(near, [])) < _NEIGHBOURS:
+                    other = self._space.memory(rows[far])
+                    found[near].append(
+                        Neighbour(
+                            edge.relation, near == edge.source, other.id, other.kind, other.title, edge.weight
+                        )
+                    )
+        return {number: tuple(some) for number, some in found.items()}
+
+    def _shown(
+        self, query: str | None, newest: Newest, ranked: Sequence[tuple[Row, float]], entries: Sequence[Entry]
+    ) -> ContextPackage:
+        """The package of what fits; it is kept that the session was shown it."""
+        sections: dict[Section, list[Any]] = {name: [] for name in _TITLES}
+        for name, shown, _ in entries:
+            sections[name].append(shown)
+        score = {row["id"]: value for row, value in ranked}
+        rows = [pair for name in ("decisions", "memories", "entities") for pair in sections[name]]
+        hits = [(row["id"], score[row["id"]]) for row, _ in rows]
+        memories = [memory for _, memory in rows]
+        if newest.row is not None and sections["handoff"]:
+            hits.append((newest.row["id"], 1.0))
+            memories.append(self._space.memory(newest.row))
+        self._writer.broadcast(ORIENT, query or "", hits, memories)
+        given = newest.packet
+        made = ContextPackage(
+            scope=self._writer.scope,
+            session=self._writer.name,
+            handoff=given if given and (sections["handoff"] or not given.verified) else None,
+            decisions=tuple(memory for _, memory in sections["decisions"]),
+            memories=tuple(memory for _, memory in sections["memories"]),
+            entities=tuple(memory for _, memory in sections["entities"]),
+            notes=tuple(sections["notes"]),
+        )
+        return replace(made, tokens=tokens_of(len(made.as_text())))
+
+
+def _of_handoffs(newest: Newest) -> list[str]:
+    """Returns notes on the handoffs: which are unreliable, and what changed since."""
+    notes = [f"a newer handoff is for {one}" for one in newest.others[:_NAMED]]
+    given = newest.packet
+    if given is None:
+        return notes
+    if not given.verified:
+        return [*notes, f"the handoff {given.id} is left out, it cannot be relied on: {given.problem}"]
+    if given.status != PENDING:
+        notes.append(f"the handoff {given.id} was taken over by a session before")
+    notes += [
+        f"{given.sender} built on {one.id} ({one.title}), which is {one.now} since"
+        for one in given.stale[:_NAMED]
+    ]
+    if len(given.stale) > _NAMED:
+        notes.append(f"and on {len(given.stale) - _NAMED} more that are no longer as they were")
+    return notes
+
+
+def _section(row: Row) -> Section:
+    if row["kind"] in ONE:
+        return "entities"
+    return "decisions" if row["kind"] == "decision" else "memories"
+
+
+def _heading(scope: str) -> str:
+    return f"# What is remembered of {scope}"
+
+
+def _note_line(note: str) -> str:
+    return f"- {_flat(note)}"
+
+
+def _handoff_line(handoff: HandoffPacket) -> str:
+    lines = [
+        f"From {handoff.sender}, verified ({handoff.id}).",
+        f"Goal: {handoff.goal}",
+        f"State: {handoff.current_state}",
+    ]
+    lines += [f"Open: {loop}" for loop in handoff.open_loops]
+    return "\n".join(f"- {_flat(line)}" for line in (*lines, f"Next: {handoff.next_step}"))
+
+
+def _line(memory: Memory) -> str:
+    near = memory.neighbours if isinstance(memory, Surrounded) else ()
+    ends = (
+        f"{one.relation} {one.title}" if one.outgoing else f"{one.title} {one.relation} it" for one in near
+    )
+    category = f"{memory.category}, " if memory.category else ""
+    return "- " + _flat("; ".join((memory.content, *ends))) + f" ({category}{memory.id})"
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,142 @@
+"""Count the query's terms in candidates and in the records before them, exactly and by similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sb.memory.ranking.candidate import Candidate
+from sb.memory.ranking.encoding import ASKING, NOTHING, Stored
+from sb.memory.ranking.lexicon import EMPTY, Array, Lexicon
+from sb.memory.ranking.questions import Query
+from sb.memory.ranking.statistics import Statistics, idf
+from sb.memory.ranking.terms import MOST_TERMS, stem, words
+
+Read = Callable[[Sequence[int]], Iterable[str]]
+"""Gives the texts of records, by their numbers."""
+
+_NONE: Stored = (0, NOTHING)
+
+
+class Counted:
+    """The candidates of a question, as arrays.
+
+    Those about texts have a row for each distinct text: `exact` how often a stem occurs, `asking` and `telling`
+    how alike the most similar word is, in the sentences that ask and in the others; their columns are the question's
+    terms. `heads` are the first numbers of `encoding`. `length` counts words, `timed` and `addressing` those that tell a time or mean the listener, `focus` says how near the words that are no stop words are to the question's on
+    average, and `same_question` how near those of the sentences that ask.
+
+    `own`, `before` and `before2` say which text each candidate has, and which were before it. `worth` has a row for
+    each candidate: what each term is worth of the whole question.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        candidates: Sequence[Candidate],
+        statistics: Statistics,
+        lexicon: Lexicon,
+        read: Read,
+    ) -> None:
+        self.query = query
+        self.candidates = candidates
+        self.mean_window = max(statistics.mean_window, 1.0)
+        self.spoken = np.array([found.speaker is not None for found in candidates], np.bool_)
+        with lexicon.lock:
+            lexicon.trim()
+            self._read(candidates, lexicon, read)
+            terms = self._weigh(query, statistics)
+            self._count(np.array(lexicon.numbers(terms), np.intp), lexicon)
+
+    def _read(self, candidates: Sequence[Candidate], lexicon: Lexicon, read: Read) -> None:
+        """Lay all distinct texts out as one row of words, given by their numbers in the lexicon.
+
+        Part 2 x number of a text is what asks, the next what tells; text 0 is the empty one. In place of the text's first
+        number the empty word stands, and one more at the end of all, so that every part begins within the row.
+        """
+        window = [one for found in candidates for one in (found.text, *found.previous, _NONE, _NONE)[:3]]
+        records = {NOTHING: 0} | {terms: record for record, terms in window}
+        numbers = {terms: number for number, terms in enumerate(records)}
+        self.own, self.before, self.before2 = (
+            np.array([numbers[terms] for _, terms in window], np.intp).reshape(-1, 3).T
+        )
+        sizes = np.fromiter(map(len, records), np.intp, len(records)) // 4
+        starts = np.cumsum(sizes) - sizes
+        stored = np.frombuffer(b"".join((*records, NOTHING)), "<u4").copy()
+        self.heads = stored[starts].astype(np.int64)
+        stored[starts] = 0
+        self._words = _numbers(stored, starts, list(records.values()), lexicon, read)
+        telling = starts + 1 + (self.heads & ASKING)
+        self._starts = np.column_stack([starts, telling]).ravel()
+        self._empty = np.flatnonzero(np.diff(self._starts, append=len(stored) - 1) == 0)
+        self.length = sizes - 1
+
+    def _weigh(self, query: Query, statistics: Statistics) -> list[str]:
+        spoken, written = (
+            {stem(term): term for term in query.terms(spoken=said)[:MOST_TERMS]} for said in (True, False)
+        )
+        terms = {**written, **spoken}
+        rarity = np.array([idf(term, statistics) for term in terms])
+        shares = [np.where([term in kept for term in terms], rarity, 0.0) for kept in (written, spoken)]
+        shares = [share / (share.sum() or 1.0) for share in shares]
+        self.worth = np.array(shares)[self.spoken.astype(np.intp)]
+        return list(terms.values())
+
+    def _count(self, terms: NDArray[np.intp], lexicon: Lexicon) -> None:
+        distinct = np.flatnonzero(np.bincount(self._words))
+        columns = np.zeros(distinct[-1] + 1, np.intp)
+        columns[distinct] = np.arange(len(distinct))
+        at = columns[self._words]
+        near = lexicon.similarity(terms, distinct)
+        best = self._of_parts(np.maximum, near.take(at, axis=1)).T
+        self.asking, self.telling = best[::2], best[1::2]
+        marks = np.vstack(
+            [lexicon.same(terms, distinct), lexicon.timed(distinct), lexicon.addressing(distinct)]
+        )
+        counts = self._occurring(marks, at)
+        self.exact, (self.timed, self.addressing) = counts[:-2].T, counts[-2:]
+        content = lexicon.content(distinct)
+        nearest = near.max(axis=0, initial=0) * content
+        near_words, of_words = self._of_parts(
+            np.add, np.array([nearest, content], np.float32).take(at, axis=1)
+        )
+        self.same_question = near_words[::2] / np.maximum(of_words[::2], 1)
+        self.focus = _both(near_words) / np.maximum(_both(of_words), 1)
+
+    def _of_parts(self, function: np.ufunc, values: Array) -> Array:
+        """The sum or the greatest of the values of each part's words, 0 where there are none."""
+        found: Array = function.reduceat(values, self._starts, axis=1)
+        found[:, self._empty] = 0  # reduceat gives the next part's first value
+        return found
+
+    def _occurring(self, marks: NDArray[np.bool_], at: NDArray[np.intp]) -> Array:
+        """Counts, by text, the words with each of a few rare marks."""
+        marked = np.flatnonzero(marks.any(axis=0).take(at))
+        rows, found = np.nonzero(marks.take(at[marked], axis=1))
+        texts = (np.searchsorted(self._starts, marked[found], side="right") - 1) // 2
+        shape = len(marks), len(self._starts) // 2
+        counts = np.bincount(rows * shape[1] + texts, minlength=shape[0] * shape[1])
+        return counts.reshape(shape).astype(np.float32)
+
+
+def _both(of_parts: Array) -> Array:
+    return np.asarray(of_parts[::2] + of_parts[1::2])
+
+
+def _numbers(
+    stored: NDArray[np.uint32],
+    starts: NDArray[np.intp],
+    records: Sequence[int],
+    lexicon: Lexicon,
+    read: Read,
+) -> NDArray[np.intp]:
+    """The numbers that the lexicon has for stored words; texts with words that it never met are read, once."""
+    numbers = lexicon.known(stored)
+    unknown = np.flatnonzero(np.add.reduceat(numbers < 0, starts)).tolist()
+    if unknown:
+        for text in read([records[at] for at in unknown]):
+            lexicon.numbers(words(text))
+        numbers = np.maximum(lexicon.known(stored), EMPTY)
+    return numbers

@@ -1,0 +1,229 @@
+"""Answer a question: words and meaning name candidates, one weighted sum orders them.
+
+Source: docs/reference/retrieval.md; the memory whitepaper, "hybrid search" and "ad-hoc search".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sb.errors import EmbedderError
+from sb.memory.ranking.candidate import Candidate
+from sb.memory.ranking.fusion import fuse
+from sb.memory.ranking.match_query import word_query
+from sb.memory.ranking.questions import Query, understand
+from sb.memory.ranking.rank import Ranked, rank
+from sb.memory.ranking.weights import Weights
+from sb.memory.ranking.weights import weights as fitted
+from sb.memory.salience import in_reach, salient
+from sb.memory.space import Space
+from sb.memory.views import Hit
+from sb.store.embedding.selection import NoEmbedder
+from sb.store.records.columns import Row
+from sb.store.records.descriptors import ASIDE, DESCRIPTORS, MEMORIES
+
+LEG = 60  # candidates that words, and meaning, name each: 100 find a half percent more in many scopes at once, for twice the time
+
+
+class Predicate(Protocol):
+    """A condition that every hit meets."""
+
+    def sql(self) -> tuple[str, tuple[Any, ...]]:
+        """A condition over `r`, the table of records, and its parameters; "" for none."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """The conditions that every hit meets, in SQL; nothing is filtered afterwards.
+
+    Args:
+        kinds: kinds of memories, such as `decision`, all by default; categories: of facts, or types of events, entities and so on.
+        agents: who wrote it. min_confidence, min_strength: from 0 to 1. since, until: seconds since the epoch.
+    """
+
+    kinds: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    agents: Sequence[str] = ()
+    min_confidence: float | None = None
+    min_strength: float | None = None
+    since: float | None = None
+    until: float | None = None
+
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in DESCRIPTORS or kind in ASIDE:
+                known = ", ".join(one for one in DESCRIPTORS if one not in ASIDE)
+                raise ValueError(f"{kind!r} is not a memory kind: {known}")
+
+    def sql(self) -> tuple[str, tuple[Any, ...]]:
+        """A condition over `r`, the table of records, and its parameters; "" without filters."""
+        parts: list[str] = []
+        values: list[Any] = []
+        for column, wanted in (("kind", self.kinds), ("category", self.categories), ("agent", self.agents)):
+            if wanted:
+                parts.append(f"r.{column} IN ({', '.join('?' * len(wanted))})")
+                values += wanted
+        for condition, value in (
+            ("r.confidence >= ?", self.min_confidence),
+            ("r.strength >= ?", self.min_strength),
+            ("r.happened_at >= ?", self.since),
+            ("r.happened_at < ?", self.until),
+        ):
+            if value is not None:
+                parts.append(condition)
+                values.append(value)
+        return " AND ".join(parts), tuple(values)
+
+
+NO_FILTERS = Filters()
+
+
+class _Without:
+    """The condition of a filter without part of it."""
+
+    def __init__(self, filters: Predicate, condition: str, parameters: tuple[Any, ...]) -> None:
+        self._filters, self._condition, self._parameters = filters, condition, parameters
+
+    def sql(self) -> tuple[str, tuple[Any, ...]]:
+        where, values = self._filters.sql()
+        return f"({where or 1}) AND NOT ({self._condition})", (*values, *self._parameters)
+
+
+class Searcher:
+    """Answers questions over the records in some places."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._failed = ""  # what the embedder failed with at the last question
+
+    @property
+    def vector_search_disabled_reason(self) -> str:
+        """Why the last search used words alone, in one line; "" if vectors counted too."""
+        embedder = NoEmbedder(self._failed) if self._failed else self._space.embedder
+        return str(embedder) if isinstance(embedder, NoEmbedder) else ""
+
+    def find(
+        self,
+        query: str,
+        places: Sequence[int],
+        *,
+        filters: Predicate = NO_FILTERS,
+        weights: Weights | None = None,
+        fusion: bool = False,
+        explain: bool = False,
+    ) -> list[Ranked]:
+        """The numbers of all candidates, the best first.
+
+        Args:
+            places: who may see what is found, see `sb.store.records.places`.
+            weights: of features by name, by default the fitted ones. fusion: order by rank fusion (k = 60) instead.
+            explain: also say what each feature gave.
+        """
+        asked, candidates = self.candidates(query, places, filters)
+        if fusion:
+            return fuse(candidates, explain=explain)
+        space = self._space
+        used = weights or fitted(vectors=not self.vector_search_disabled_reason)
+        return rank(
+            asked, candidates, space.statistics, used, space.lexicon, space.words.texts, explain=explain
+        )
+
+    def candidates(
+        self, query: str, places: Sequence[int], filters: Predicate = NO_FILTERS
+    ) -> tuple[Query, list[Candidate]]:
+        """The question as it is understood, and what words and meaning name for it, in no order."""
+        condition, parameters = self._space.leaves_out(places)
+        if condition:
+            filters = _Without(filters, condition, parameters)
+        asked = understand(query, self._space.places.speakers(places))
+        self._space.statistics.refresh()
+        legs = {"words": self._by_words(asked, places, filters)}
+        similar = self._by_meaning(asked, places, filters, legs["words"])
+        if similar is not None:
+            legs["meaning"] = list(similar)[:LEG]
+        return asked, self._candidates(legs, similar or {})
+
+    def best(
+        self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
+    ) -> list[tuple[Ranked, Hit]]:
+        """Returns what `first` does, as an agent sees it."""
+        ranked = self.first(candidates, k, salience=salience, explain=explain)
+        return [(one, self._space.hit(row, one)) for one, row in ranked]
+
+    def first(
+        self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
+    ) -> list[tuple[Ranked, Row]]:
+        """The k best of all candidates, the best first, with their rows.
+
+        Args:
+            salience: let it count a little how recent, how much used, how sure and how strong a memory is.
+        """
+        space = self._space
+        first = in_reach(candidates, k) if salience else candidates[:k]
+        numbers = [one.id for one in first]
+        rows = {row["id"]: row for row in space.records.rows(numbers)}
+        if salience:
+            first = salient(first, rows, space.reads.stats(numbers), space.clock.now(), explain=explain)
+        return [(one, rows[one.id]) for one in first[:k]]
+
+    def _by_meaning(
+        self, asked: Query, places: Sequence[int], filters: Predicate, words: Sequence[int]
+    ) -> dict[int, float] | None:
+        """The cosines of the nearest records and of those that words found, the nearest first; None where nothing makes vectors."""
+        self._failed = ""
+        embedder = self._space.usable_embedder
+        if embedder is None:
+            return None
+        try:
+            vector = embedder.embed_query(asked.text, asked.terms(spoken=True))
+        except EmbedderError as error:  # a server that is away now: the words are there
+            self._failed = error.message
+            return None
+        where, parameters = filters.sql()
+        found = self._space.vectors.nearest(
+            embedder.model, vector, places, LEG, also=words, where=where or "1", parameters=parameters
+        )
+        return dict(found)
+
+    def _by_words(self, asked: Query, places: Sequence[int], filters: Predicate) -> list[int]:
+        terms = list(dict.fromkeys((*asked.terms(spoken=False), *asked.terms(spoken=True))))
+        query = word_query(terms, places, self._space.statistics)
+        if not query.expression:
+            return []
+        where, parameters = filters.sql()
+        if not query.placed:
+            marks = ", ".join("?" * len(places))
+            here = f"+r.place IN ({marks}) AND r.state = 'active' AND {MEMORIES}"
+            where, parameters = f"{here} AND ({where or 1})", (*places, *parameters)
+        found = self._space.words.best(
+            query.expression, LEG, first=query.first, where=where, parameters=parameters
+        )
+        return [number for number, _ in found]
+
+    def _candidates(self, legs: Mapping[str, Sequence[int]], similar: Mapping[int, float]) -> list[Candidate]:
+        """The candidates with what ranking has to know of them."""
+        places: dict[int, dict[str, int]] = {}
+        for leg, numbers in legs.items():
+            for place, number in enumerate(numbers, 1):
+                places.setdefault(number, {})[leg] = place
+        mean = self._space.statistics.mean_information
+        return [
+            Candidate(
+                number,
+                (number, terms),
+                [one for one in ((first, first_terms), (second, second_terms)) if one[0] is not None],
+                speaker,
+                first_speaker,
+                session,
+                happened_at,
+                information or mean,
+                similar.get(number),
+                places[number],
+            )
+            for (
+                number, terms, session, happened_at, information, speaker,
+                first, first_terms, first_speaker, second, second_terms,
+            ) in self._space.words.ranked_by(list(places))
+        ]  # fmt: skip

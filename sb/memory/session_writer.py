@@ -1,0 +1,192 @@
+"""Write the records of an agent's session, indexed in the same transaction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from sb.memory.masking import Labels, masked_text, refuse_secret
+from sb.memory.record_writer import RecordWriter
+from sb.memory.space import Space
+from sb.memory.views import Memory, estimated_tokens
+from sb.store.records.columns import Row
+from sb.store.records.edges import Edge
+from sb.store.records.places import GLOBAL, Execute, Place, checked_scope
+from sb.store.records.sessions import Session
+from sb.text import checked_name
+
+
+class SessionWriter:
+    """One agent's session, and what it writes in it.
+
+    Args:
+        scope: where it begins; None for where the session of that name is, or `global`.
+        session: its name; one is made up where it is None.
+    """
+
+    def __init__(
+        self, space: Space, agent: str, stack: str, *, scope: str | None, session: str | None
+    ) -> None:
+        self.space = space
+        self.agent = refuse_secret("agent_id", agent)
+        self.record_writer = RecordWriter(space, agent)
+        self.stack = refuse_secret("stack", stack)
+        self.name = _checked("session", session) if session else self._new_name()
+        self.session: Session | None = None  # once something was written in it by this process
+        known = self.begun() if session else None
+        self.scope = _checked_scope(scope or (known.scope if known else GLOBAL))
+
+    @property
+    def masked(self) -> Labels:
+        """The labels of what the last write or query masked."""
+        return self.record_writer.masked
+
+    def _new_name(self) -> str:
+        return "ses_" + self.space.ids.token(8)
+
+    def begin(self, scope: str, name: str | None = None) -> None:
+        """Start another session, or go on in the one of that name; nothing is written before it has something to write.
+
+        Raises:
+            ValueError: a session of that name is another agent's, or it can be no name; this one goes on.
+        """
+        if name:
+            _checked("session", name)
+            self.space.sessions.find(name, agent=self.agent, stack=self.stack)
+        self.scope = _checked_scope(scope)
+        self.name = name or self._new_name()
+        self.session = None
+
+    def begun(self) -> Session | None:
+        """The session in the database, if anything was done in it yet.
+
+        Raises:
+            ValueError: a session of that name is another agent's.
+        """
+        return self.session or self.space.sessions.find(self.name, agent=self.agent, stack=self.stack)
+
+    def chosen(self, project: str | None, scope: str | None) -> str:
+        """The scope that a call names, by default the session's; raises as `named` does."""
+        return self.named(project, scope) or self.scope
+
+    def named(self, project: str | None, scope: str | None) -> str | None:
+        """The scope that a call names, or None.
+
+        Raises:
+            ValueError: it names both a project and a scope, or something that is no scope.
+        """
+        if project is not None and scope is not None:
+            raise ValueError("give project or scope, not both")
+        scope = f"project:{project}" if project is not None else scope
+        return None if scope is None else _checked_scope(scope)
+
+    def places(self, scope: str | None = None) -> tuple[int, ...]:
+        """The places that this agent sees from a scope, by default the session's."""
+        return self.space.places.visible(self.stack, self.space.chain(scope or self.scope), self.agent)
+
+    def keep(self, record: Any, place: Place) -> str:
+        """Writes a record, or updates the one of its key; returns its id."""
+        self.masked.clear()
+        return self.keep_all([record], place)[0]
+
+    def keep_all(
+        self,
+        records: Sequence[Any],
+        place: Place,
+        *,
+        also: Callable[[Execute, Session], object] | None = None,
+    ) -> list[str]:
+        """Write records of any kind in one transaction; returns their ids.
+
+        Args:
+            also: does what has to be committed with them.
+
+        Raises:
+            ValueError: a field has a value that it cannot have. MaintenanceModeError: the stack is being maintained.
+                Nothing was written then.
+        """
+        pairs = self.record_writer.pairs(records)
+        with self.space.database.write() as execute:
+            self.space.check_open(execute, self.stack)
+            number = self.space.places.make(execute, place)
+            session = self._opened(execute)
+            for row, _ in pairs:
+                row["place"], row["session"] = number, session.number
+            self.record_writer.keep(execute, pairs)
+            if also is not None:
+                also(execute, session)
+        self.session = session
+        return [row["uid"] for row, _ in pairs]
+
+    def _opened(self, execute: Execute) -> Session:
+        """The session in the database, begun with the first thing that is written in it.
+
+        A later write finds it by its name, so that nothing is remembered of a transaction that is rolled back.
+        """
+        if self.session is not None:
+            return self.session
+        return self.space.sessions.open(
+            execute,
+            self.name,
+            agent=self.agent,
+            stack=self.stack,
+            scope=self.scope,
+            at=self.space.clock.now(),
+        )
+
+    def relate(self, source: Row, relation: str, target: Row, weight: float) -> None:
+        """Relate two records; where either is private the relation is as well.
+
+        Raises:
+            ValueError: the relation or its weight cannot be used. MaintenanceModeError: as `keep_all` says.
+        """
+        self.masked.clear()
+        relation = masked_text(checked_name("relation", relation), self.masked)
+        if not math.isfinite(weight) or weight <= 0:
+            raise ValueError("a relation needs a weight above 0")
+        if source["id"] == target["id"]:
+            raise ValueError("a record cannot be related to itself")
+        private = self.space.places.numbered(target["place"]).owner
+        place = target["place"] if private else source["place"]
+        edge = Edge(source["id"], relation.strip(), target["id"], weight)
+        with self.space.database.write() as execute:
+            self.space.check_open(execute, self.stack)
+            self.space.edges.add(execute, edge, place=place, agent=self.agent, at=self.space.clock.now())
+
+    def change(self, row: Row, changes: Mapping[str, Any], operation: str, reason: str) -> None:
+        """Change something of a record that is not its content, and say why in its history."""
+        self.masked.clear()
+        with self.space.database.write() as execute:
+            self.record_writer.change(execute, row, changes, operation, reason)
+
+    def note_read(self, operation: str, shown: Iterable[Memory]) -> None:
+        """Logs that memories reached the agent's context without a query."""
+        memories = {one.id: one for one in shown}
+        rows = self.space.records.known(list(memories))
+        hits = [(row["id"], 1.0) for row in rows.values()]
+        self.broadcast(operation, "", hits, list(memories.values()))
+
+    def broadcast(
+        self, operation: str, query: str, hits: Sequence[tuple[int, float]], memories: Sequence[Memory]
+    ) -> None:
+        """Logs what reached the agent's context; the records do not change."""
+        if query:
+            self.masked.clear()
+            query = masked_text(query, self.masked)
+        tokens = sum(estimated_tokens(one.content) for one in memories)
+        with self.space.database.write() as execute:
+            session = self._opened(execute)
+            self.space.reads.append(
+                execute, operation, query, hits, at=self.space.clock.now(), agent=self.agent,
+                session=session.number, tokens=tokens,
+            )  # fmt: skip
+        self.session = session
+
+
+def _checked(what: str, name: str) -> str:
+    return refuse_secret(what, checked_name(what, name))
+
+
+def _checked_scope(scope: str) -> str:
+    return refuse_secret("scope", checked_scope(scope))

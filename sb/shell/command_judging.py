@@ -1,0 +1,314 @@
+"""Judge one command: a program with its arguments, what it writes, and the variables that it sets."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sb.shell.arguments import (
+    COMMAND_VARIABLES,
+    GO,
+    HOST_VARIABLES,
+    INSTANT,
+    LOADER_VARIABLES,
+    OWN_FILES,
+    PLACES,
+    WHOLE_FOLDERS,
+    WRAPPERS,
+    WRITES,
+)
+from sb.shell.changing import change, changes
+from sb.shell.guarded import Guarded
+from sb.shell.handlers import HANDLERS
+from sb.shell.inputs import NOTHING, Input
+from sb.shell.nodes import Script, Unparsed
+from sb.shell.packages import environment_changes
+from sb.shell.paths import Paths
+from sb.shell.rules import (
+    DESTROY,
+    NETWORK,
+    QUIET,
+    READ,
+    WRITE,
+    Finding,
+    affected_folders,
+    highest,
+    operands,
+    rule_finding,
+    run_by_options,
+    subscripts,
+)
+from sb.shell.searching import searched_folders
+from sb.shell.words import (
+    OPERAND,
+    UNKNOWN,
+    display,
+    expand,
+    is_literal,
+    is_sure,
+)
+
+_MOST_STEPS = 5000  # commands and words
+_MOST_VALUES = 32
+_TRUSTED_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
+_DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
+_ASSIGN = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
+# Builtins that calculate what stands in brackets behind a name, even in quotes.
+_COUNTING = _DECLARE | _ASSIGN | {"printf", "test", "[", "wait", "compgen"}
+# Commands that name a host's settings and leave them as they are.
+_LEAVE_SETTINGS = (["git", "add"], ["git", "commit"], ["git", "diff"], ["git", "log"])
+
+
+class CommandJudge(ABC):
+    """The state of one command line, and the judgement of its single commands.
+
+    What may have happened is remembered, never forgotten: folders it may be in, values its variables may have.
+    """
+
+    def __init__(
+        self,
+        cwd: Path,
+        home: Path,
+        protected: Sequence[Path],
+        env: Mapping[str, str],
+        guarded: Guarded | None = None,
+    ) -> None:
+        self.paths = Paths(cwd, home, protected, guarded)
+        self.values: dict[str, list[str]] = {
+            name: [value] for name, value in env.items() if value.isprintable()
+        }
+        self.values |= {"HOME": [str(home)], "PWD": self.paths.folders, "OLDPWD": [UNKNOWN]}
+        self.values |= {
+            name: [OPERAND] for name in ("?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "PPID")
+        }
+        self.functions: set[str] = set()
+        self.aliases: set[str] = set()
+        self.programs: list[str] = []
+        self.writes: list[str] = []
+        self.refused = ""
+        self.repeats = False
+        self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
+        self._doubtful = False  # whether the line may not be in `paths.here` by now
+        self._inside: list[str] = []  # of these functions
+        self._made: set[str] = set()  # variables that hold what the line made with `mktemp`
+        self.touched: set[str] = set()  # what was written so far, as far as that is known
+        self.links: list[str] = []  # which the line has made, into folders that hold what is protected
+        self.settled = True  # nothing so far changed a file, or took a while
+        self.several = False  # a word of the command stands for several values of a variable
+        self._depth = 0
+        self._steps = 0
+
+    @abstractmethod
+    def line(self, text: str, stdin: Input = NOTHING) -> Finding:
+        """Judge a command line inside of this one, such as that of `sh -c`.
+
+        Raises:
+            Unparsed: it, or one inside of it, cannot be parsed.
+        """
+
+    @abstractmethod
+    def script(self, script: Script, stdin: Input = NOTHING) -> Finding:
+        """Judge commands, one after the other."""
+
+    def go(self, word: str) -> None:
+        """Enter another folder; it is surely reached if it exists and nothing before can have removed it."""
+        before = self.paths.here
+        self.paths.go(word)
+        self._doubtful = not (self.settled and os.path.isdir(self.paths.here)) and self.paths.here != before
+
+    def _expand(self, text: str) -> list[str]:
+        return expand(text, {} if self._splits_elsewhere else self.values)
+
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > _MOST_STEPS:
+            raise Unparsed("too many commands or words to check")
+
+    @property
+    def renames(self) -> bool:
+        """Whether the line gives names of programs another meaning."""
+        return bool(self.functions or self.aliases)
+
+    def stays(self, place: str) -> bool:
+        """Whether no command so far is known to have written to a place."""
+        return not any(
+            f"{place}/".startswith(f"{other.rstrip('/')}/") or other.startswith(f"{place.rstrip('/')}/")
+            for other in self.touched
+        )
+
+    def assign(self, name: str, text: str, *, made: bool = False) -> Finding:
+        """Judge an assignment; `made`: the value is a file or folder that the line makes."""
+        values = self._expand(text) or [""]
+        self._count(len(values))
+        for value in values:
+            self.look(value)
+        self._set(name, values, made=made)
+        if (found := subscripts(f"{name}=", values)) is not QUIET:
+            return found
+        if name in ("SB_HOME", "SB_DB"):
+            self.refuse(f"{name}=…: makes programs use another SecondBrain home")
+        if name in COMMAND_VARIABLES:
+            return highest(*(self._as_command(name, value) for value in values))
+        if name in HOST_VARIABLES:
+            return Finding(DESTROY, f"{name}=: makes a coding agent use other settings")
+        if name in LOADER_VARIABLES or name.startswith(("DYLD_", "LD_", "GIT_CONFIG_", "BASH_FUNC_")):
+            return Finding(NETWORK, f"{name}=: changes which programs or settings are used")
+        return QUIET
+
+    def _set(self, name: str, values: Sequence[str], *, made: bool = False) -> None:
+        """Add values that a variable may have from here on; beyond a limit the value is unknown."""
+        if made and name not in self.values:
+            self._made.add(name)
+        elif not made:
+            self._made.discard(name)
+        known = self.values.setdefault(name, [])
+        if known is not self.paths.folders:
+            known.extend(value for value in dict.fromkeys(values) if value not in known)
+            if len(known) > _MOST_VALUES:
+                known[:] = [UNKNOWN]
+
+    def _as_command(self, name: str, value: str) -> Finding:
+        if not value:
+            return QUIET
+        if not is_literal(value):
+            return Finding(DESTROY, f"{name}=: the command is unknown until it runs")
+        return self.line(value)
+
+    def write(self, target: str, by: str, *, whole: bool = True) -> Finding:
+        """Judge a write to a path; not `whole` if it is a folder that only gets entries."""
+        self.look(target)
+        if is_literal(target):
+            if self.paths.places(target)[0] in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
+                return QUIET
+            if whole:
+                self.writes.append(self.paths.places(target)[0])
+                self.touched.update(self.paths.places(target))
+        if self.paths.settings(target):
+            self.refuse(f"{display(target)}: configures agents; agents must not change it")
+        if why := self.paths.sensitive(target):
+            return highest(Finding(DESTROY, f"{by} {display(target)}: {why}"), change(self, target))
+        return highest(Finding(WRITE, f"{by} {display(target)}: writes a file"), change(self, target))
+
+    def refuse(self, why: str) -> None:
+        """Refuse the whole line; the first reason stays."""
+        self.refused = self.refused or why
+
+    def look(self, word: str) -> None:
+        """Refuse the line if a word names a protected path."""
+        if own := self.paths.protects(word):
+            self.refuse(f"{display(word)}: {own} belongs to SecondBrain; agents must not read or change it")
+
+    def command(self, argv: Sequence[str], stdin: Input = NOTHING) -> Finding:
+        """Judge a program with its arguments, given as expanded words."""
+        self._depth += 1
+        self._count(len(argv))
+        if self._depth > 40:
+            raise Unparsed("nested too deeply")
+        name = argv[0]
+        self.programs.append(display(name))
+        if "dotglob" in argv:
+            self.paths.dotglob = True
+        folders = len(self.paths.folders)
+        for at, word in enumerate(argv):
+            if at and word in ("-C", "--directory", "--chdir", "--cwd") and at + 1 < len(argv):
+                self.paths.enter(argv[at + 1])
+            elif at and word.startswith(("--directory=", "--chdir=", "--cwd=")):
+                self.paths.enter(word.partition("=")[2])
+        for word in argv:
+            self.look(word)
+        base, here = name.rpartition("/")[2].lower(), self.paths.here
+        if base in WRAPPERS or base == "env":
+            self.paths.here = here if len(self.paths.folders) == folders else ""
+        found = self._program(name, list(argv[1:]), stdin)
+        self._depth -= 1
+        worst = highest(found, self._consequences(list(argv), found, stdin))
+        if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:
+            worst = Finding(NETWORK, f"{base}: changes files in the container only")
+        if base in self.functions or base in ("source", "."):  # it may go anywhere
+            self.paths.here = ""
+        elif base not in GO:
+            self.paths.here = here
+        self.settled = self.settled and base in INSTANT
+        return worst
+
+    def _program(self, name: str, arguments: list[str], stdin: Input) -> Finding:
+        if name == "\x06":
+            name = "["
+        if not is_literal(name) or name.startswith("=") or (name.startswith("-") and name != "-"):
+            return Finding(DESTROY, f"{display(name)}: the program is unknown until it runs")
+        if not name.isascii():
+            return Finding(DESTROY, f"{display(name)}: the program's name has look-alike letters")
+        folder, _, base = name.rpartition("/")
+        if not folder and "/" not in name:
+            if base in self.aliases:
+                return Finding(DESTROY, f"{base}: an alias, which is not resolved")
+            if base in self._inside:
+                return Finding(DESTROY, f"{base}: a function that calls itself")
+            if base in self.functions:
+                return Finding(READ, f"{base}: a function of this line")
+        floor = QUIET
+        if "/" in name and folder not in _TRUSTED_FOLDERS:
+            floor = Finding(NETWORK, f"{display(name)}: runs a program outside of the system's folders")
+        if base != base.lower():
+            floor = Finding(NETWORK, f"{base}: runs an unknown program")
+        base = base.lower()
+        if base in _COUNTING:
+            named = base not in ("printf", "test", "[") or "-v" in arguments
+            given = [*arguments, *([stdin.text] if stdin.kind == "text" else [])] if named else []
+            floor = highest(floor, subscripts(base, given))
+        if base in _DECLARE or base in _ASSIGN or base == "printf":
+            floor = highest(floor, self._variables(base, arguments))
+        handler = HANDLERS.get(base) or (HANDLERS["python"] if base.startswith(("python", "pypy")) else None)
+        found = handler(self, base, arguments, stdin) if handler else rule_finding(base, arguments)
+        if found is None and base.startswith("mkfs"):
+            found = rule_finding("mkfs", arguments)
+        floor = highest(floor, *(self.line(text) for text in run_by_options(base, arguments)))
+        floor = highest(floor, environment_changes(self, name, arguments))
+        return highest(found or Finding(NETWORK, f"{display(name, 40)}: runs an unknown program"), floor)
+
+    def _variables(self, builtin: str, arguments: Sequence[str]) -> Finding:
+        """Judge the assignments of a builtin."""
+        if builtin in _DECLARE:
+            if any(word[:1] == "-" and "n" in word for word in arguments):
+                return Finding(
+                    DESTROY, f"{builtin} -n: a reference to another variable, which is not resolved"
+                )
+            pairs = [word.partition("=") for word in arguments if "=" in word]
+            return highest(*(self.assign(name.rstrip("+"), value) for name, _, value in pairs))
+        if builtin == "printf":
+            arguments = arguments[1:2] if arguments[:1] == ["-v"] else ()
+        for name in arguments:
+            if name not in ("PWD", "HOME"):
+                self.values.setdefault(name.partition("=")[0], []).append(UNKNOWN)
+        return QUIET
+
+    def _consequences(self, argv: list[str], found: Finding, stdin: Input) -> Finding:
+        """Judge what a command writes, and whether it reaches protected places."""
+        base, worst = argv[0].rpartition("/")[2], QUIET
+        if base in WRITES:
+            for at in operands(argv[1:]):
+                worst = highest(worst, self.write(argv[1:][at], base))
+        if argv[:2] not in _LEAVE_SETTINGS:
+            worst = highest(worst, changes(self, base, argv[1:], found.rank))
+        if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):
+            from sb.shell.landing import landing_findings  # most lines need none of it
+
+            worst = highest(worst, landing_findings(self, base.lower(), argv[1:], stdin))
+        if found.rank > READ and argv[:2] not in _LEAVE_SETTINGS:
+            for word in argv[1:]:
+                if self.paths.settings(word):
+                    self.refuse(f"{display(word)}: configures agents; agents must not change it")
+        if (found.rank == WRITE or base in ("rsync", "scp", "curl", "wget")) and (
+            base not in ("mkdir", "touch") and argv[:2] not in _LEAVE_SETTINGS
+        ):
+            for word in argv[1:]:
+                if folder := self.paths.settings_below(word):
+                    worst = Finding(DESTROY, f"{base} {display(folder)}: may change the settings of agents")
+        for word in (*affected_folders(base, argv[1:], found), *searched_folders(base, argv[1:])):
+            changed = base in WHOLE_FOLDERS and base != "rsync"
+            own = self.paths.holds(word, only_ours=not changed) if word[:1] != "-" and is_sure(word) else ""
+            if own:
+                self.refuse(f"{display(word)}: contains {own}, which agents must not touch")
+        return worst if worst.rank == DESTROY else QUIET

@@ -1,0 +1,1 @@
+"""Synchronize a stack between databases: each sends the other its sealed changes."""

@@ -1,0 +1,398 @@
+"""Receive a change of another database: take it, merge it, or keep it beside what is here.
+
+Nothing that was changed here since is overwritten: that is either merged or a conflict. Only an erasure always counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import Any
+
+from sb.memory.masking import Labels
+from sb.memory.record_writer import RecordWriter
+from sb.redaction import Masking
+from sb.secret_shapes import may_hold_secret
+from sb.stack.container import SYSTEM
+from sb.stack.sync.change_log import StoredChange
+from sb.stack.sync.changes import (
+    KEYED,
+    STANDING,
+    TEXT,
+    Change,
+    Relation,
+    covers,
+    damaged,
+    parse,
+    row_of,
+    together,
+    united,
+)
+from sb.stack.sync.feed import Feed
+from sb.stack.sync.merge import Comparison, compare
+from sb.store.records.columns import CONTENT, ERASED, Row
+from sb.store.records.edges import Edge
+from sb.store.records.places import Execute
+from sb.store.records.sessions import Session
+
+ACTOR = f"{SYSTEM}sync"
+_PRESENCE = ("state", "strength", "protected")
+_NAMING = frozenset({TEXT, KEYED})  # the parts that a record's name comes from
+_SAID = (*CONTENT, "source_type", "terms", "length")
+
+
+class Outcome(Enum):
+    """The outcome of a received change."""
+
+    SAME = "it was here"
+    TAKEN = "it is here now"
+    MERGED = "it is here now, with what was changed here"
+    CONFLICT = "it is kept beside what was changed here"
+    HELD = "it was left where it is, until what was changed here is known there"
+    WAITS = "its name is another record's here, which may give it up in what is still to come"
+
+
+class Receiver:
+    """Takes changes into one database, within transactions of whoever calls it.
+
+    Args:
+        peer: the database that they come from.
+        merge: whether to merge, and keep conflicts; otherwise what is no plain successor is left.
+    """
+
+    def __init__(self, feed: Feed, peer: str, *, merge: bool) -> None:
+        self._feed = feed
+        self._space = feed.space
+        self._peer = peer
+        self._merge = merge
+        self._keeper = RecordWriter(feed.space, ACTOR)
+        self._unrelated: list[tuple[str, Relation]] = []  # relations to what has not come yet
+        self._unnamed: list[StoredChange] = []  # whose name another record has
+        self._new: list[int] = []  # records without a vector yet
+        self.masked: Labels = {}  # of the secrets in what came
+
+    @property
+    def waiting(self) -> bool:
+        """Whether some of what was received is to be looked at once more, at the end."""
+        return bool(self._unrelated or self._unnamed)
+
+    def check(self, page: Iterable[StoredChange]) -> None:
+        """Find out whether all of these changes can be taken.
+
+        Raises:
+            CheckFailed: one is damaged, of another stack, or says something of another record.
+        """
+        page = list(page)
+        rows = self._rows(page)
+        for kept in page:
+            self._check(kept.change, rows.get(kept.change.uid))
+
+    def _rows(self, page: Iterable[StoredChange]) -> dict[str, Row]:
+        return self._space.records.known([kept.change.uid for kept in page])
+
+    def _check(self, change: Change, row: Row | None) -> None:
+        if change.place.stack != self._feed.stack:
+            raise damaged(f"{change.uid} belongs to another stack")
+        if not change.erased:
+            row_of(change)
+        if row is not None and (
+            row["kind"] != change.kind or self._space.places.numbered(row["place"]) != change.place
+        ):
+            raise damaged(f"another record has the id {change.uid} here")
+
+    def bury(self, execute: Execute, stored: StoredChange) -> bool:
+        """Note that a record is erased elsewhere; whether it has yet to be erased here."""
+        row = self._space.records.find(stored.change.uid)
+        if row is None:
+            return False
+        former = self._feed.stored(row["id"])
+        if row["state"] == ERASED:
+            return False
+        seen = together(former.seen if former else {}, stored.change.seen)
+        self._feed.put(execute, row["id"], seen, stored.document, stored.seal, peer=self._peer, erased=True)
+        return True
+
+    def receive(self, execute: Execute, page: Sequence[StoredChange]) -> list[Outcome]:
+        """Take changes of different records; what was changed here has been stamped."""
+        rows = self._rows(page)
+        return [self._received(execute, self._masked(kept), rows.get(kept.change.uid)) for kept in page]
+
+    def _masked(self, stored: StoredChange) -> StoredChange:
+        """A change without secrets, sealed anew where it had some: the other side may be of an older version."""
+        if stored.change.erased or not may_hold_secret(stored.document.decode()):
+            return stored
+        masking = Masking(personal=False)
+        # A number stays one, as where it was written: a priority may have the digits of a card.
+        numbers = {name: part for name, part in stored.change.parts.items() if isinstance(part, int)}
+        parts = masking.value({**stored.change.parts, **dict.fromkeys(numbers, 0)}) | numbers
+        relations = tuple(
+            replace(one, relation=masking.text(one.relation)) for one in stored.change.relations
+        )
+        if not masking.found:
+            return stored
+        self.masked |= masking.found
+        document = replace(stored.change, parts=parts, relations=relations).document()
+        return replace(stored, document=document, seal=self._feed.sealer.seal(document))
+
+    def _received(self, execute: Execute, stored: StoredChange, row: Row | None) -> Outcome:
+        change = stored.change
+        if change.erased:
+            return self._erased(execute, change, row)
+        if row is None:
+            return self._added(execute, stored)
+        former = self._feed.stored(row["id"])
+        if row["state"] == ERASED:
+            if former is not None:
+                self._tell_again(execute, former)
+            elif self._feed.ours:
+                self._feed.tell_erased(execute, row)
+            return Outcome.HELD
+        if former is None or (not self._merge and self._feed.unstamped(execute, row["id"])):
+            return Outcome.HELD
+        outcome = self._compared(execute, stored, row, former)
+        if outcome in (Outcome.HELD, Outcome.WAITS):
+            return outcome
+        self._relate(execute, row, change.relations)
+        if outcome is not Outcome.CONFLICT:
+            settle(self._feed, execute, row["id"])
+            self._named(execute, change.uid, row["id"])
+        return outcome
+
+    def finish(self, execute: Execute) -> None:
+        """End a transaction: what it wrote is known to the other side."""
+        self._space.embed(execute, self._new)
+        self._new.clear()
+        if self._feed.ours:  # what others changed there is theirs to tell
+            self._feed.skip(execute)
+
+    def receive_rest(self, execute: Execute) -> list[tuple[StoredChange, Outcome]]:
+        """Take what waited, now that all has come: what has its name by now, and the relations whose ends are here.
+
+        What does not get its name is a conflict with whoever has it, or is left; other relations stay where they are.
+        """
+        done: list[tuple[StoredChange, Outcome]] = []
+        waiting, self._unnamed = self._unnamed, []
+        while waiting:
+            outcomes = zip(waiting, self.receive(execute, waiting), strict=True)
+            done += [one for one in outcomes if one[1] is not Outcome.WAITS]
+            still, self._unnamed = self._unnamed, []
+            if len(still) == len(waiting):
+                done += [(kept, self._refused(execute, kept)) for kept in still]
+                break
+            waiting = still
+        unrelated, self._unrelated = self._unrelated, []
+        for uid, relation in unrelated:
+            row = self._space.records.find(uid)
+            if row is not None and row["state"] != ERASED:
+                self._relate(execute, row, [relation])
+        self._unrelated.clear()
+        return done
+
+    def _refused(self, execute: Execute, stored: StoredChange) -> Outcome:
+        """A change whose name is another record's, which keeps it."""
+        if not self._merge:
+            return Outcome.HELD
+        row = self._space.records.find(stored.change.uid)
+        former = None if row is None else self._feed.stored(row["id"])
+        local = stored.change if former is None else former.now
+        other = self.holder(with_parts(local, stored.change, compare(local, stored.change).taken))
+        assert other is not None
+        keep_conflict(self._feed, execute, other["id"], self._peer, stored)
+        return Outcome.CONFLICT
+
+    def holder(self, version: Change) -> Row | None:
+        """The other record that has the name of this one here."""
+        key, place = row_of(version)["key"], self._space.places.find(version.place)
+        if key is None or place is None:
+            return None
+        row = self._space.records.keyed(place, version.kind, key)
+        return None if row is None or row["uid"] == version.uid else row
+
+    def _named(self, execute: Execute, uid: str, record: int) -> None:
+        """Close the conflicts over the name of a record that has it now."""
+        execute(
+            "UPDATE sync_conflicts SET resolution = 'elsewhere', resolved_at = ?"
+            " WHERE uid = ? AND record <> ? AND resolution = ''",
+            (self._space.clock.now(), uid, record),
+        )
+
+    def _erased(self, execute: Execute, change: Change, row: Row | None) -> Outcome:
+        execute("DELETE FROM sync_conflicts WHERE uid = ?", (change.uid,))
+        if row is not None:
+            self._feed.learn(execute, row["id"], change.seen)
+        return Outcome.SAME if row is None or row["state"] == ERASED else Outcome.HELD
+
+    def _added(self, execute: Execute, stored: StoredChange) -> Outcome:
+        change = stored.change
+        row = row_of(change)
+        place = self._space.places.make(execute, change.place)
+        if row["key"] and self._space.records.keyed(place, change.kind, row["key"]):
+            self._unnamed.append(stored)
+            return Outcome.WAITS
+        row["place"], row["session"] = place, self._session(execute, change.session)
+        (number,) = self._space.records.insert(execute, [row])
+        self._note(execute, number)
+        self._new.append(number)
+        self._feed.put(execute, number, change.seen, stored.document, stored.seal, peer=self._peer)
+        self._relate(execute, {**row, "id": number}, change.relations)
+        if row["key"]:
+            self._named(execute, change.uid, number)
+        return Outcome.TAKEN
+
+    def _session(self, execute: Execute, session: Session | None) -> int | None:
+        if session is None:
+            return None
+        known = self._space.sessions.named(session.name)
+        if known is not None and (known.agent, known.stack) != (session.agent, session.stack):
+            return None  # the name is another agent's here: what it wrote stands in no session
+        return self._space.sessions.bring(execute, session).number
+
+    def _compared(self, execute: Execute, stored: StoredChange, row: Row, former: StoredChange) -> Outcome:
+        local, change = former.now, stored.change
+        found = compare(local, change)
+        if found.clashing:
+            if self._merge:
+                keep_conflict(self._feed, execute, row["id"], self._peer, stored)
+            return Outcome.CONFLICT if self._merge else Outcome.HELD
+        if not found.taken.isdisjoint(_NAMING) and self.holder(with_parts(local, change, found.taken)):
+            self._unnamed.append(stored)
+            return Outcome.WAITS
+        theirs_alone = united(change.relations, local.relations) == change.relations
+        alone = not found.ours and theirs_alone and covers(change.seen, local.seen)
+        if alone:
+            if found.taken:
+                self.write(execute, row, change, found.taken, "sync", f"from {self._peer}")
+            self._adopt(execute, stored, former)
+            return Outcome.TAKEN if found.taken else Outcome.SAME
+        if not found.taken:
+            return self._stored(execute, former, change, news=bool(found.ours) or not theirs_alone)
+        if not self._merge:
+            return Outcome.HELD
+        return self._merged(execute, row, local, change, found)
+
+    def _adopt(self, execute: Execute, stored: StoredChange, former: StoredChange) -> None:
+        """Tell of a record what the other side does."""
+        if (stored.document, stored.seal, self._peer) != (former.document, former.seal, former.peer):
+            seen = together(former.seen, stored.change.seen)
+            self._feed.put(execute, former.record, seen, stored.document, stored.seal, peer=self._peer)
+
+    def _stored(self, execute: Execute, former: StoredChange, change: Change, *, news: bool) -> Outcome:
+        """Notes that the local record already says all that was received, relations apart.
+
+        Args:
+            news: whether it says more.
+        """
+        if news and not self._merge:
+            return Outcome.HELD
+        now = former.now
+        relations = united(now.relations, change.relations)
+        if self._merge and relations != now.relations:
+            seen = together(now.seen, change.seen)
+            self._feed.tell(execute, former.record, replace(now, relations=relations, seen=seen))
+        else:
+            self._feed.learn(execute, former.record, change.seen)
+            if news:
+                self._tell_again(execute, former)
+        return Outcome.SAME
+
+    def _tell_again(self, execute: Execute, former: StoredChange) -> None:
+        """Sends the other side a change again."""
+        if self._merge:
+            kept = self._feed.stored(former.record)
+            if kept is not None and kept.document:
+                self._feed.again(execute, kept)
+
+    def _merged(
+        self, execute: Execute, row: Row, local: Change, change: Change, merge: Comparison
+    ) -> Outcome:
+        merged = with_parts(local, change, merge.taken)
+        if merge.taken:
+            told = ", ".join(sorted(merge.taken))
+            self.write(execute, row, merged, merge.taken, "merge", f"{told} from {self._peer}")
+        relations = united(local.relations, change.relations)
+        self._feed.tell(execute, row["id"], replace(merged, relations=relations))
+        return Outcome.MERGED
+
+    def write(
+        self, execute: Execute, row: Row, change: Change, taken: Iterable[str], operation: str, reason: str
+    ) -> None:
+        """Updates a record from a change; its strength only if that is among what is `taken`."""
+        new = row_of(change)
+        names = (*_SAID, *(_PRESENCE if STANDING in taken else ()))
+        try:
+            self._space.records.update(
+                execute,
+                row["id"],
+                {name: new[name] for name in names},
+                actor=ACTOR,
+                operation=operation,
+                reason=reason,
+            )
+        except ValueError as error:
+            raise damaged(f"{change.uid}: {error}") from None
+        self._keeper.reindex(execute, row["id"])
+
+    def _note(self, execute: Execute, number: int) -> None:
+        self._space.records.note(
+            execute, [number], actor=ACTOR, operation="sync", reason=f"from {self._peer}"
+        )
+
+    def _relate(self, execute: Execute, row: Row, relations: Iterable[Relation]) -> None:
+        for one in relations:
+            other = self._space.records.find(one.target)
+            if other is None:
+                self._unrelated.append((row["uid"], one))
+                continue
+            source, target = (other, row) if one.inward else (row, other)
+            here, there = (self._space.places.numbered(end["place"]) for end in (source, target))
+            if other["state"] == ERASED or other["id"] == row["id"] or here.stack != there.stack:
+                continue
+            place = target["place"] if there.owner else source["place"]
+            edge = Edge(source["id"], one.relation, target["id"], one.weight)
+            self._space.edges.add(execute, edge, place=place, agent=one.agent, at=one.at)
+
+
+def with_parts(local: Change, remote: Change, taken: Iterable[str]) -> Change:
+    """A version that says some parts as the other does, and has seen what both have."""
+    parts: dict[str, Any] = dict(local.parts)
+    dots = dict(local.dots)
+    for name in taken:
+        parts.pop(name, None)
+        if name in remote.parts:
+            parts[name] = remote.parts[name]
+        dots[name] = remote.dot(name)
+    return replace(local, parts=parts, dots=dots, seen=together(local.seen, remote.seen))
+
+
+def keep_conflict(feed: Feed, execute: Execute, record: int, peer: str, stored: StoredChange) -> None:
+    """Stores a received version beside the local record, replacing an earlier one from there."""
+    execute(
+        "INSERT INTO sync_conflicts (id, record, uid, peer, at, document, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (record, uid, peer) WHERE resolution = ''"
+        " DO UPDATE SET document = excluded.document, seal = excluded.seal",
+        (
+            f"con_{feed.space.ids.token(8)}",
+            record,
+            stored.change.uid,
+            peer,
+            feed.space.clock.now(),
+            stored.document.decode(),
+            stored.seal.decode(),
+        ),
+    )
+
+
+def settle(feed: Feed, execute: Execute, record: int) -> None:
+    """Close the conflicts of a record that are none any more, since it was settled elsewhere."""
+    rows = execute(
+        "SELECT id, uid, document FROM sync_conflicts WHERE record = ? AND resolution = ''", (record,)
+    ).fetchall()
+    kept = feed.stored(record) if rows else None
+    for conflict, uid, document in rows:
+        assert kept is not None
+        if kept.change.uid == uid and not compare(kept.now, parse(document.encode())).clashing:
+            execute(
+                "UPDATE sync_conflicts SET resolution = 'elsewhere', resolved_at = ? WHERE id = ?",
+                (feed.space.clock.now(), conflict),
+            )

@@ -1,0 +1,111 @@
+"""Seal changes, and verify the seals of other databases: by home or by operator.
+
+Databases of one home know each other's seals by the home's secret. For another home only the signature of an operator
+counts, as it does for bundles of memories; while nobody is enrolled here, unsigned changes are taken, and that is said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from typing import Any
+
+import orjson
+
+from sb.config import Config
+from sb.errors import CheckFailed, DeniedError
+from sb.kernel.authority.authority import Authority
+from sb.kernel.authority.signing import Decider, Label, Operator, signed_statement
+from sb.memory.bundles import seal_status
+from sb.sources import Clock, iso
+from sb.store.secret import derived_key, home_secret
+
+OURS = "home"  # the standing of what this home sealed
+_NOBODY = Label("")
+
+
+class Sealer:
+    """Seals what this home writes, and says who sealed what comes.
+
+    Args:
+        authority: who this home's operators are. by: who signs; a mere label leaves it at the home's seal.
+    """
+
+    def __init__(self, config: Config, authority: Authority, clock: Clock, by: Decider | None = None) -> None:
+        config.home.create()
+        secret = home_secret(config.home.digest_key)
+        self._key = derived_key(secret, "sync")
+        self.home = derived_key(secret, "sync home").hex()[:16]
+        self._authority, self._clock, self._by = authority, clock, by or _NOBODY
+        self.signs = bool(self._by.key_id)
+
+    def seal(self, document: bytes) -> bytes:
+        """The seal on a document."""
+        facts = {
+            "digest": _digest(document),
+            "home": self.home,
+            "mac": self._mac(document),
+            "at": iso(self._clock.now()),
+            "public_key": self._by.public_key if isinstance(self._by, Operator) else "",
+        }
+        return orjson.dumps(signed_statement(self._by, facts))
+
+    def unsigned(self, seal: bytes) -> bool:
+        """Whether this home made a seal that no operator signed."""
+        said = orjson.loads(seal)["statement"]
+        return bool(said["home"] == self.home and not said["key"])
+
+    def status(self, document: bytes, seal: bytes) -> str:
+        """Returns who sealed a document: `home`, or as `bundles.seal_status`.
+
+        Raises:
+            CheckFailed: it is not what was sealed. Unauthorised: its key was shut out.
+        """
+        try:
+            sealed: dict[str, Any] = orjson.loads(seal)
+            said = sealed["statement"]
+            digest, home, mac = str(said["digest"]), str(said["home"]), str(said["mac"])
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            raise CheckFailed(
+                "a change has no seal", "nothing was imported; check the other database"
+            ) from None
+        ours = home == self.home
+        if digest != _digest(document) or (
+            ours and not hmac.compare_digest(mac.encode(), self._mac(document).encode())
+        ):
+            raise CheckFailed(
+                "a change was edited after it was sealed",
+                "nothing was imported; check the other database",
+            )
+        return OURS if ours else seal_status(sealed, self._authority)
+
+    def admit(self, standings: Counter[str], *, from_anybody: bool) -> list[str]:
+        """Refuse what no one of this home sealed, once it has operators.
+
+        Args:
+            standings: how many changes there are of each.
+
+        Returns:
+            What people have to be told, one line each.
+
+        Raises:
+            DeniedError: some were sealed by nobody who counts here.
+        """
+        others = {one: count for one, count in standings.items() if one not in (OURS, "operator")}
+        told = [f"changes {_MEANING[one]}: {count}" for one, count in sorted(others.items())]
+        if others and self._authority.enrolled() and not from_anybody:
+            raise DeniedError(
+                "; ".join(told), "have an operator of this home sign them there, or accept them from anybody"
+            )
+        return told
+
+    def _mac(self, document: bytes) -> str:
+        return hmac.digest(self._key, document, hashlib.sha256).hex()
+
+
+_MEANING = {"unsigned": "that nobody signed", "stranger": "that a stranger signed"}
+
+
+def _digest(document: bytes) -> str:
+    return f"sha256:{hashlib.sha256(document).hexdigest()}"

@@ -1,1 +1,0 @@
-"""How do two databases keep one stack? Each tells the other, under seal, what was changed of its records."""

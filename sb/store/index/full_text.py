@@ -1,0 +1,162 @@
+"""The full-text index: FTS5 with bm25, and prefix search while typing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sb.store.database import Database, Row
+
+BODY_WEIGHT, PREV_WEIGHT, PLACE_WEIGHT = (
+    1.0,
+    0.4,
+    0.0,
+)  # RETRIEVAL.md, step 6; who may see a record is no evidence
+_SPARE = 3  # times as many as wanted are ranked before a condition is looked at
+_MERGED_AT_ONCE = 250  # pages, which takes some 10 ms
+
+
+class WordIndex:
+    """The full-text index of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def best(
+        self,
+        expression: str,
+        k: int,
+        *,
+        first: Sequence[str] = (),
+        where: str = "",
+        parameters: tuple[Any, ...] = (),
+    ) -> list[tuple[int, float]]:
+        """The k records that match best, with their bm25 (the larger the better).
+
+        Args:
+            expression: an FTS5 expression; it or the condition has to name the places in view.
+            first: some that match fewer, which are enough if k of what one of them matches meet the condition; a record's best bm25 counts.
+            where: a further condition over `r`, the table of records.
+        """
+        # A condition on each match would cost more than ranking them all: most often enough of the best meet it.
+        ranked = _SPARE * k if where else k
+        if first:
+            scores: dict[int, float] = {}
+            for one in first:
+                for number, score in self._ranked(one, ranked):
+                    scores[number] = max(score, scores.get(number, score))
+            by_score = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+            kept = self._meeting(by_score[:ranked], where, parameters)
+            if len(kept) >= k:
+                return kept[:k]
+        best = self._ranked(expression, ranked)
+        kept = self._meeting(best, where, parameters)
+        if len(kept) >= k or len(best) < ranked:
+            return kept[:k]
+        return self._ranked(expression, k, where=where, parameters=parameters)
+
+    def _meeting(
+        self, best: Sequence[tuple[int, float]], where: str, parameters: tuple[Any, ...]
+    ) -> list[tuple[int, float]]:
+        if not where:
+            return list(best)
+        marks = ", ".join("?" * len(best)) or "NULL"
+        sql = f"SELECT r.id FROM records AS r WHERE r.id IN ({marks}) AND ({where})"
+        met = {number for (number,) in self._database.query(sql, (*(one for one, _ in best), *parameters))}
+        return [one for one in best if one[0] in met]
+
+    def _ranked(
+        self, expression: str, k: int, *, where: str = "", parameters: tuple[Any, ...] = ()
+    ) -> list[tuple[int, float]]:
+        rank = f"bm25(record_index, {BODY_WEIGHT}, {PREV_WEIGHT}, {PLACE_WEIGHT})"
+        join = f"JOIN records AS r ON r.id = record_index.rowid AND {where}" if where else ""
+        sql = (
+            f"SELECT record_index.rowid, -{rank} FROM record_index {join}"
+            f" WHERE record_index MATCH ? ORDER BY {rank} LIMIT ?"
+        )
+        return [(int(n), float(s)) for n, s in self._database.query(sql, (*parameters, expression, k))]
+
+    def newest(
+        self,
+        expression: str,
+        k: int,
+        *,
+        below: int | None = None,
+        where: str = "1",
+        parameters: tuple[Any, ...] = (),
+    ) -> list[int]:
+        """The k newest records that match, newest first: what can be shown before anything is ranked.
+
+        Args:
+            below: only records with a smaller number, to go on from there.
+        """
+        sql = (
+            "SELECT record_index.rowid FROM record_index JOIN records AS r ON r.id = record_index.rowid"
+            f" WHERE record_index MATCH ? AND record_index.rowid < ? AND {where}"
+            " ORDER BY record_index.rowid DESC LIMIT ?"
+        )
+        end = (1 << 62) if below is None else below
+        return [int(n) for (n,) in self._database.query(sql, (expression, end, *parameters, k))]
+
+    def ranked_by(self, records: Sequence[int]) -> list[Row]:
+        """What ranking has to know of records: number, terms, session, time and information, then speaker, and number,
+        terms and speaker of the two before it that it quotes (None where there are none)."""
+        marks = ", ".join("?" * len(records)) or "NULL"
+        return self._database.query(
+            "SELECT r.id, r.terms, r.session, r.happened_at, r.info, r.speaker, a.id, a.terms, a.speaker, b.id, b.terms"
+            " FROM records AS r"
+            " LEFT JOIN records AS a ON a.id = r.prev1 AND a.state = 'active' AND a.place = r.place AND a.agent = r.agent"
+            " LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' AND b.place = r.place AND b.agent = r.agent"
+            f" WHERE r.id IN ({marks}) ORDER BY r.id",
+            tuple(records),
+        )
+
+    def texts(self, records: Sequence[int]) -> list[str]:
+        """The texts of records."""
+        marks = ", ".join("?" * len(records)) or "NULL"
+        sql = f"SELECT text FROM records WHERE id IN ({marks})"
+        return [text for (text,) in self._database.query(sql, tuple(records))]
+
+    def check(self) -> bool:
+        """Whether the index says what the records say; reads both entirely."""
+        from sb.errors import StoreCorrupt
+
+        try:
+            with self._database.write() as execute:
+                execute("INSERT INTO record_index (record_index, rank) VALUES ('integrity-check', 1)")
+        except StoreCorrupt:
+            return False
+        return True
+
+    def count(self) -> int:
+        """Counts the entries of the index."""
+        return int(self._database.query("SELECT count(*) FROM record_index_docsize")[0][0])
+
+    def finds(self, expression: str, record: int) -> bool:
+        """Whether one record is among those that match."""
+        sql = "SELECT 1 FROM record_index WHERE record_index MATCH ? AND rowid = ?"
+        return bool(self._database.query(sql, (expression, record)))
+
+    def rebuild(self) -> None:
+        """Make the index anew from the records."""
+        with self._database.write() as execute:
+            execute("INSERT INTO record_index (record_index) VALUES ('rebuild')")
+
+    def optimize(self) -> None:
+        """Rewrite the index as one segment, in short transactions: only then are the words of what was erased gone."""
+        pages = -_MERGED_AT_ONCE  # a negative number begins it, a positive one goes on
+        while True:
+            with self._database.write() as execute:
+                before = execute("SELECT total_changes()").fetchone()[0]
+                execute("INSERT INTO record_index (record_index, rank) VALUES ('merge', ?)", (pages,))
+                done = (
+                    execute("SELECT total_changes()").fetchone()[0] - before < 2
+                )  # FTS5: nothing was left to do
+            if done:
+                return
+            pages = _MERGED_AT_ONCE
+
+
+def in_places(places: Sequence[int]) -> str:
+    """The part of an FTS5 expression that says who may see a record."""
+    return "place : (" + " OR ".join(f'"p{place}"' for place in places) + ")"
