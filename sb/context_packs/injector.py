@@ -59,7 +59,7 @@ class ContextInjector:
 
 @dataclass(frozen=True)
 class _Wish:
-    """What a slot asks for: packs it may take, those of other scopes, and whether its condition holds."""
+    """A slot's request: packs it may take, those of other scopes, and whether its condition holds."""
 
     slot: InjectionSlot
     applies: bool

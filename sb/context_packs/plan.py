@@ -10,7 +10,7 @@ from sb.context_packs.pack_store import ContextPack
 
 
 class DropReason(StrEnum):
-    """Why a pack that a slot asked for is not in the plan."""
+    """The reason why a requested pack is not in the plan."""
 
     CONDITION = "condition not met"
     SCOPE = "scope"

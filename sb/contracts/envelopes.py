@@ -16,7 +16,7 @@ GLOBAL_SCOPE = "global"
 
 @dataclass(frozen=True)
 class ContextEnvelope:
-    """What context is put together for; make it with `ContextEnvelope.from_run` where there is a run.
+    """The request that context is put together for; make it with `ContextEnvelope.from_run` where there is a run.
 
     Args:
         scope: what is visible besides the global scope, such as ``project:acme``.

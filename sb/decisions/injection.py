@@ -18,7 +18,7 @@ MAX_PRIORITY = 100
 
 @dataclass(frozen=True)
 class SlotCondition:
-    """When a slot applies: every list that is not empty must match, and one of its entries is enough.
+    """The condition of a slot: every list that is not empty must match, and one of its entries is enough.
 
     Args:
         intents: patterns (`*`, `?`, `[...]`) for the envelope's intent, compared without regard to case.

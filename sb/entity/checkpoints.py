@@ -102,7 +102,7 @@ class Checkpoints:
         return self.folder / f"{checkpoint_id}.json"
 
     def _named(self, core_id: str | None) -> list[tuple[str, str]]:
-        """When each was taken, and its id: both are read from the name of its file."""
+        """Returns the time and id of each checkpoint, both from its file name."""
         core = None if core_id is None else path_part(core_id)
         try:
             names = os.listdir(self.folder)

@@ -48,7 +48,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Restored:
-    """What restoring a checkpoint did: the checkpoint that says so, and the one of what was there before."""
+    """The result of a restore: the new checkpoint, and the one of the state before."""
 
     core_id: str
     checkpoint_id: str
@@ -125,7 +125,7 @@ class Present:
         )
 
     def binding(self, core_id: str, stack_ids: tuple[str, ...] = ()) -> Binding:
-        """What a core is composed of at present; raises what `entity` does. Nothing is attached for it."""
+        """Returns the present composition of a core; raises what `entity` does. Nothing is attached."""
         if not core_id.strip():
             raise ValueError("core_id must not be empty")
         newest = None if stack_ids else self.newest(core_id)
@@ -142,7 +142,7 @@ class Present:
         )
 
     def save(self, core_id: str, message: str, stack_ids: tuple[str, ...] = ()) -> str:
-        """Keep what a core is composed of; returns the checkpoint's id.
+        """Saves a checkpoint of a core's composition; returns its id.
 
         Raises:
             StoreError: the file cannot be written. Otherwise what `entity` does.
@@ -169,11 +169,11 @@ class Present:
         raise NotFoundError(f"no checkpoint {shown!r}{nearest(reference, known)}", "sb checkpoint list")
 
     def changes(self, chosen: Checkpoint) -> tuple[Difference, ...]:
-        """What restoring a checkpoint would change of its core as it is at present."""
+        """Lists what restoring a checkpoint would change."""
         return differences(self.binding(chosen.binding.core_id), chosen.binding)
 
     def restore(self, log: EventLog, chosen: Checkpoint, *, actor: str, reason: str) -> Restored:
-        """Let a core be what a checkpoint says, once what it is now was kept as another one.
+        """Restores a core from a checkpoint, after a checkpoint of its present state.
 
         Raises:
             CheckFailed: the file was changed after it was written. StoreError: nothing can be written.
@@ -221,7 +221,7 @@ class Present:
 
 
 def differences(before: Binding, after: Binding) -> tuple[Difference, ...]:
-    """What is not the same in two compositions, part by part."""
+    """Compares two compositions, part by part."""
     old, new = parts(before), parts(after)
     return tuple(
         Difference(part, old.get(part), new.get(part))
@@ -242,7 +242,7 @@ def parts(binding: Binding) -> dict[str, str]:
 
 
 def _where(location: Mapping[str, Any] | None) -> Iterator[str]:
-    """What opens a stack again, in words."""
+    """Describes how a stack is opened again."""
     for name, value in sorted((location or {}).items(), key=lambda one: isinstance(one[1], list)):
         if (name, value) == (KIND, "sqlite"):
             continue  # it goes without saying

@@ -97,7 +97,7 @@ class Entity(RoutedWrites, Upserts, Trust, Lifecycle):
 
     @property
     def stacks(self) -> dict[str, StackInfo]:
-        """What is attached, by stack_id."""
+        """The attached stacks, by stack_id."""
         return {
             stack_id: StackInfo(
                 stack_id,
@@ -134,7 +134,7 @@ class Entity(RoutedWrites, Upserts, Trust, Lifecycle):
         return stack_id
 
     def detach_stack(self, stack_id: str) -> None:
-        """Let go of a stack, which goes on by itself; nothing happens if there is none of that id."""
+        """Detach a stack, which goes on by itself; does nothing if there is none of that id."""
         stack = self._stacks.pop(stack_id, None)
         if stack is None:
             return
@@ -155,7 +155,7 @@ class Entity(RoutedWrites, Upserts, Trust, Lifecycle):
 
     @property
     def plugins(self) -> dict[str, PluginInfo]:
-        """What is loaded, by name."""
+        """The loaded plugins, by name."""
         return self._plugins.infos()
 
     def load_plugin(
@@ -206,7 +206,7 @@ class Entity(RoutedWrites, Upserts, Trust, Lifecycle):
         record_types: list[str] | None = None,
         context: str | None = None,
     ) -> list[SearchResult]:
-        """What the active stack finds; raises NoActiveStackError, or what the stack does."""
+        """Search the active stack; raises NoActiveStackError, or what the stack does."""
         return self._required_stack().search(query, limit=limit, record_types=record_types, context=context)
 
     def load(self, *, token_budget: int = 8000, context: str | None = None) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class Entity(RoutedWrites, Upserts, Trust, Lifecycle):
         return loaded
 
     def status(self) -> dict[str, Any]:
-        """What this core is composed of and how that is, with what plugins add."""
+        """Report the composition and health of this core, with what plugins add."""
         status: dict[str, Any] = {
             "core_id": self._core_id,
             "model": None if self._model is None else self._model.model_id,
@@ -241,7 +241,7 @@ class Entity(RoutedWrites, Upserts, Trust, Lifecycle):
     # Checkpoints
 
     def get_binding(self) -> Binding:
-        """What this core is composed of now."""
+        """Return the current composition."""
         model = self._model
         return Binding(
             self._core_id,
@@ -256,7 +256,7 @@ class Entity(RoutedWrites, Upserts, Trust, Lifecycle):
         )
 
     def checkpoint(self, message: str = "") -> str:
-        """Keep what this core is composed of, in a file of the folder `checkpoints`; returns its id.
+        """Save the current composition in a file of the folder `checkpoints`; returns its id.
 
         Raises:
             NoActiveStackError: no stack is active. ValueError: the message is no text. StoreError: the file cannot be written.

@@ -11,7 +11,7 @@ from sb.text import with_article
 
 @runtime_checkable
 class _Caring(Protocol):
-    """What `SQLiteStack` can do with single memories beyond the stack protocol."""
+    """What `SQLiteStack` adds to the stack protocol for single memories."""
 
     def weaken_memory(self, memory_type: str, memory_id: str, amount: float, *, reason: str = "") -> bool: ...
 
@@ -38,7 +38,7 @@ class Lifecycle(Routing):
         return self._required_stack().recover_memory(memory_type, memory_id)
 
     def protect(self, memory_type: str, memory_id: str, protected: bool = True) -> bool:
-        """Keep a memory from being forgotten, or no longer; False if there is none."""
+        """Protect a memory from being forgotten, or no longer; False if there is none."""
         return self._required_stack().protect_memory(memory_type, memory_id, protected)
 
     def weaken(self, memory_type: str, memory_id: str, amount: float, *, reason: str = "") -> bool:
@@ -46,7 +46,7 @@ class Lifecycle(Routing):
         return self._caring_stack().weaken_memory(memory_type, memory_id, amount, reason=reason)
 
     def verify(self, memory_type: str, memory_id: str, *, evidence: str = "") -> bool:
-        """Keep that a memory still holds, which makes it and its sources stronger; False if there is none."""
+        """Mark a memory as verified, which strengthens it and its sources; False if there is none."""
         return self._caring_stack().verify_memory(memory_type, memory_id, evidence=evidence)
 
     def get_memories_derived_from(self, memory_type: str, memory_id: str) -> list[str]:

@@ -99,7 +99,7 @@ class Plugins:
         return list(self._loaded)
 
     def infos(self) -> dict[str, PluginInfo]:
-        """What is loaded, by name; one that cannot say what it is capable of has no capabilities."""
+        """Describes the loaded plugins, by name."""
         found = {}
         for name, loaded in list(self._loaded.items()):
             plugin = loaded.plugin
@@ -110,7 +110,7 @@ class Plugins:
         return found
 
     def installed(self) -> list[PluginInfo]:
-        """What is installed, loaded or not."""
+        """Lists the installed plugins, loaded or not."""
         return [
             PluginInfo(one.name, one.dist_version or "unknown", "", is_loaded=one.name in self._loaded)
             for one in discover(PLUGINS)
@@ -128,7 +128,7 @@ class Plugins:
         return {name: list(loaded.tools) for name, loaded in self._loaded.items()}
 
     def tell(self, hook: str, document: dict[str, Any]) -> None:
-        """Let each of them add to something."""
+        """Calls a hook of all plugins with a document they may add to."""
         for name, loaded in list(self._loaded.items()):
             _guarded(name, hook, lambda one=loaded: getattr(one.plugin, hook)(document))  # type: ignore[misc]
 
@@ -190,7 +190,7 @@ def _health(name: str, loaded: _Loaded) -> dict[str, Any]:
 
 
 def _guarded(name: str, hook: str, call: Callable[[], Any]) -> tuple[Any, str]:
-    """What a hook answers, and "" or how it failed, which is logged."""
+    """Calls a hook; returns its answer, and "" or the failure, which is logged."""
     try:
         return call(), ""
     except Exception as error:  # noqa: BLE001 - whatever a plugin raises is its own failure

@@ -26,7 +26,7 @@ logger = logging.getLogger("sb.entity")
 
 
 def location_of(stack: StackProtocol, data_dir: Path) -> dict[str, Any]:
-    """What it takes to open a stack again: its class, and the arguments that it names itself, if it does."""
+    """Returns the class and arguments that open a stack again."""
     describe = getattr(stack, "location", None)
     said: dict[str, Any] = dict(describe()) if callable(describe) else {}
     kind = _kind_of(type(stack))
@@ -80,7 +80,7 @@ def _components(stack_id: str, described: Iterable[Any]) -> list[StackComponentP
 
 
 def component_name(described: Any) -> str:
-    """What a component in a location is called."""
+    """Returns the name of a component in a location."""
     return str(described.get("name") if isinstance(described, dict) else described)
 
 

@@ -111,7 +111,7 @@ class Routing:
 
 
 def checked_sources(references: list[str] | None) -> list[str] | None:
-    """What something was derived from, as given.
+    """Returns the references as given.
 
     Raises:
         ValueError: it claims to be from before there was provenance.

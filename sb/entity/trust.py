@@ -15,7 +15,7 @@ class Trust(Routing):
     """Assessments of others in the active stack; raises NoActiveStackError where there is none."""
 
     def trust_set(self, entity: str, domain: str, score: float, *, evidence: str | None = None) -> str:
-        """Say how far somebody is trusted in one domain; what was said of others stays. Returns the assessment's id.
+        """Set the trust in an entity for one domain; other domains stay. Returns the assessment's id.
 
         Args:
             score: from 0 to 1. evidence: the id of an episode that speaks for it, added to those before.
@@ -42,13 +42,13 @@ class Trust(Routing):
         )
 
     def trust_get(self, entity: str, *, domain: str | None = None) -> list[TrustAssessment]:
-        """What is said of somebody, if need be only where this domain is part of it."""
+        """List the assessments of an entity, by domain if one is given."""
         return self._required_stack().get_trust_assessments(entity_id=entity, domain=domain)
 
     def trust_list(
         self, *, domain: str | None = None, min_score: float | None = None
     ) -> list[TrustAssessment]:
-        """What is said of all.
+        """List the assessments of all entities.
 
         Args:
             min_score: only those with at least this score: in the domain, if one is given, else in any.

@@ -28,7 +28,7 @@ class ModelInference:
         self._settings = settings or Memory()
 
     def infer(self, prompt: str, *, system: str | None = None) -> str:
-        """What the model answers to one message of a user.
+        """Return the model's answer to one user message.
 
         Raises:
             ModelError: it cannot be used now, as LLMModel says it; another model may raise otherwise.

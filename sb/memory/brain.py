@@ -77,12 +77,12 @@ class Brain(Writes, Reads, Sessions):
 
     @property
     def vector_search_disabled_reason(self) -> str:
-        """Why memories are found by their words alone, or were by the last question, in one line; else ""."""
+        """Why searches use words alone, or the last one did, in one line; else ""."""
         return self.searcher.vector_search_disabled_reason
 
     @property
     def masked(self) -> tuple[str, ...]:
-        """What was masked of the last write, or of the last question: the labels of the secrets in it."""
+        """The labels of the secrets that the last write or query masked."""
         return tuple(self.writer.masked)
 
     def close(self) -> None:

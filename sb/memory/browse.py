@@ -34,7 +34,7 @@ _WORD = frozenset(string.ascii_lowercase + string.digits)
 
 
 class RecordFilter(LogFilter):
-    """What a record has to be: texts in certain columns, and words that begin a word of its text."""
+    """A filter of records: values of columns, and words that begin a word of the text."""
 
     FIELDS: ClassVar[dict[str, str]] = {
         "kind": "r.kind",
@@ -81,7 +81,7 @@ class RecordFilter(LogFilter):
 
 @dataclass(frozen=True)
 class Browsed:
-    """How far a look has come.
+    """The progress of browsing.
 
     Args:
         numbers: of all records that are known to fit, newest first.
@@ -127,7 +127,7 @@ def browse(database: Database, wanted: RecordFilter, before: Browsed) -> Iterato
 
 
 def fits(database: Database, wanted: RecordFilter, numbers: Sequence[int]) -> set[int]:
-    """Which of these records fit a filter."""
+    """Returns those of these records that fit a filter."""
     condition, parameters = wanted.condition()
     marks = ", ".join("?" * len(numbers)) or "NULL"
     among = f"({condition}) AND r.id IN ({marks})"
@@ -146,7 +146,7 @@ def _early(database: Database, wanted: RecordFilter, to: int) -> Sequence[int]:
 
 
 def place_of(numbers: Sequence[int], number: int) -> int | None:
-    """Where a number stands among numbers that fall."""
+    """Returns the position of a number among descending numbers."""
     place = bisect_left(numbers, -number, key=neg)
     return place if place < len(numbers) and numbers[place] == number else None
 

@@ -52,7 +52,7 @@ _STATES = (ACTIVE, FORGOTTEN, QUARANTINED, SUPERSEDED)
 
 @dataclass(frozen=True)
 class Imported(View):
-    """What an import did.
+    """The result of an import.
 
     Args:
         added, same: records that are new, and that were here with the same content.
@@ -294,7 +294,7 @@ class _Import:
 
 
 def _difference(former: Row, row: Row) -> str:
-    """How a record that is here differs from the one of the same id that came, "" if it does not."""
+    """Describes how a local record differs from the received one of the same id; "" if it does not."""
     if former["state"] == ERASED:
         return "it was erased here"
     if former["kind"] != row["kind"]:
@@ -310,7 +310,7 @@ def _difference(former: Row, row: Row) -> str:
 
 
 def _batches(lines: Iterable[bytes]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """What the lines between heading and seal hold, those of one sort together."""
+    """Yields the lines between heading and seal, in batches of one sort."""
     sort = ""
     batch: list[dict[str, Any]] = []
     for name, held in filter(None, map(_held, lines)):

@@ -53,7 +53,7 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True)
 class Seal(View):
-    """What a bundle holds, and who says so.
+    """The contents and the signer of a bundle.
 
     Args:
         by, key: the name of who made it, and the id of their key; "" for an unsigned bundle.
@@ -154,7 +154,7 @@ def chosen(space: Space, stack: str, scopes: Sequence[str], agent: str) -> dict[
 
 
 def readable(agent: str) -> tuple[str, tuple[str, ...]]:
-    """What somebody may carry away of these places, in SQL over `r`: of an agent, no handoffs between others.
+    """Returns the condition over `r` for records that may be exported: an agent's own view, without others' handoffs.
 
     Args:
         agent: "" for operators, who may read everything.

@@ -67,7 +67,7 @@ def _records(space: Space, total: int) -> Iterator[Finding]:
 
 
 def _unreadable(space: Space, row: Row) -> str:
-    """Why a record cannot be read, "" if it can."""
+    """Returns why a record cannot be read; "" if it can."""
     if row["state"] == ERASED:
         return ""
     try:

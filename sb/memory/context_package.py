@@ -36,7 +36,7 @@ Entry = tuple[Section, Any, str]  # where it stands, what it is, and the line th
 
 @dataclass(frozen=True)
 class Neighbour(View):
-    """What an entity has to do with another record.
+    """A relation of an entity to another record.
 
     Args:
         outgoing: whether the entity is the relation's source.
@@ -59,7 +59,7 @@ class Surrounded(Memory):
 
 @dataclass(frozen=True)
 class ContextPackage(View):
-    """What an agent is shown when its session starts.
+    """The context that an agent gets when its session starts.
 
     Args:
         handoff: the newest packet for it, if there is one; read `verified` before its content.
@@ -147,7 +147,7 @@ class Orienting:
         return self._shown(query, newest, new, kept)
 
     def _seen(self) -> set[int]:
-        """What this session wrote or was shown, and has not changed since: it need not be told again."""
+        """Returns the unchanged records that this session wrote or was shown, which are left out."""
         return {one.record for one in self._handoffs.known() if one.unchanged}
 
     def _ranked(self, query: str | None, each: int) -> list[tuple[Row, float]]:
@@ -239,7 +239,7 @@ class Orienting:
 
 
 def _of_handoffs(newest: Newest) -> list[str]:
-    """What there is to say of the packets: which cannot be relied on, and what has changed since."""
+    """Returns notes on the handoffs: which are unreliable, and what changed since."""
     notes = [f"a newer handoff is for {one}" for one in newest.others[:_NAMED]]
     given = newest.packet
     if given is None:

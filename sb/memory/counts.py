@@ -16,7 +16,7 @@ from sb.store.records.columns import ACTIVE
 
 @dataclass(frozen=True)
 class Counts(View):
-    """What is in a memory.
+    """The counts of a memory.
 
     Args:
         kinds, scopes: how many active records each has, the largest first; states: of all records.

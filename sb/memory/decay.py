@@ -17,7 +17,7 @@ FORGET: Mapping[str, Any] = {"strength": 0.0, "state": FORGOTTEN}
 
 
 def recovered(history: Sequence[Row]) -> Mapping[str, Any]:
-    """What takes back that a memory was forgotten: it is as present as before, or it would soon fade away again.
+    """Returns the columns of a recovered memory: as strong as before it was forgotten.
 
     Args:
         history: of the record, oldest first.
@@ -35,5 +35,5 @@ def state_of(strength: float, state: str = ACTIVE) -> str:
 
 
 def faded(strength: float, days: float, half_life_days: float) -> float:
-    """What is left of a strength after so many days; half of it after each half-life."""
+    """Returns a strength after so many days; it halves with each half-life."""
     return strength if half_life_days == inf else strength * 0.5 ** (max(0.0, days) / half_life_days)

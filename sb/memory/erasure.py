@@ -30,7 +30,7 @@ _RUN = 6  # words in a row that two texts do not share by chance
 
 @dataclass(frozen=True)
 class Erased(View):
-    """What an erasure did.
+    """The result of an erasure.
 
     Args:
         ids: what was erased.

@@ -56,7 +56,7 @@ class Stale(View):
 
 @dataclass(frozen=True)
 class HandoffPacket(View):
-    """What the next session needs to go on.
+    """A handoff, verified when it was read.
 
     Args:
         sender, recipient: agents; recipient is "" for whoever comes next.
@@ -108,7 +108,7 @@ class Handoffs:
         ] = {}  # up to which packet, and whether one was there
 
     def known(self) -> list[Known]:
-        """What the writer's session wrote or was shown, the latest first."""
+        """Lists what the writer's session wrote or was shown, the latest first."""
         session = self._writer.begun()
         return [] if session is None else self._space.reads.known(session.number, self._writer.agent)
 
@@ -144,7 +144,7 @@ class Handoffs:
         return bool(self._space.places.numbered(place).owner)
 
     def send(self, handoff: Handoff, scope: str) -> HandoffPacket:
-        """Keep a packet for whoever it is for, in a scope where everybody can read it."""
+        """Stores a signed handoff for its recipient, in a scope that everyone can read."""
         self._writer.masked.clear()
         made = self.signed(handoff, scope, self.known())
         self._writer.keep_all([made], Place(self._writer.stack, scope))
@@ -198,7 +198,7 @@ class Handoffs:
         return self._space.records.select(where, values, order="r.id DESC", limit=_LOOKED_AT)
 
     def refusal(self, row: Row) -> str:
-        """Why what a packet says is not to be shown to this agent, or "": it was altered, or is for another one."""
+        """Returns why this agent may not read a handoff: altered, or for another agent; "" if it may."""
         handoff, problem = self._read(row)
         if handoff is None or problem:
             return problem
@@ -208,7 +208,7 @@ class Handoffs:
         return f"it is for {handoff.recipient}"
 
     def between_others(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
-        """Which packets are not for this agent, nor from it, in SQL over `r`; "" if there is none in these places.
+        """Returns the SQL condition over `r` for handoffs neither for nor from this agent; "" if there are none.
 
         A hit, even one without its words, would say that those that were asked for are in it.
         """

@@ -11,7 +11,7 @@ _WORD = re.compile(r"\w+")
 
 
 def spans(query: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where in a text the words of a question stand, as pairs of start and end; stop words count if there are no others.
+    """Returns start and end of a query's words in a text; stop words count only if there are no others.
 
     Of a long text only the first `MOST_CHARACTERS` count, as for ranking.
     """

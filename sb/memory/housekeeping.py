@@ -34,7 +34,7 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True)
 class Tidied(View):
-    """What a pass did.
+    """The result of a housekeeping pass.
 
     Args:
         records: that were looked at; embedded: that got a new vector.
@@ -100,7 +100,7 @@ def _keep(execute: Execute, numbers: Mapping[str, float]) -> None:
 
 
 def _begin(space: Space) -> None:
-    """What is done once a pass."""
+    """Does what is due once a pass."""
     correct_counters(space.database)
     with space.database.write() as execute:
         space.reads.fold(execute)
@@ -145,7 +145,7 @@ class _Vectors:
         ]
 
     def keep(self, execute: Execute, made: Sequence[tuple[Source, VectorRow]]) -> int:
-        """Keep those whose record still says, at the same place, what they were made from; returns how many."""
+        """Stores the vectors whose source texts are unchanged; returns how many."""
         now = set(self._space.vectors.sources([one.record for one, _ in made]))
         rows = [row for source, row in made if source in now]
         self._space.vectors.put_many(execute, rows)

@@ -16,7 +16,7 @@ from sb.store.records.places import Place
 
 
 class Operations:
-    """What one agent does with its memory."""
+    """The shared base of a Brain's operations."""
 
     config: Config
     agent_id: str

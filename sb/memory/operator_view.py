@@ -34,10 +34,10 @@ class Everywhere(SessionWriter):
     def broadcast(
         self, operation: str, query: str, hits: Sequence[tuple[int, float]], memories: Sequence[Memory]
     ) -> None:
-        """Nothing is noted."""
+        """Logs nothing."""
 
     def note_read(self, operation: str, memories: Iterable[Memory]) -> None:
-        """Nor of this."""
+        """Logs nothing."""
 
 
 class Overseer(Brain):

@@ -95,7 +95,7 @@ class Dossier(View):
 
 
 def why(space: Space, row: Row, places: Collection[int]) -> Origin:
-    """What a memory was made from, and what that was made from in turn: each once, nearest to the memory.
+    """Returns the provenance of a memory as a tree: each source once, nearest to the memory.
 
     Args:
         row: a record that may be seen. places: the places in view.
@@ -150,7 +150,7 @@ def _edges_from(
 
 
 def _elsewhere(space: Space, row: Row, here: Collection[str], places: Collection[int]) -> Iterator[Origin]:
-    """What a memory says that it was made from and is not related to: calls, what was erased, what never came here."""
+    """Yields sources that are no related records: calls, erased records, and unknown ones."""
     for reference in orjson.loads(row["fields"]).get("derived_from") or ():
         name = reference.rpartition(":")[2]
         if name in here:
@@ -166,7 +166,7 @@ def _elsewhere(space: Space, row: Row, here: Collection[str], places: Collection
 
 
 def history(space: Space, row: Row) -> list[Change]:
-    """What was done with a memory since it was kept, oldest first."""
+    """Lists the changes of a memory, oldest first."""
     changes: list[Change] = []
     later, version = dict(row), row["version"]
     for entry in reversed(space.records.history(row["id"])):
@@ -186,7 +186,7 @@ def _differences(kind: str, before: Row, after: Row) -> dict[str, tuple[Any, Any
 
 
 def _attributes(kind: str, row: Row) -> dict[str, Any]:
-    """What a row says, by the names of the record's attributes."""
+    """Returns the attributes of the record that a row holds."""
     about = DESCRIPTORS[kind]
     found = {name: row[column] for name, column in about.column_of.items() if name not in _UNSAID}
     if "is_protected" in found:

@@ -30,7 +30,7 @@ class Reads(Operations):
         benchmark: bool = False,
         **filters: Any,
     ) -> list[Hit]:
-        """The memories that answer a question best, the best first.
+        """Search memories, the best match first.
 
         Args:
             k: the most that are returned.
@@ -55,7 +55,7 @@ class Reads(Operations):
         return [hit for _, hit in hits]
 
     def think(self, query: str, *, hops: int = 2, decay: float = 0.6, k: int = 20) -> list[Activated]:
-        """What answers a question and what that is related to, the most active first.
+        """Recall by spreading activation: hits of a query and what they are related to, the most active first.
 
         Args:
             hops: how many relations away from a hit. decay: what is left of activation after each, at most 1.
@@ -91,7 +91,7 @@ class Reads(Operations):
         return self.space.memory(self._visible_row(record, states=None))
 
     def graph(self, record: str, depth: int = 1) -> Neighbour:
-        """What a memory is related to, as far as this agent sees it, as a tree.
+        """Return the neighbourhood of a memory as a tree, as far as this agent sees it.
 
         Args:
             depth: in how many steps, from 1 to `sb.memory.neighbourhood.DEEPEST`.
@@ -106,7 +106,7 @@ class Reads(Operations):
         return found
 
     def why(self, record: str) -> Origin:
-        """What a memory was made from, and what that was made from in turn.
+        """Return the provenance of a memory: its sources, and theirs in turn.
 
         Raises:
             NotFoundError: there is none that this agent sees.
@@ -118,7 +118,7 @@ class Reads(Operations):
         return found
 
     def history(self, record: str) -> list[Change]:
-        """What was done with a memory since it was kept, oldest first.
+        """List the changes of a memory, oldest first.
 
         Raises:
             NotFoundError: there is none that this agent sees.

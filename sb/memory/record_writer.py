@@ -102,7 +102,7 @@ class RecordWriter:
         return next((one for one in found if one is not None), None)
 
     def update(self, execute: Execute, row: Row, former: Row, record: Any) -> None:
-        """Let the record that is there have what a new one says."""
+        """Updates an existing record with what a new one says."""
         known = self.space.record(former)
         about = DESCRIPTORS[row["kind"]]
         both = about.merged(known, record) if former["kind"] == row["kind"] else added(known, record)

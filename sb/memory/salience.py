@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Salience:
-    """How much one memory matters.
+    """The salience of one memory.
 
     Args:
         value: from 0 to 1. terms: name to value and weight; `value` is their weighted mean.
@@ -57,7 +57,7 @@ def salience(
     relevance: float = 0.0,
     weights: Weights = WEIGHTS,
 ) -> Salience:
-    """How much a record matters.
+    """Returns the salience of a record.
 
     Args:
         row: its columns `kind`, `created_at`, `confidence`, `strength` and `protected`.
@@ -80,7 +80,7 @@ def salience(
 
 
 def in_reach(hits: Sequence[Ranked], k: int) -> Sequence[Ranked]:
-    """Those of all hits, the best first, that could be among the k best by what salience adds."""
+    """Returns the hits that salience could move among the k best."""
     if not hits:
         return hits
     least = hits[min(k, len(hits)) - 1].score - SHARE_OF_SEARCH * max(0.0, hits[0].score)

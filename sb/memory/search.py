@@ -28,7 +28,7 @@ LEG = 60  # candidates that words, and meaning, name each: 100 find a half perce
 
 
 class Predicate(Protocol):
-    """What a hit must be."""
+    """A condition that every hit meets."""
 
     def sql(self) -> tuple[str, tuple[Any, ...]]:
         """A condition over `r`, the table of records, and its parameters; "" for none."""
@@ -36,7 +36,7 @@ class Predicate(Protocol):
 
 @dataclass(frozen=True)
 class Filters:
-    """What a hit must be; nothing is filtered afterwards.
+    """The conditions that every hit meets, in SQL; nothing is filtered afterwards.
 
     Args:
         kinds: kinds of memories, such as `decision`, all by default; categories: of facts, or types of events, entities and so on.
@@ -81,7 +81,7 @@ NO_FILTERS = Filters()
 
 
 class _Without:
-    """What fits a filter, but for some of it."""
+    """The condition of a filter without part of it."""
 
     def __init__(self, filters: Predicate, condition: str, parameters: tuple[Any, ...]) -> None:
         self._filters, self._condition, self._parameters = filters, condition, parameters
@@ -100,7 +100,7 @@ class Searcher:
 
     @property
     def vector_search_disabled_reason(self) -> str:
-        """Why words alone find here, or answered the last question, in one line; "" if meaning counted too."""
+        """Why the last search used words alone, in one line; "" if vectors counted too."""
         embedder = NoEmbedder(self._failed) if self._failed else self._space.embedder
         return str(embedder) if isinstance(embedder, NoEmbedder) else ""
 
@@ -148,7 +148,7 @@ class Searcher:
     def best(
         self, candidates: Sequence[Ranked], k: int, *, salience: bool = True, explain: bool = False
     ) -> list[tuple[Ranked, Hit]]:
-        """What `first` gives, as an agent sees it."""
+        """Returns what `first` does, as an agent sees it."""
         ranked = self.first(candidates, k, salience=salience, explain=explain)
         return [(one, self._space.hit(row, one)) for one, row in ranked]
 

@@ -39,7 +39,7 @@ class SessionWriter:
 
     @property
     def masked(self) -> Labels:
-        """What was masked of the last write, or of the last question, by the labels of the shapes."""
+        """The labels of what the last write or query masked."""
         return self.record_writer.masked
 
     def _new_name(self) -> str:
@@ -86,7 +86,7 @@ class SessionWriter:
         return self.space.places.visible(self.stack, self.space.chain(scope or self.scope), self.agent)
 
     def keep(self, record: Any, place: Place) -> str:
-        """Write one record, or update the one that its key stands for; returns its id."""
+        """Writes a record, or updates the one of its key; returns its id."""
         self.masked.clear()
         return self.keep_all([record], place)[0]
 
@@ -161,7 +161,7 @@ class SessionWriter:
             self.record_writer.change(execute, row, changes, operation, reason)
 
     def note_read(self, operation: str, shown: Iterable[Memory]) -> None:
-        """Keep that these reached the agent's context without a question."""
+        """Logs that memories reached the agent's context without a query."""
         memories = {one.id: one for one in shown}
         rows = self.space.records.known(list(memories))
         hits = [(row["id"], 1.0) for row in rows.values()]
@@ -170,7 +170,7 @@ class SessionWriter:
     def broadcast(
         self, operation: str, query: str, hits: Sequence[tuple[int, float]], memories: Sequence[Memory]
     ) -> None:
-        """Keep what reached the agent's context: the records are not changed by it."""
+        """Logs what reached the agent's context; the records do not change."""
         if query:
             self.masked.clear()
             query = masked_text(query, self.masked)

@@ -28,7 +28,7 @@ class Sessions(Operations):
 
     @cached_property
     def handoffs(self) -> Handoffs:
-        """The packets that this agent sends and receives."""
+        """The handoffs that this agent sends and receives."""
         from sb.memory.handoffs import Handoffs
 
         return Handoffs(self.writer, self.config.home)
@@ -43,7 +43,7 @@ class Sessions(Operations):
         session: str | None = None,
         repeat: bool = False,
     ) -> ContextPackage:
-        """Start a session, and get what the agent should know from the start.
+        """Start a session; returns the context package for it.
 
         Args:
             project, scope: the session's scope from now on, by default the one that there is.
@@ -73,7 +73,7 @@ class Sessions(Operations):
         project: str | None = None,
         scope: str | None = None,
     ) -> HandoffPacket:
-        """Leave a signed packet for another agent, or for whoever comes next; the session goes on.
+        """Send a signed handoff to another agent, or to the next session; the session goes on.
 
         Args:
             recipient: the agent it is for; "" for anyone.
@@ -87,7 +87,7 @@ class Sessions(Operations):
         return self.handoffs.send(said, self.writer.chosen(project, scope))
 
     def resume(self, project: str | None = None, *, scope: str | None = None) -> HandoffPacket | None:
-        """Take over the newest packet that is waiting for this agent, or for anyone; None if none is.
+        """Accept the newest handoff that waits for this agent, or for anyone; None if there is none.
 
         Look at `verified` first: of a packet that cannot be verified the content is left out, and it goes on waiting.
         """
@@ -125,9 +125,9 @@ class Sessions(Operations):
         return made
 
     def _refusal(self, handoff: Row) -> str:
-        """Why this agent is not shown what a handoff says, on whatever way it came to it."""
+        """Returns why this agent may not read a handoff; "" if it may."""
         return self.handoffs.refusal(handoff)
 
     def _leaves_out(self, places: Sequence[int]) -> tuple[str, tuple[Any, ...]]:
-        """What no search of this agent finds, in SQL over `r`."""
+        """Returns what no search of this agent finds, as SQL over `r`."""
         return self.handoffs.between_others(places)

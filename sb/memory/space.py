@@ -76,7 +76,7 @@ class Space:
 
     @cached_property
     def embedder(self) -> Embedder | NoEmbedder:
-        """What makes vectors here, or why nothing does; loaded once it is needed."""
+        """The embedder, or the reason why there is none; loaded on first use."""
         embedder = choose(self._settings)
         if isinstance(embedder, NoEmbedder):
             return embedder
@@ -89,7 +89,7 @@ class Space:
 
     @cached_property
     def lexicon(self) -> Lexicon:
-        """What ranking knows of words; one for all questions of this process."""
+        """The lexicon of ranking; one for all queries of this process."""
         embedder = self.embedder
         return Lexicon(embedder.embed_words if isinstance(embedder, StaticEmbedder) else None)
 
@@ -115,11 +115,11 @@ class Space:
             )
 
     def information(self, text: str) -> float:
-        """How specific a text is among all that were kept when the statistics were refreshed."""
+        """Returns how specific a text is, by the statistics of the last refresh."""
         return information([stem(word) for word in words(text) if word not in STOP_WORDS], self.statistics)
 
     def count_tokens(self, embedder: StaticEmbedder, texts: Iterable[str]) -> None:
-        """Let vectors be made by what is common in these texts, from now on and in every process that starts later."""
+        """Counts the tokens of these texts, for the embeddings of this and later processes."""
         counts = embedder.count(texts)
         with self.database.write() as execute:
             keep_counts(execute, embedder.model, counts.to_bytes())
@@ -199,7 +199,7 @@ class Space:
         }
 
     def session_name(self, number: int | None) -> str | None:
-        """What people and hosts call a session; its name never changes."""
+        """Returns the name of a session, which never changes."""
         if number is None:
             return None
         if number not in self._session_names:

@@ -28,7 +28,7 @@ class View(Mapping[str, Any]):
         return tuple(one.name for one in fields(cls))  # type: ignore[arg-type]
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain dicts and lists."""
+        """Converts to plain dicts and lists."""
         return {name: plain_json(self[name]) for name in self}
 
 
@@ -72,7 +72,7 @@ class Memory(View):
 
     @property
     def title(self) -> str:
-        """What it is called: the title of a decision, the name of an entity, else the first line."""
+        """The title of a decision, the name of an entity, else the first line."""
         named = self.details.get("title") or self.details.get("name")
         return str(named or self.content.partition("\n")[0])
 
@@ -94,7 +94,7 @@ class Hit(Memory):
 
 
 def estimated_tokens(text: str) -> int:
-    """How many tokens a text takes of a reader's context: a quarter of its characters and 30 % for safety.
+    """Estimates the tokens of a text: a quarter of its characters, plus 30 %.
 
     Source: the stack protocol, "Token budget".
     """
@@ -102,5 +102,5 @@ def estimated_tokens(text: str) -> int:
 
 
 def tokens_of(characters: int) -> int:
-    """How many tokens a text of that length takes."""
+    """Estimates the tokens of a text of that length."""
     return int(characters // CHARACTERS_PER_TOKEN * TOKEN_MARGIN)

@@ -40,7 +40,7 @@ _DONE = re.compile(
 
 @dataclass(frozen=True)
 class Derived:
-    """What a session's own writes say; "" and empty where they say nothing."""
+    """The parts of a handoff derived from a session's own writes; "" and empty where nothing was found."""
 
     goal: str = ""
     open_loops: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ def wrap_up(
 
 
 def own_writes(writer: SessionWriter, scope: str) -> list[Memory]:
-    """What the session wrote in a scope for everybody, oldest first."""
+    """Lists what the session wrote in a scope for everyone, oldest first."""
     session = writer.begun()
     place = writer.space.places.find(Place(writer.stack, scope))
     if session is None or place is None:
@@ -120,7 +120,7 @@ def derived(writes: Sequence[Memory]) -> Derived:
 
 
 def _goal(writes: Sequence[Memory]) -> str:
-    """What the session said when it started, else its first task update that is no open loop, else its first decision."""
+    """Returns the stated goal, else the first closed task update, else the first decision."""
     for kind, category in (("event", "session_start"), ("event", "task_update"), ("decision", None)):
         for one in writes:
             says_open = category == "task_update" and _OPEN.search(one.content)

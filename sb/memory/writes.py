@@ -24,7 +24,7 @@ class Writes(Operations):
         private: bool = False,
         **more: Any,
     ) -> str:
-        """Keep a fact; returns its id.
+        """Save a fact; returns its id.
 
         Args:
             category: convention, decision, environment, identity, integration, lesson, preference, project or user.
@@ -49,7 +49,7 @@ class Writes(Operations):
         private: bool = False,
         **more: Any,
     ) -> str:
-        """Keep a decision and why it was taken, neither of which can be changed; returns its id.
+        """Save a decision and its rationale, neither of which can be changed; returns its id.
 
         Args:
             more: further fields of `sb.types.Decision`; the others are those of `remember`.
@@ -70,7 +70,7 @@ class Writes(Operations):
         private: bool = False,
         **more: Any,
     ) -> str:
-        """Keep an event, which cannot be changed; returns its id.
+        """Save an event, which cannot be changed; returns its id.
 
         Args:
             event_type: artifact, decision, error, handoff, result, session_start, session_end, task_update, warning or
@@ -94,7 +94,7 @@ class Writes(Operations):
         private: bool = False,
         **more: Any,
     ) -> str:
-        """Keep an entity, or add to the one of that name what was observed since; returns its id.
+        """Save an entity, or add observations to the one of that name; returns its id.
 
         Args:
             entity_type: agent, concept, document, event, location, organization, person, project, service or tool.
@@ -107,7 +107,7 @@ class Writes(Operations):
         return self.writer.keep(entity, self._place(project, scope, private))
 
     def relate(self, source: str, relation: str, target: str, *, weight: float = 1.0) -> None:
-        """Relate two records that this agent sees, each by its id or as an entity by its name.
+        """Relate two visible records, each by its id or as an entity by its name.
 
         Args:
             relation: a word for what the first is to the second, such as `depends_on`.
@@ -119,7 +119,7 @@ class Writes(Operations):
         self.writer.relate(self._visible_row(source), relation, self._visible_row(target), weight)
 
     def forget(self, record: str, reason: str = "") -> None:
-        """Take a memory out of every search until it is recovered.
+        """Remove a memory from every search until it is recovered.
 
         Raises:
             NotFoundError: there is none that this agent sees. ValueError: it is protected.
@@ -130,7 +130,7 @@ class Writes(Operations):
         self.writer.change(row, FORGET, "forget", reason)
 
     def recover(self, record: str, reason: str = "") -> None:
-        """Take back that a memory was forgotten; it is as strong as it was.
+        """Recover a forgotten memory, as strong as it was.
 
         Raises:
             NotFoundError: this agent has forgotten no such memory.
@@ -139,7 +139,7 @@ class Writes(Operations):
         self.writer.change(row, recovered(self.space.records.history(row["id"])), "recover", reason)
 
     def protect(self, record: str, protected: bool = True, reason: str = "") -> None:
-        """Keep a memory from being forgotten, or no longer.
+        """Protect a memory from being forgotten, or no longer.
 
         Raises:
             NotFoundError: there is none that this agent sees.

@@ -17,7 +17,7 @@ from sb.types import SearchResult, TrustAssessment
 
 @runtime_checkable
 class CoreProtocol(Protocol):
-    """What holds a composition of stacks, plugins and a model together, under an id that outlives its parts."""
+    """The core: holds stacks, plugins and a model together, under an id that outlives them."""
 
     @property
     def core_id(self) -> str: ...

@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass
 class SyncResult:
-    """What one synchronisation did.
+    """The result of one synchronization.
 
     Args:
         pushed, pulled: how many changes went out and came in. conflicts: how many records were changed on
@@ -66,7 +66,7 @@ class PluginHealth:
 
 @dataclass
 class Binding:
-    """What a core was composed of at a moment.
+    """The composition of a core at a moment.
 
     Args:
         model_config: `provider` and `model_id`; empty without a model.
@@ -86,7 +86,7 @@ class Binding:
 
 @dataclass
 class ModelCapabilities:
-    """What a model can do; sizes are in tokens."""
+    """The capabilities of a model; sizes are in tokens."""
 
     model_id: str
     provider: str
@@ -115,7 +115,7 @@ class ModelMessage:
 
 @dataclass
 class ModelResponse:
-    """What a model answered; `usage` counts tokens, `stop_reason` is the provider's word."""
+    """The response of a model; `usage` counts tokens, `stop_reason` is the provider's word."""
 
     content: str
     tool_calls: list[dict[str, Any]] = field(default_factory=list)

@@ -51,10 +51,10 @@ class ModelProtocol(Protocol):
 
 @runtime_checkable
 class InferenceService(Protocol):
-    """What a stack and its components may ask for, whichever model is bound."""
+    """The inference that a stack and its components may use, whichever model is bound."""
 
     def infer(self, prompt: str, *, system: str | None = None) -> str:
-        """What the model says to a prompt."""
+        """Return the model's answer to a prompt."""
         ...
 
     def embed(self, text: str) -> list[float]:
@@ -72,5 +72,5 @@ class InferenceService(Protocol):
 
     @property
     def embedding_provider_id(self) -> str:
-        """What makes the vectors: those of two providers are never compared."""
+        """The id of the embedder: vectors of two providers are never compared."""
         ...

@@ -17,7 +17,7 @@ PROTOCOL_VERSION = 1  # a plugin that asks for a newer one is refused
 
 @runtime_checkable
 class PluginContext(Protocol):
-    """What a plugin has of the core. Each memory that it writes is attributed to `plugin:<name>`.
+    """A plugin's access to the core. Each memory that it writes is attributed to `plugin:<name>`.
 
     Without an active stack, what writes returns None and what reads an empty list.
     """
@@ -152,7 +152,7 @@ class PluginContext(Protocol):
     def get_config(self, key: str, default: Any = None) -> Any: ...
 
     def get_secret(self, key: str) -> str | None:
-        """What only the plugin shall see; it is kept in memory alone."""
+        """A secret for this plugin alone; it is held in memory only."""
         ...
 
 

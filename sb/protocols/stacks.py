@@ -59,7 +59,7 @@ class StackComponentProtocol(Protocol):
         ...
 
     def on_search(self, query: str, results: list[SearchResult]) -> list[SearchResult]:
-        """What a search shall answer instead of `results`."""
+        """Return the results that a search answers instead of `results`."""
         ...
 
     def on_load(self, context: dict[str, Any]) -> None:
@@ -102,7 +102,7 @@ class StackProtocol(Protocol):
     def get_component(self, name: str) -> StackComponentProtocol | None: ...
 
     def maintenance(self) -> dict[str, Any]:
-        """Let each component do what is due; what each did, by name."""
+        """Run the maintenance of each component; returns their reports, by name."""
         ...
 
     # Each save returns the id that the memory has from now on. A class that inherits this protocol has them all by

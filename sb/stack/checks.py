@@ -67,7 +67,7 @@ def checked_share(name: str, value: Any) -> float:
 
 
 def checked_limit(limit: int | None) -> int:
-    """How many records to read at most; all for None.
+    """Returns the most records to read; None for all.
 
     Raises:
         ValueError: it is no whole number, or below 0.
@@ -80,7 +80,7 @@ def checked_limit(limit: int | None) -> int:
 
 
 def checked_budget(tokens: Any) -> int:
-    """How many tokens working memory may take: the nearest to what is given.
+    """Returns the token budget, clamped to the allowed range.
 
     Raises:
         ValueError: that is no number.

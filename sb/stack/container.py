@@ -72,7 +72,7 @@ class Container:
                 )
 
     def set(self, name: str, value: Any) -> None:
-        """Keep a setting of this stack."""
+        """Stores a setting of this stack."""
         if self.settings.get(name) == value:
             return
         if self.read_only:
@@ -82,7 +82,7 @@ class Container:
             self.set_in(execute, name, value)
 
     def set_in(self, execute: Execute, name: str, value: Any) -> None:
-        """The same within a transaction. Other processes' settings stay as they are."""
+        """Stores a setting within a transaction; other processes' settings stay as they are."""
         self.settings[name] = value
         said = orjson.dumps(value).decode()
         execute(
@@ -99,11 +99,11 @@ class Container:
 
     @cached_property
     def place(self) -> Place:
-        """Where new records stand."""
+        """The place of new records."""
         return Place(self.stack_id)
 
     def by_place(self, uids: Iterable[str]) -> dict[Place, list[str]]:
-        """Those of these ids that are in this stack, by where they stand."""
+        """Groups those of these ids that are in this stack by their place."""
         known = self.space.records.known(uids := list(uids))
         found: dict[Place, list[str]] = {}
         for uid in (one for one in uids if one in known):
@@ -113,7 +113,7 @@ class Container:
         return found
 
     def place_of(self, sources: Iterable[str]) -> Place | None:
-        """Where what the stack itself makes from these memories stands; None where nobody may see them all."""
+        """Returns the place for a record derived from these memories; None where no one may see them all."""
         return narrowest((self.place, *self.by_place(sources)))
 
     def places(self) -> tuple[int, ...]:
@@ -137,7 +137,7 @@ class Container:
         return self.find_all([uid], kinds).get(uid)
 
     def find_all(self, uids: Sequence[str], kinds: Iterable[str]) -> dict[str, Row]:
-        """Those of these ids that are in view, as `find` has it, by id."""
+        """Returns those of these ids that are in view, by id; see `find`."""
         places, kinds = frozenset(self.places()), frozenset(kinds)
         return {
             uid: row
@@ -150,7 +150,7 @@ class Container:
         return (to_view(record) for record in self.space.all_records(rows))
 
     def log_reads(self, operation: str, query: str, hits: Sequence[tuple[int, float]], tokens: int) -> None:
-        """Keep what was read; the records are not changed by it."""
+        """Logs reads; the records do not change."""
         if self.read_only:
             return
         with self.space.database.write() as execute:
@@ -159,7 +159,7 @@ class Container:
     def log_reads_in(
         self, execute: Execute, operation: str, query: str, hits: Sequence[tuple[int, float]], tokens: int
     ) -> None:
-        """The same within a transaction."""
+        """Logs reads within a transaction."""
         self.space.reads.append(
             execute, operation, masked_text(query, {}), hits, at=self.space.clock.now(), agent=self.reader, session=None,
             tokens=tokens,

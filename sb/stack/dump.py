@@ -73,7 +73,7 @@ class Dumper:
         self._saver = saver
 
     def stats(self) -> dict[str, int]:
-        """How many memories of each kind there are, forgotten ones too, and how many suggestions are pending."""
+        """Counts the memories of each kind, forgotten ones too, and the pending suggestions."""
         numbers = {
             "raw" if kind == RAW else LISTS[kind]: self._number(self._query(kind, _KEPT)) for kind in _COUNTED
         }

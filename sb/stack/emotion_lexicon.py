@@ -68,7 +68,7 @@ _UNNAMED = 0.5  # of the valence, as the arousal of what names no emotion
 
 
 class Feeling(NamedTuple):
-    """How somebody felt.
+    """The emotion of a text.
 
     Args:
         valence: from -1, bad, to 1, good. arousal: from 0 to 1. emotions: that are named, in the order of the text.
@@ -80,7 +80,7 @@ class Feeling(NamedTuple):
 
 
 def felt(text: str) -> Feeling | None:
-    """What a text says of that; None if it says nothing.
+    """Returns the emotion that a text expresses; None if it expresses none.
 
     Raises:
         ConfigError: the lexicon is not installed.

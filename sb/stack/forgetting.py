@@ -39,7 +39,7 @@ Places = tuple[int, ...]  # by their numbers
 
 
 class Swept(NamedTuple):
-    """What a sweep did.
+    """The result of a sweep.
 
     Args:
         swept: memories that were looked at; decayed: that became weaker; dormant: that no search finds any more;
@@ -62,7 +62,7 @@ class Forgetting:
         self._space = container.space
 
     def begin(self) -> None:
-        """Let time count from now on, unless it does already: what was kept before did not fade until now."""
+        """Starts decay from now on, unless it has started already."""
         with self._space.database.write() as execute:
             if self._container.fresh(execute, SWEPT_AT) is None:
                 self._container.set_in(execute, SWEPT_AT, self._space.clock.now())
@@ -129,7 +129,7 @@ class Forgetting:
         return decayed
 
     def _let_sleep(self, here: Conditions) -> int:
-        """Let no search find what became too weak; in short transactions, since each takes its words off the index.
+        """Removes memories that became too weak from the index, in short transactions.
 
         What an interruption leaves the next sweep does.
         """
@@ -190,7 +190,7 @@ class Forgetting:
         }
 
     def _unimportant(self, rows: Sequence[Row]) -> Iterator[tuple[float, int]]:
-        """How much each of them is still there and matters, and its number, if that is little."""
+        """Yields strength times salience and number of the rows of low salience."""
         now = self._space.clock.now()
         reads = self._space.reads.stats([row["id"] for row in rows])
         for row in rows:
@@ -225,6 +225,6 @@ class Forgetting:
 
 
 def salience(confidence: float | None, times: int, days: float, half_life_days: float) -> float:
-    """How much a memory matters by how sure it is, how often it was used, and how many days ago that was last."""
+    """Returns the salience of a memory, from its confidence, its uses and the days since the last one."""
     sure = 0.8 if confidence is None else confidence
     return sure * (math.log(times + 1) + 0.1) / (max(0.0, days) / half_life_days + 1)

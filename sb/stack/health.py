@@ -16,7 +16,7 @@ _CHECKPOINT = "checkpoint"  # the tag of an episode that nobody has to learn fro
 
 
 class Health(NamedTuple):
-    """What was found.
+    """The health figures of a stack.
 
     Args:
         unreflected: episodes that taught nothing yet. doubted: uncertain beliefs. mean_confidence: of values and

@@ -19,8 +19,8 @@ _DATABASE = b"SQLite format 3\0"  # how such a file begins
 
 
 @dataclass(frozen=True)
-class TakenIn(View):
-    """What came in.
+class ImportedStack(View):
+    """The result of an import.
 
     Args:
         memories: how many. conflicts: how many were changed here and there, and wait for somebody to choose.
@@ -31,7 +31,7 @@ class TakenIn(View):
     conflicts: int
 
 
-def take_in(database: Database, config: Config, path: Path, stack_id: str = "", **more: Any) -> TakenIn:
+def take_in(database: Database, config: Config, path: Path, stack_id: str = "", **more: Any) -> ImportedStack:
     """Read a file that `SQLiteStack.dump` or `export_stack` wrote.
 
     Args:
@@ -53,11 +53,11 @@ def take_in(database: Database, config: Config, path: Path, stack_id: str = "", 
         return _from_database(database, config, path, stack_id, more)
     with SQLiteStack(stack_id or _named(path, text), database=database, config=config, **more) as stack:
         counts = stack.load_dump(text.decode("utf-8", "replace"))
-        return TakenIn(stack.stack_id, sum(counts.values()), 0)
+        return ImportedStack(stack.stack_id, sum(counts.values()), 0)
 
 
 def _named(path: Path, text: bytes) -> str:
-    """Which stack a dump is of."""
+    """Returns the stack that a dump belongs to."""
     try:
         return str(orjson.loads(text)["stack_id"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
@@ -68,7 +68,7 @@ def _named(path: Path, text: bytes) -> str:
 
 def _from_database(
     database: Database, config: Config, path: Path, stack_id: str, more: dict[str, Any]
-) -> TakenIn:
+) -> ImportedStack:
     other = open_database(path, create=False, read_only=True)
     try:
         known = stack_names(other)
@@ -82,4 +82,4 @@ def _from_database(
         found = stack.pull_changes()
         if found.errors:
             raise UsageError(f"cannot read {path}: {'; '.join(found.errors)}")
-        return TakenIn(stack.stack_id, found.pulled, found.conflicts)
+        return ImportedStack(stack.stack_id, found.pulled, found.conflicts)

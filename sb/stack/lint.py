@@ -45,7 +45,7 @@ def linted(container: Container, record: Any) -> Any:
 
 
 def objection(container: Container, record: Any) -> str:
-    """What is wrong with how it is worded; "" if nothing is."""
+    """Returns what is wrong with the wording of a belief or value; "" if nothing is."""
     if container.state is not StackState.ACTIVE or not isinstance(record, Belief | Value):
         return ""
     name = _fault("name", record.name, _LEAST_NAME) if isinstance(record, Value) else ""

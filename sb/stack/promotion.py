@@ -54,7 +54,7 @@ class Promoter:
         return self._reader.read(query, limit=_EPISODES)
 
     def _number(self, context: str | None) -> int:
-        """How many episodes there are to go through, whether they say what they taught or not."""
+        """Counts the episodes to go through, with lessons or without."""
         query = self._reader.query("episode", context=context, include_weak=True)
         return min(_EPISODES, self._container.space.records.number_of(*query.sql()))
 
@@ -124,7 +124,7 @@ class Promoter:
         return [replace(pattern, episodes=tuple(some), contexts=()) for some in parts if len(some) > 1]
 
     def _held(self) -> list[str]:
-        """What beliefs say, also those that were forgotten or replaced: they are not to come back."""
+        """Returns the statements of beliefs, forgotten and replaced ones too: they are not made again."""
         query = Query().among("r.place", self._container.places()).among("r.kind", ("belief", "fact"))
         query.among("r.state", ("active", "forgotten", "superseded"))
         return [one.statement for one in self._reader.read(query, limit=_BELIEFS, order=NEWEST)]

@@ -74,7 +74,7 @@ class Reader:
         context: str | None = None,
         tags: Sequence[str] | None = None,
     ) -> Query:
-        """What is present of a kind.
+        """Returns a query for the present memories of a kind.
 
         Args:
             include_weak: also what is weak. include_forgotten: everything.

@@ -159,5 +159,5 @@ class Reads:
         return self._reader.read(query, limit=None)
 
     def get_raw(self, *, limit: int = 50, tags: list[str] | None = None) -> list[RawEntry]:
-        """What was captured, the latest first."""
+        """Raw entries, the latest first."""
         return self._reader.read(self._reader.query("raw", tags=tags), limit=limit)

@@ -69,7 +69,7 @@ class Components:
         return dict(self._all)
 
     def searching(self) -> dict[str, StackComponentProtocol]:
-        """Those that may change what a search returns."""
+        """Returns the components that may change search results."""
         return self._with("on_search")
 
     def _with(self, hook: str) -> dict[str, StackComponentProtocol]:
@@ -81,7 +81,7 @@ class Components:
         }
 
     def described(self) -> list[str | dict[str, Any]]:
-        """What makes each of them again: its name, with its arguments if it says that it was given some."""
+        """Describes each component by name and, where it has some, arguments."""
         return [self._made_by(component) for component in list(self._all.values())]
 
     def _made_by(self, component: StackComponentProtocol) -> str | dict[str, Any]:
@@ -96,13 +96,13 @@ class Components:
         return {"name": component.name, "arguments": said}
 
     def use(self, inference: InferenceService | None) -> None:
-        """Let all of them use a model from now on, or none."""
+        """Sets the inference of all components, or none."""
         self._inference = inference
         for component in list(self._all.values()):
             self._asked(component, "set_inference", inference)
 
     def on_save(self, kind: str, records: Iterable[Any]) -> Iterator[tuple[Any, str, dict[str, Any]]]:
-        """What each of them says of records that were kept: attributes to set, with the record and the component's name."""
+        """Yields the attributes that components set for saved records, with record and component name."""
         asked = self._with("on_save")
         for record in records:
             for name, component in asked.items():
@@ -121,12 +121,12 @@ class Components:
         return results
 
     def on_load(self, context: dict[str, Any]) -> None:
-        """Let each of them add to what is loaded."""
+        """Lets each component add to the loaded context."""
         for component in list(self._all.values()):
             self._asked(component, "on_load", context)
 
     def on_maintenance(self) -> dict[str, dict[str, Any]]:
-        """What each of them did, by name; `{"error": …}` of one that failed."""
+        """Runs maintenance; returns the report of each component by name, `{"error": …}` of one that failed."""
         done: dict[str, dict[str, Any]] = {}
         for name, component in list(self._all.items()):
             failures: list[Exception] = []
@@ -146,7 +146,7 @@ class Components:
         *arguments: Any,
         also: Callable[[Exception], object] | None = None,
     ) -> Any:
-        """What a hook answers; None if it fails, or if the component has no such hook."""
+        """Calls a hook; returns None if it fails or does not exist."""
         try:
             return getattr(component, hook)(*arguments)
         except Exception as error:  # noqa: BLE001 - whatever a component raises is its own failure
@@ -167,7 +167,7 @@ class Components:
 
 
 def _described(error: Exception) -> str:
-    """What went wrong, in words, as far as the component's exception has some."""
+    """Describes an exception, as far as it can be formatted."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - an exception that cannot say what it is is one more failure of the component

@@ -30,7 +30,7 @@ _AT_ONCE = 500  # relations in one transaction
 
 
 class Domain(NamedTuple):
-    """What is known of one topic.
+    """A topic of the memory.
 
     Args:
         memories: beliefs, episodes and notes. confidence: their mean, and the least of them.
@@ -139,7 +139,7 @@ class Relater:
                     yield Edge(number, MENTIONS, entity, _MENTIONED)
 
     def _add(self, execute: Execute, edges: Sequence[Edge]) -> int:
-        """Where both ends can be seen the relation can be; one that is somebody's own since then is left out.
+        """Adds relations whose ends may both be seen by everyone; returns how many are in view.
 
         Returns:
             How many of them are in view.

@@ -46,7 +46,7 @@ class Saver:
     def save(
         self, kind: str, records: Sequence[Any], *, also: Also | None = None, beside: Sequence[str] = ()
     ) -> list[str]:
-        """Keep records of one kind, or what takes the place of those that are there; returns their ids.
+        """Saves records of one kind, replacing those that exist; returns their ids.
 
         Args:
             also: does what has to be committed with them; it gets their ids.
@@ -77,7 +77,7 @@ class Saver:
         return [row["uid"] if row["kind"] == kind else f"{row['kind']}:{row['uid']}" for row, _ in pairs]
 
     def restore(self, records: Sequence[Any]) -> None:
-        """Keep records of any kinds as they were kept elsewhere, all or none: nobody is asked about them again.
+        """Saves records of any kinds exactly as they were elsewhere, all or none; no component is called.
 
         Raises:
             ValueError: something cannot be kept as it is; nothing was written then.
@@ -111,7 +111,7 @@ class Saver:
         return pairs
 
     def _place(self, record: Any, beside: Sequence[str]) -> Place:
-        """Where a record stands: what the stack itself makes of memories that not everybody sees, where those stand.
+        """Returns the place of a record; what the stack derives from restricted memories stays as restricted.
 
         Raises:
             ValueError: nobody may see all that it was made from.
@@ -217,7 +217,7 @@ class Saver:
     def change(
         self, execute: Execute, row: Row, record: Any, *, actor: str, operation: str, before: Any = None
     ) -> Row:
-        """Let a record that is there say what this one says, within a transaction; returns its row.
+        """Updates an existing record within a transaction; returns its row.
 
         Args:
             before: the record that the row holds, if this transaction has read both already.
@@ -233,7 +233,7 @@ class Saver:
         return new
 
     def _write_back(self, record: Any, row: Row) -> None:
-        """Let a record know under which id and version it was kept."""
+        """Sets the id and version under which a record was saved."""
         record.id, record.stack_id = row["uid"], self._container.stack_id
         if hasattr(record, "version"):
             record.version = row["version"]
@@ -329,7 +329,7 @@ class _StackRecordWriter(RecordWriter):
         operation: str = "update",
         before: Any = None,
     ) -> Row:
-        """Let a record say what this one says; returns what it is now. Whoever calls it makes its vector anew.
+        """Updates a row from a record; returns the new row. The caller makes its vector again.
 
         Raises:
             ValueError: it is of another kind, or cannot be changed so.

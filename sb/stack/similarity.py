@@ -121,7 +121,7 @@ class Similarity:
                     yield at, to, value
 
     def groups(self, statements: Iterable[Statement]) -> list[list[Statement]]:
-        """Those that say the same, together; each is compared with the first of a group, in the order given."""
+        """Groups statements that say the same; each is compared with the first of a group, in the given order."""
         groups: list[list[Statement]] = []
         by_stem: dict[str, list[int]] = {}
         for one in statements:

@@ -98,7 +98,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
 
     @property
     def masked(self) -> tuple[str, ...]:
-        """What was masked of the last write: the labels of the secrets in it."""
+        """The labels of the secrets that the last write masked."""
         return tuple(self._saver.masked)
 
     @property
@@ -174,7 +174,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
             self._container.enter(StackState.ACTIVE)
 
     def read_from(self, core_id: str, scope: str | None) -> None:
-        """Let an attached core read from another scope: that, what it includes, and `global`.
+        """Sets the scope that an attached core reads from: that, what it includes, and `global`.
 
         Args:
             scope: None for every scope, as operators read.
@@ -203,15 +203,15 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
             self._use(None)
 
     def on_model_changed(self, inference: InferenceService | None = None) -> None:
-        """Let components use another model, or none."""
+        """Sets another inference service for the components, or none."""
         self._use(inference)
 
     def register_plugin(self, name: str) -> None:
-        """Let memories come from a plugin that a core has loaded; said once by each core."""
+        """Accepts memories from a plugin that a core has loaded; called once by each core."""
         self._container.plugins[name] += 1
 
     def unregister_plugin(self, name: str) -> None:
-        """Let no more memories come from a plugin, unless another core has loaded it too."""
+        """Rejects further memories from a plugin, unless another core has loaded it too."""
         self._container.plugins[name] -= 1
         self._container.plugins = +self._container.plugins
 
@@ -257,7 +257,7 @@ class SQLiteStack(Reads, SyncOperations, StackProtocol):
         return self._search.search(query, limit, record_types, context, min_confidence)
 
     def load(self, *, token_budget: int = TOKEN_BUDGET, context: str | None = None) -> dict[str, Any]:
-        """What to keep in mind: the most important memories, strong and fading ones, as lists by kind.
+        """Assembles working memory: the most important strong and fading memories, as lists by kind.
 
         Args:
             token_budget: tokens that they may take, from 100 to 50 000; what is beyond counts as that.

@@ -75,7 +75,7 @@ class StackStorage:
         return [[by_id[uid] for uid in uids] for uids in self._container.by_place(by_id).values()]
 
     def save(self, kind: str, records: Sequence[Any]) -> list[str]:
-        """Keep memories; raises what `Saver.save` does."""
+        """Saves memories; raises what `Saver.save` does."""
         return self.saver.save(kind, records)
 
     def amend(self, kind: str, uid: str, changes: dict[str, Any], *, component: str) -> bool:
@@ -87,17 +87,17 @@ class StackStorage:
         return self._container.settings.get(name)
 
     def save_setting(self, name: str, value: Any) -> None:
-        """Keep a setting of the stack: anything that JSON can hold."""
+        """Stores a setting of the stack: any JSON value."""
         self._container.set(name, value)
 
     @property
     def embedder(self) -> Embedder | None:
-        """What makes the vectors that searches compare, if anything does; it is loaded for this."""
+        """The embedder of the memory, if there is one; loaded on first use."""
         return self._container.space.usable_embedder
 
     @property
     def vector_search_disabled_reason(self) -> str:
-        """Why memories are found by their words alone; "" if meaning counts too."""
+        """Why searches use no vectors; "" if they do."""
         return "" if self.embedder else str(self._container.space.embedder)
 
     def reindex(self) -> Tidied | None:
@@ -132,7 +132,7 @@ class StackStorage:
         return Relater(self._container)
 
     def health(self) -> Health:
-        """What the stack's newest memories say of how it stands; looked at again once something was written."""
+        """Returns the stack's health figures, cached until something is written."""
         from sb.stack.health import look
 
         hour = int(self.clock.now() // 3600)

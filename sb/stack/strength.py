@@ -35,7 +35,7 @@ class Strengths:
         self._space = container.space
 
     def access(self, memory_type: str, memory_id: str) -> bool:
-        """Keep that a memory was used, which makes it a little stronger; False if there is none."""
+        """Record an access, which strengthens a memory a little; False if there is none."""
         with self._space.database.write() as execute:
             row = self._row(memory_type, memory_id)
             if row is None:
@@ -64,7 +64,7 @@ class Strengths:
         return self._change(memory_type, memory_id, recovered, "recover")
 
     def protect(self, memory_type: str, memory_id: str, protected: bool = True) -> bool:
-        """Keep a memory from fading and from being forgotten, or no longer; False if there is none."""
+        """Protect a memory from decay and forgetting, or no longer; False if there is none."""
         return self._change(memory_type, memory_id, lambda _: {"protected": int(protected)}, "protect")
 
     def weaken(self, memory_type: str, memory_id: str, amount: float, *, reason: str = "") -> bool:
@@ -82,7 +82,7 @@ class Strengths:
         return self._change(memory_type, memory_id, weakened, "weaken", reason)
 
     def verify(self, memory_type: str, memory_id: str, *, evidence: str = "") -> bool:
-        """Keep that a memory still holds, which makes it and what it was made from stronger; False if there is none."""
+        """Mark a memory as verified, which strengthens it and its sources; False if there is none."""
         with self._space.database.write() as execute:
             row = self._row(memory_type, memory_id)
             if row is None:
@@ -98,14 +98,14 @@ class Strengths:
         return True
 
     def set(self, execute: Execute, row: Row, strength: float) -> None:
-        """Keep how present a record is by now; nobody decided it, so its history says nothing."""
+        """Sets the strength of a record, without an entry in its history."""
         state = state_of(strength, row["state"])
         self._space.records.strengthen(execute, row["id"], strength, state)
         if state != row["state"]:
             self._keeper().reindex(execute, row["id"])
 
     def _verified(self, row: Row) -> Changes:
-        """What a record says of having been verified; one that a Brain keeps has no place for that."""
+        """Returns the columns of a verified record; a Brain's own records have none for it."""
         record = self._space.record(row)
         if not isinstance(record, Meta):
             return {}
@@ -138,5 +138,5 @@ class Strengths:
 
 
 def _as_strong_as(row: Row, strength: float) -> Changes:
-    """What makes a memory so strong; one that was superseded stays so."""
+    """Returns the columns of a memory of that strength; a superseded one stays superseded."""
     return {"strength": strength, "state": state_of(strength, row["state"])}

@@ -154,7 +154,7 @@ class Suggestions:
         return [one.id for one in found]
 
     def _query(self) -> Query:
-        """Those that are pending, and those that are settled, which no search finds."""
+        """Returns a query for suggestions, pending and settled."""
         query = Query().among("r.place", self._container.places()).add("r.kind = 'suggestion'")
         return query.among("r.state", ("active", "superseded"))
 
@@ -220,5 +220,5 @@ class Suggestions:
 
 
 def _reference(source: str) -> str:
-    """What a memory says that it was derived from: a plain id is that of something captured."""
+    """Returns a source as a reference `type:id`; a plain id is that of a raw entry."""
     return source if ":" in source else f"raw:{source}"

@@ -26,7 +26,7 @@ class Trust:
         self._saver = saver
 
     def save(self, assessment: TrustAssessment) -> str:
-        """Keep an assessment, or add its domains to the one of that entity; returns its id.
+        """Save an assessment, or add its domains to that of the entity; returns its id.
 
         Raises:
             ValueError: a score is not from 0 to 1. Otherwise as `Saver.save` does.
@@ -49,7 +49,7 @@ class Trust:
         return self._reader.read(query, limit=None)
 
     def compute(self, entity_id: str, domain: str | None = None) -> dict[str, Any]:
-        """How far an entity is trusted in a domain, by default in general, from 0 to 1.
+        """Compute the trust in an entity for a domain, by default in general, from 0 to 1.
 
         Returns:
             `entity`, `domain`, `score`, and as `source` where that is known from: `assessment` of the domain, `general` where

@@ -36,7 +36,7 @@ CORE = "core:"  # before the id of the core, or agent, that something came from
 
 @dataclass(frozen=True)
 class _View:
-    """How one of a Brain's kinds is shown.
+    """The mapping of one Brain kind to a stack kind.
 
     Args:
         kind: what it is shown as. homes: attribute there to attribute here.
@@ -60,7 +60,7 @@ def kinds_viewed_as(kind: str) -> tuple[str, ...]:
 
 
 def to_view(record: Any) -> Any:
-    """A record as the stack has it; what is of a stack's own kind stays as it is."""
+    """Returns a record as the stack shows it; records of a stack's own kinds stay as they are."""
     if not isinstance(record, Remembered):
         return record
     common: dict[str, Any] = {
@@ -107,7 +107,7 @@ def to_view(record: Any) -> Any:
 
 
 def from_view(view: Any, former: Remembered) -> Remembered:
-    """The record that a changed view of it says.
+    """Returns the record that a changed view stands for.
 
     Raises:
         ValueError: the view says something that the record has no place for.

@@ -101,7 +101,7 @@ class Loader:
         return loaded
 
     def _within(self, budget: int, context: str | None) -> tuple[list[_Candidate], int]:
-        """What fits, and how many tokens that takes."""
+        """Returns what fits the budget, and its tokens."""
         taken: dict[int, _Candidate] = {}
         used = passed_over = 0
         for one in self._candidates(context):
@@ -166,14 +166,14 @@ class Loader:
             skip, page = skip + page, page * _GROWTH
 
     def _present(self) -> int:
-        """How many memories of these kinds are present, weak ones too."""
+        """Counts the present memories of these kinds, weak ones too."""
         kinds = [own for kind in PARTS for own in kinds_viewed_as(kind)]
         query = Query().among("r.place", self._container.places()).among("r.kind", kinds)
         return self._container.space.records.number_of(*query.add("r.state = 'active'").sql())
 
 
 def _importance(about: Descriptor) -> str:
-    """What says, in SQL, which of a kind come first: what `Descriptor.priority_of` depends on; "" if nothing does."""
+    """Returns the SQL order of a kind by what `Descriptor.priority_of` depends on; "" if nothing."""
     if about.bonus:
         name = about.bonus[0]
         return (

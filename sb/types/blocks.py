@@ -14,7 +14,7 @@ from sb.types.vocabulary import SourceType
 
 @dataclass
 class Sync:
-    """How far this copy is in step with others."""
+    """The synchronization state of a record."""
 
     local_updated_at: datetime | None = None
     cloud_synced_at: datetime | None = None
@@ -24,7 +24,7 @@ class Sync:
 
 @dataclass
 class Meta:
-    """How reliable it is, and where it came from; `derived_from` holds references `type:id`."""
+    """Confidence and provenance of a record; `derived_from` holds references `type:id`."""
 
     confidence: float = 0.8
     source_type: str = SourceType.DIRECT_EXPERIENCE
@@ -38,7 +38,7 @@ class Meta:
 
 @dataclass
 class Strength:
-    """How present it is, from 1 down to 0 (forgotten), and how often it was used."""
+    """Strength from 1 down to 0 (forgotten), and use."""
 
     strength: float = 1.0
     times_accessed: int = 0

@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(kw_only=True)
 class Remembered:
-    """What every memory of a Brain has.
+    """The fields of every memory of a Brain.
 
     Args:
         id: public id; "" until it is kept.
@@ -64,7 +64,7 @@ class Fact(Remembered):
 
 @dataclass
 class Decision(Remembered):
-    """What was decided and why; neither changes."""
+    """A decision and its rationale; neither changes."""
 
     title: str
     rationale: str
@@ -87,7 +87,7 @@ class EntityRecord(Remembered):
 
 @dataclass
 class Affect(Remembered):
-    """How something felt: valence, arousal and dominance, each from -1 to 1."""
+    """An emotional state: valence, arousal and dominance, each from -1 to 1."""
 
     about: str
     valence: float = 0.0
@@ -97,7 +97,7 @@ class Affect(Remembered):
 
 @dataclass
 class Trigger(Remembered):
-    """What to think of once its precondition comes up."""
+    """A prospective memory: an action for when its precondition comes up."""
 
     precondition: str
     action: str
@@ -107,7 +107,7 @@ class Trigger(Remembered):
 
 @dataclass
 class Lesson(Remembered):
-    """What a failure taught."""
+    """A lesson from a failure."""
 
     content: str
     cause: str | None = None
@@ -115,7 +115,7 @@ class Lesson(Remembered):
 
 @dataclass
 class Handoff(Remembered):
-    """What the next session needs to go on.
+    """A handoff to the next session or another agent.
 
     Args:
         recipient: the agent it is for, or "" for whoever comes next.

@@ -130,7 +130,7 @@ class _Drive:
 
 @dataclass
 class Drive(Privacy, EpochId, Context, Strength, Meta, Sync, _Drive):
-    """What pushes; one of each type in a stack. Intensity is from 0 to 1."""
+    """A motivation; one of each type in a stack. Intensity is from 0 to 1."""
 
     is_protected: bool = True
 
@@ -151,7 +151,7 @@ class _Relationship:
 
 @dataclass
 class Relationship(Privacy, EpochId, Context, Strength, Meta, Sync, _Relationship):
-    """How it stands with somebody or something; one of each name in a stack. Sentiment is from -1 to 1."""
+    """A relationship with an entity; one of each name in a stack. Sentiment is from -1 to 1."""
 
 
 @dataclass
@@ -205,7 +205,7 @@ class _Playbook:
 
 @dataclass
 class Playbook(Sync, Privacy, Context, _Playbook):
-    """How something is done: steps of `action`, `details` and `adaptations`."""
+    """A procedure: steps of `action`, `details` and `adaptations`."""
 
 
 @dataclass
@@ -232,7 +232,7 @@ class Epoch(Sync, _Epoch):
 
 @dataclass
 class Summary:
-    """What a month, quarter, year, decade or epoch came to; it takes the place of the summaries it supersedes."""
+    """A summary of a month, quarter, year, decade or epoch; it replaces the summaries it supersedes."""
 
     id: str
     stack_id: str
@@ -253,7 +253,7 @@ class Summary:
 
 @dataclass
 class SelfNarrative:
-    """What an entity says of itself."""
+    """An entity's narrative of itself."""
 
     id: str
     stack_id: str
@@ -305,7 +305,7 @@ class _TrustAssessment:
 
 @dataclass
 class TrustAssessment(Sync, _TrustAssessment):
-    """How far somebody is trusted: domain to `{"score": 0 to 1}`; one for each entity in a stack."""
+    """The trust in an entity: domain to `{"score": 0 to 1}`; one for each entity in a stack."""
 
 
 @dataclass
@@ -324,7 +324,7 @@ class _RelationshipHistoryEntry:
 
 @dataclass
 class RelationshipHistoryEntry(Sync, _RelationshipHistoryEntry):
-    """What changed in a relationship; the values are JSON."""
+    """A change of a relationship; the values are JSON."""
 
 
 @dataclass
@@ -342,4 +342,4 @@ class _EntityModel:
 
 @dataclass
 class EntityModel(Sync, Privacy, _EntityModel):
-    """What was observed of how somebody is."""
+    """An observation of an entity's behaviour, preferences or capabilities."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class SourceType(StrEnum):
-    """Where what a stack holds came from."""
+    """The sources of a stack's memories."""
 
     DIRECT_EXPERIENCE = "direct_experience"
     INFERENCE = "inference"

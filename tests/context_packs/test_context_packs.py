@@ -1,4 +1,4 @@
-"""Does a plan hold what the decision asks for, within budget and scope, and is its hash its own?"""
+"""Injection plans follow the decision, the budget and the scope, and have a digest."""
 
 from __future__ import annotations
 

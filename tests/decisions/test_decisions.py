@@ -1,4 +1,4 @@
-"""Do decision keys and decision files mean one thing, and is everything else refused by name?"""
+"""Decision keys and files are unambiguous; everything else is refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what is related come to mind, ever weaker, and never without bound?"""
+"""Spreading activation: related memories are recalled, weaker with distance, and bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are memories found where thousands share the words of a question?"""
+"""Search where thousands of memories share the words of a query."""
 
 from __future__ import annotations
 

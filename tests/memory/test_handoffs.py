@@ -1,4 +1,4 @@
-"""Does a packet reach the one it is for, as it was sent, once?"""
+"""Handoffs reach their recipient unaltered, and once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a session begin where the one before it ended?"""
+"""Sessions start where the one before ended."""
 
 from __future__ import annotations
 

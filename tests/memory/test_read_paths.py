@@ -1,4 +1,4 @@
-"""May an agent read, on whatever way, what stands in a scope it does not read from, or is private to another one?"""
+"""No read path shows an agent what is outside its scopes or private to another agent."""
 
 from __future__ import annotations
 

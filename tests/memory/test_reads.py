@@ -1,4 +1,4 @@
-"""Is it on record what reached an agent's context, and only that?"""
+"""The access log holds what reached an agent's context, and only that."""
 
 from __future__ import annotations
 

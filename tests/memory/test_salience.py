@@ -1,4 +1,4 @@
-"""Does what matters more come first, a little, and can that be switched off?"""
+"""Salience moves important memories up a little, and can be switched off."""
 
 from __future__ import annotations
 

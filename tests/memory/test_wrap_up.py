@@ -1,4 +1,4 @@
-"""Does a session's end say what the session itself wrote, and nothing else?"""
+"""The end of a session summarizes what the session itself wrote."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ Stored: TypeAlias = tuple[int, bytes]
 
 
 class _Numbers(dict[str, int]):
-    """What stands for a word. A known word costs one look-up."""
+    """Word numbers by word, cached."""
 
     def __missing__(self, word: str) -> int:
         if len(self) >= MOST_STEMS:
@@ -42,7 +42,7 @@ _NUMBERS = _Numbers()
 
 
 def word_number(word: str) -> int:
-    """What stands for a word: 32 bits, so that of some thousand words hardly two meet by chance."""
+    """Hashes a word to 32 bits, so that collisions are rare among thousands of words."""
     return _NUMBERS[word]
 
 

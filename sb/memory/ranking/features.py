@@ -25,7 +25,7 @@ _K1, _B = 1.2, 0.75
 
 
 def match(counted: Counted) -> Values:
-    """How near the nearest word of the text, or for less of the two before it, is to each of the question's words."""
+    """Similarity of the nearest word of the text, or at less weight of the two before it, to each query term."""
     best = np.maximum(counted.asking, counted.telling)
     window = np.maximum(best[counted.own], _BEFORE * best[counted.before])
     window = np.maximum(window, _BEFORE * best[counted.before2])
@@ -33,7 +33,7 @@ def match(counted: Counted) -> Values:
 
 
 def focus(counted: Counted) -> Values:
-    """How near the text's words are to the question's: whether it speaks of anything else."""
+    """Similarity of the text's words to the query: whether it is about anything else."""
     return np.asarray(counted.focus[counted.own], np.float64)
 
 
@@ -63,7 +63,7 @@ def session_vec(counted: Counted) -> Values:
 
 
 def information(counted: Counted) -> Values:
-    """How specific the text is, whatever was asked."""
+    """Specificity of the text, regardless of the query."""
     return np.array([found.information for found in counted.candidates])
 
 
@@ -74,12 +74,12 @@ def answers(counted: Counted) -> Values:
 
 
 def asks_too(counted: Counted) -> Values:
-    """How near the row's own questions are to the question: who asks does not answer."""
+    """Similarity of the row's own questions to the query: who asks does not answer."""
     return np.asarray(_sum(counted.asking[counted.own] * counted.worth) * counted.spoken)
 
 
 def addresses(counted: Counted) -> Values:
-    """How much the text speaks of the listener instead of the speaker."""
+    """Share of words that address the listener instead of the speaker."""
     return np.asarray(counted.addressing[counted.own] / (counted.length[counted.own] + 3) * counted.spoken)
 
 
@@ -94,7 +94,7 @@ def party(counted: Counted) -> Values:
 
 
 def date(counted: Counted) -> Values:
-    """How far the day agrees with one that the question names: 1 for the month, 1 for the day of it, 0.3 for the year."""
+    """Agreement with a date in the query: 1 for the month, 1 for the day of it, 0.3 for the year."""
     query = counted.query
     values = np.zeros(len(counted.candidates))
     if not (query.days or query.years):
@@ -122,7 +122,7 @@ def number(counted: Counted) -> Values:
 
 
 def names(counted: Counted) -> Values:
-    """How many names the text holds, up to four: most answers are about something that has one."""
+    """Number of names in the text, up to four: most answers mention one."""
     held = counted.heads[counted.own] % DIGIT >> NAMES
     return np.asarray(held / MOST_NAMES, np.float64)
 

@@ -46,7 +46,7 @@ class _Numbers(dict[str, int]):
 
 
 class Lexicon:
-    """What ranking knows of words, kept from one question to the next; hold `lock` while numbers are in use.
+    """The words ranking has met, kept between queries; hold `lock` while numbers are in use.
 
     Args:
         embed: gives a vector, of any length but 0, for each of some words. Without it words are alike if they have the
@@ -88,15 +88,15 @@ class Lexicon:
         return numbers
 
     def content(self, words: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which of the words are no stop words."""
+        """Marks the words that are no stop words."""
         return np.asarray(self._kind(words) & _STOP == 0)
 
     def timed(self, words: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which of the words tell a time."""
+        """Marks the words that name a time."""
         return np.asarray(self._kind(words) & _TIME != 0)
 
     def addressing(self, words: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which of the words mean the listener."""
+        """Marks the words that address the listener."""
         return np.asarray(self._kind(words) & _YOU != 0)
 
     def _kind(self, words: NDArray[np.intp]) -> NDArray[np.uint8]:
@@ -104,13 +104,13 @@ class Lexicon:
         return np.asarray(self._kinds[words])
 
     def same(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Where term (row) and word (column) have the same stem."""
+        """Marks where term (row) and word (column) share a stem."""
         self._learn()
         equal = self._stems[words] == self._stems[terms][:, None]
         return np.asarray(equal & (words != EMPTY))
 
     def similarity(self, terms: NDArray[np.intp], words: NDArray[np.intp]) -> Array:
-        """From 0, nothing to do with each other, to 1, the same."""
+        """Returns the similarity of terms and words, from 0 to 1."""
         if self._embed is None:
             return self.same(terms, words).astype(np.float32)
         self._learn()

@@ -22,15 +22,15 @@ _MOST = 0.5  # of all records, which leaves more than enough of the best ones
 
 
 class PlacedStatistics(Statistics, Protocol):
-    """What is also known of the places in which records are."""
+    """Statistics that also know the places of records."""
 
     def records_in(self, places: Sequence[int]) -> int:
-        """How many of the records are in some places, and active."""
+        """Counts the active records in some places."""
         ...
 
 
 class WordQuery(NamedTuple):
-    """What the full-text index is asked.
+    """A query of the full-text index.
 
     Args:
         expression: matches all that has one of the words; "" if nothing can.
@@ -55,7 +55,7 @@ def word_query(terms: Sequence[str], places: Sequence[int], statistics: PlacedSt
 
 
 def common_among(terms: Sequence[str], inside: int, statistics: Statistics) -> list[str]:
-    """Those of a question's words that need not name a record by themselves.
+    """Returns the terms that are too common to name a record by themselves.
 
     All of them together weigh no more than one of the rarer words that name enough: what has only common words is not among the best,
     as if each word counted fully where it stands (MaxScore: Turtle and Flood, 1995, "Query evaluation: strategies and optimizations").

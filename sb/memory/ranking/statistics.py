@@ -10,7 +10,7 @@ _RAREST = 5
 
 
 class Statistics(Protocol):
-    """What ranking has to know of all records that may be read.
+    """The statistics of all readable records that ranking needs.
 
     Args:
         records: how many there are.
@@ -34,7 +34,7 @@ def idf(stem: str, statistics: Statistics) -> float:
 
 
 def information(stems: Collection[str], statistics: Statistics) -> float:
-    """How specific a text is, from 0 to about 1: the mean rarity of its five rarest words.
+    """Returns how specific a text is, from 0 to about 1: the mean rarity of its five rarest words.
 
     Args:
         stems: of the text, without stop words; how often each occurs makes no difference.

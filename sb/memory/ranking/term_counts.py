@@ -112,7 +112,7 @@ class Counted:
         return found
 
     def _occurring(self, marks: NDArray[np.bool_], at: NDArray[np.intp]) -> Array:
-        """How often words with each mark, which few have, occur in each text."""
+        """Counts, by text, the words with each of a few rare marks."""
         marked = np.flatnonzero(marks.any(axis=0).take(at))
         rows, found = np.nonzero(marks.take(at[marked], axis=1))
         texts = (np.searchsorted(self._starts, marked[found], side="right") - 1) // 2

@@ -56,7 +56,7 @@ _ACCENTS = frozenset(0x300 + bit for bit in range(50) if (0x000361F8_08029FDF >>
 
 
 class _Folding(dict[int, str]):
-    """What the tokenizer makes of each character: a lower-case letter or digit, nothing, or a space between words."""
+    """The tokenizer's mapping of characters: a lower-case letter or digit, nothing, or a space."""
 
     def __missing__(self, code: int) -> str:
         self[code] = folded = _fold(chr(code))

@@ -23,7 +23,7 @@ class Weights:
     written: Mapping[str, float]
 
     def without(self, *features: str) -> Weights:
-        """The same, with these features at 0."""
+        """Returns the weights with these features at 0."""
         return Weights(
             *(
                 {name: 0.0 if name in features else weight for name, weight in column.items()}

@@ -28,7 +28,7 @@ class Component:
         self._stack_id = ""
 
     def arguments(self) -> dict[str, Any]:
-        """What it was made with, as JSON has it, so that a checkpoint can make it again."""
+        """Returns the constructor arguments as JSON, so that a checkpoint can rebuild the component."""
         return {}
 
     def attach(self, stack_id: str, inference: InferenceService | None = None) -> None:
@@ -59,7 +59,7 @@ class Component:
         """Add nothing."""
 
     def on_maintenance(self) -> dict[str, Any]:
-        """What was done, or why nothing was."""
+        """Does what is due; returns what was done, or why it was skipped."""
         if self._storage is None:
             return {"skipped": True, "reason": "it has no storage"}
         if not self._storage.writable:

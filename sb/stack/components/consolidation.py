@@ -40,7 +40,7 @@ class ConsolidationComponent(Component):
         }
 
     def _themes(self, storage: StackStorage) -> list[Pattern]:
-        """What a model makes of the newest lessons, unless it was asked about just these."""
+        """Asks the model for themes of the newest lessons, unless these were asked about before."""
         episodes = storage.promoter.episodes()[:_SHOWN]
         if self._inference is None or len(episodes) < 2:
             return []
@@ -60,7 +60,7 @@ class ConsolidationComponent(Component):
 
 
 def _theme(answer: dict[str, Any], episodes: list[Episode]) -> Pattern | None:
-    """What a model said, if it is a sentence and names at least two episodes that there are."""
+    """Returns a model's theme, if it is a sentence and names at least two existing episodes."""
     statement, numbers = answer.get("statement"), answer.get("episodes")
     if not isinstance(statement, str) or not isinstance(numbers, list):
         return None

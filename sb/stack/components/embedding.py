@@ -30,7 +30,7 @@ class EmbeddingComponent(Component):
 
     @property
     def embedding_provider_id(self) -> str:
-        """What makes the vectors; raises like `embed`."""
+        """The id of the embedder; raises like `embed`."""
         own = self._storage.embedder if self._storage else None
         return own.model if own else self._bound.embedding_provider_id
 

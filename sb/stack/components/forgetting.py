@@ -41,7 +41,7 @@ class ForgettingComponent(Component):
         return {kind: _from_json(days) for kind, days in kept.items()} | self._own
 
     def set_half_life(self, kind: str, days: float) -> None:
-        """Let a kind of memory fade at another rate in this stack, now and when it is opened again.
+        """Sets and stores the half-life of a kind in this stack.
 
         Raises:
             ValueError: as the class. RuntimeError: the component belongs to no stack.
@@ -53,7 +53,7 @@ class ForgettingComponent(Component):
         self._storage.save_setting(_SETTING, kept | {kind: _to_json(checked)})
 
     def on_save(self, memory_type: str, memory_id: str, memory: Any) -> None:
-        """Let time count from the first memory on."""
+        """Starts decay with the first memory."""
         if self._storage is not None and self._storage.setting(SWEPT_AT) is None:
             self._storage.forgetting.begin()
 

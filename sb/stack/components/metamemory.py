@@ -22,7 +22,7 @@ class MetaMemoryComponent(Component):
     name = "metamemory"
 
     def confidence(self, memory: Any) -> float:
-        """How sure one can be of a memory now."""
+        """Returns the current confidence of a memory."""
         since = memory.last_verified or memory.created_at
         now = to_moment(self._storage.clock.now()) if self._storage is not None else None
         if now is None or since is None or memory.is_protected:
@@ -50,6 +50,6 @@ class MetaMemoryComponent(Component):
 
 
 def aged(confidence: float, since: datetime, now: datetime) -> float:
-    """What is left of a confidence; one that is below the floor already stays."""
+    """Returns a confidence after decay; one below the floor stays."""
     lost = _A_MONTH * max(0.0, (now - since).total_seconds()) / 86_400 / _DAYS
     return min(confidence, max(_FLOOR, confidence - lost))

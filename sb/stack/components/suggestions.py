@@ -39,7 +39,7 @@ class _Family:
         self._half = sum(weights.values()) / 2
 
     def score(self, text: str) -> float:
-        """How much speaks for it, from 0 to 1: half of all that could is enough for 1."""
+        """Scores a proposal from 0 to 1: half of all possible signals is enough for 1."""
         matched = sum(weight for expression, weight in self._expressions if expression.search(text))
         return min(1.0, matched / self._half)
 
@@ -70,7 +70,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class Proposal(NamedTuple):
-    """What an entry may become."""
+    """A proposed memory."""
 
     memory_type: str
     content: dict[str, Any]
@@ -103,7 +103,7 @@ class SuggestionComponent(Component):
         }
 
     def _asked(self, raws: Sequence[RawEntry]) -> Iterable[tuple[str, Proposal]]:
-        """What a model makes of entries whose words say nothing."""
+        """Asks the model about entries whose words suggest nothing."""
         worth = [one for one in raws if len(one.blob or "") >= _SHORTEST]
         if self._inference is None or not worth:
             return
@@ -115,7 +115,7 @@ class SuggestionComponent(Component):
 
 
 def proposed(text: str) -> list[Proposal]:
-    """What a text says that it may become; a note only if it is nothing else."""
+    """Proposes memories from a text; a note only if nothing else fits."""
     text = text.strip()
     if len(text) < _SHORTEST:
         return []
@@ -145,7 +145,7 @@ def _episode(text: str) -> dict[str, Any]:
 
 
 def _read(answer: Mapping[str, Any]) -> Proposal | None:
-    """What a model said, if it is a proposal."""
+    """Returns a model's proposal, if it is one."""
     kind, content, sure = (
         answer.get("memory_type"),
         answer.get("content"),

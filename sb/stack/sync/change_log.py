@@ -40,18 +40,18 @@ class StoredChange:
 
     @cached_property
     def change(self) -> Change:
-        """What the document says; raises CheckFailed if it is damaged."""
+        """The parsed document; raises CheckFailed if it is damaged."""
         return parse(self.document)
 
     @property
     def now(self) -> Change:
-        """The same with what was learnt of it since."""
+        """The change with everything learned about it since."""
         return replace(self.change, seen=self.seen)
 
 
 @dataclass(frozen=True)
 class Position:
-    """Who this database is, and where stamping has come to."""
+    """The replica's name, and how far stamping has come."""
 
     replica: str
     head: int
@@ -72,7 +72,7 @@ class ChangeLog:
 
     @property
     def replica(self) -> str:
-        """What this database is called among the copies of the stack; "" before its first synchronisation."""
+        """The name of this database among the copies of the stack; "" before its first synchronization."""
         return str(self._said("replica", ""))
 
     @property
@@ -170,7 +170,7 @@ class ChangeLog:
         self._write(execute, kept, erased)
 
     def _next(self, execute: Execute) -> tuple[str, int]:
-        """What this database is called, and the next number of its feed."""
+        """Returns the replica's name and the next number of its feed."""
         rows = execute(
             "UPDATE sync_replicas SET head = head + 1 WHERE stack = ? RETURNING replica, head", (self.stack,)
         ).fetchall()
@@ -223,7 +223,7 @@ class ChangeLog:
         )
 
     def sign(self) -> None:
-        """Let whoever signs now sign what this home told unsigned, and tell it again."""
+        """Signs the unsigned changes of this home, and tells them again."""
         if not self.sealer.signs:
             return
         unsigned = [one.record for one in self.after(0) if one.document and self.sealer.unsigned(one.seal)]
@@ -234,11 +234,11 @@ class ChangeLog:
                         self.again(execute, replace(kept, seal=self.sealer.seal(kept.document)))
 
     def stored(self, record: int) -> StoredChange | None:
-        """What is told of a record."""
+        """Returns the stored change of a record."""
         return self.all_stored([record]).get(record)
 
     def all_stored(self, records: Sequence[int]) -> dict[int, StoredChange]:
-        """What is told of these records, by their numbers."""
+        """Returns the stored changes of these records, by number."""
         marks = ", ".join("?" * len(records)) or "NULL"
         rows = self.space.database.query(
             f"SELECT {_COLUMNS} FROM sync_changes WHERE record IN ({marks})", tuple(records)

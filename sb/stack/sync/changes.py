@@ -40,7 +40,7 @@ Seen = Mapping[str, int]  # database to the last of its changes that is known
 
 @dataclass(frozen=True)
 class Relation:
-    """What a record has to do with another one.
+    """A relation of a record to another one.
 
     Args:
         target: the public id of the other. at: seconds since the epoch.
@@ -55,7 +55,7 @@ class Relation:
     inward: bool = False
 
     def as_list(self) -> list[Any]:
-        """The same as a list."""
+        """The relation as a JSON list."""
         return [
             self.relation,
             self.target,
@@ -93,11 +93,11 @@ class Change:
         return self.erased_by is not None
 
     def dot(self, part: str) -> Dot:
-        """Which change a part comes from; ("", 0), which everybody knows, for one that was never there."""
+        """Returns the change that a part comes from; ("", 0), which everyone knows, for a part that never existed."""
         return self.dots.get(part, ("", 0))
 
     def document(self) -> bytes:
-        """The same as JSON."""
+        """The change as JSON."""
         said: dict[str, Any] = {
             "format": FORMAT,
             "stack": self.place.stack,
@@ -123,7 +123,7 @@ class Change:
 
 
 def parse(document: bytes) -> Change:
-    """What a document says.
+    """Parses a change document.
 
     Raises:
         CheckFailed: it is damaged, or of a kind or format that this version does not know.
@@ -159,7 +159,7 @@ def parse(document: bytes) -> Change:
 
 
 def parts_of(row: Row) -> dict[str, Any]:
-    """What a row says, by part."""
+    """Splits a row into parts."""
     about, own = DESCRIPTORS[row["kind"]], _OF_ONE_DATABASE[row["kind"]]
     fields = orjson.loads(row["fields"])
     texts = {name: fields.pop(name) for name in (*about.text, *about.also) if name in fields}

@@ -26,7 +26,7 @@ KEEPS = ("local", "remote", "both")
 
 
 def open_conflicts(container: Container) -> list[SyncConflict]:
-    """Those that nobody has resolved, of what is in view, oldest first."""
+    """Lists the open conflicts in view, oldest first."""
     return [_listed(container.space, *row) for row in _rows(container)]
 
 
@@ -39,7 +39,7 @@ class Conflicts:
         self._space = feed.space
 
     def resolve(self, conflict: str, keep: Keep, reason: str) -> SyncConflict:
-        """Let one version hold, here and, with the next synchronisation, everywhere.
+        """Resolves a conflict, here and, with the next synchronization, everywhere.
 
         Args:
             keep: `both` keeps the other version as a memory of its own.
@@ -134,7 +134,7 @@ class Conflicts:
         receiver.finish(execute)
 
     def _retire(self, execute: Execute, remote: Change, reason: str) -> None:
-        """Keep a version from elsewhere, without its name."""
+        """Stores a received version without its key."""
         row = self._space.records.find(remote.uid)
         former = None if row is None else self._feed.stored(row["id"])
         if row is None or former is None:

@@ -30,7 +30,7 @@ _ROUNDS = 3  # of taking and giving, while others write there at once
 
 @dataclass(frozen=True)
 class Reach:
-    """What may leave, and come in.
+    """The scopes and cores whose records may be exchanged.
 
     Args:
         scopes: patterns. cores: whose private memories may, and the handoffs between whom.
@@ -57,7 +57,7 @@ class Reach:
 
     @property
     def digest(self) -> str:
-        """What differs once the reach does."""
+        """A digest of the reach, which differs when the reach does."""
         said = "\0".join((*sorted(self.scopes), "", *sorted(self.cores), "", *sorted(self.view or ())))
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
@@ -77,7 +77,7 @@ class Exchange:
         self.found: set[str] = set()  # what came into conflict by it
 
     def greet(self) -> None:
-        """Let both know who they are.
+        """Introduces both databases to each other.
 
         Raises:
             UsageError: one is a copy of the other.
@@ -293,7 +293,7 @@ def _pages(changes: Iterator[StoredChange]) -> Iterator[tuple[list[StoredChange]
 
 @dataclass(frozen=True)
 class _Peer:
-    """What a database remembers of another.
+    """The state that this database stores of another.
 
     Args:
         at: when they last met, which is the same on both sides: whoever has an earlier time is an older copy of itself.

@@ -168,7 +168,7 @@ class Feed(ChangeLog):
         return {record for (record,) in rows.fetchall()}
 
     def _relations(self, numbers: Sequence[int]) -> dict[int, list[Relation]]:
-        """What these records have to do with others, as far as everybody who may see them may know it."""
+        """Returns the relations of these records, as far as everyone who sees the records may know them."""
         marks = ", ".join("?" * len(numbers)) or "NULL"
         rows = self.space.database.query(
             f"SELECT e.source, e.id, e.relation, t.uid, e.weight, e.agent, e.created_at, 0 {_FROM_EDGES}"

@@ -20,7 +20,7 @@ _LATEST = frozenset(
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a version from elsewhere differs from the one that is here.
+    """The difference between a received version and the local one.
 
     Args:
         theirs, ours: the parts that only they, or only we, have changed.
@@ -35,12 +35,12 @@ class Comparison:
 
     @property
     def taken(self) -> frozenset[str]:
-        """What a record has to take over to say both."""
+        """The parts to take over for a merge."""
         return self.theirs | self.later
 
 
 def compare(local: Change, remote: Change) -> Comparison:
-    """Which parts of two versions of one record differ, and whose are new to the other."""
+    """Compares two versions of one record, part by part."""
     theirs, ours, clashing, later = set[str](), set[str](), set[str](), set[str]()
     for part in local.parts.keys() | remote.parts.keys():
         mine, other = local.parts.get(part), remote.parts.get(part)

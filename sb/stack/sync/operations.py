@@ -30,7 +30,7 @@ class SyncOperations:
 
     @cached_property
     def synchroniser(self) -> Synchroniser:
-        """What gives and takes; its `sync` can also be told who signs, and whom to trust."""
+        """The synchronizer; its `sync` also takes who signs, and whom to trust."""
         from sb.stack.sync.synchroniser import Synchroniser
 
         return Synchroniser(self._container, self._config, self._remote)
@@ -58,7 +58,7 @@ class SyncOperations:
         return self.synchroniser.pull(None if since is None else to_seconds(since))
 
     def get_pending_sync_count(self) -> int:
-        """How many memories were changed since they were last given to the other database, or to any without a remote."""
+        """Count the memories that changed since they were last sent to the other database, or to any without a remote."""
         return self.synchroniser.pending()
 
     def is_online(self) -> bool:
@@ -66,11 +66,11 @@ class SyncOperations:
         return self.synchroniser.online()
 
     def conflicts(self) -> list[SyncConflict]:
-        """What was changed here and elsewhere at once and nobody has resolved, oldest first."""
+        """List the unresolved conflicts, oldest first."""
         return self.synchroniser.conflicts()
 
     def resolve_conflict(self, conflict_id: str, keep: Keep, reason: str) -> SyncConflict:
-        """Let one version hold, here and, from the next `sync`, everywhere.
+        """Resolve a conflict here and, from the next `sync`, everywhere.
 
         Args:
             keep: `local`, `remote`, or `both`: then the other version becomes a memory of its own.

@@ -28,7 +28,7 @@ WHERE r.place IN (SELECT id FROM reached)
 
 
 def pending(space: Space, stack: str, reach: Reach, path: str | None) -> int:
-    """How many memories were changed since they were last given to another database.
+    """Counts the memories that changed since they were last sent to another database.
 
     Args:
         path: of that database; None for the one that was given most.

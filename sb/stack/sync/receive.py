@@ -43,7 +43,7 @@ _SAID = (*CONTENT, "source_type", "terms", "length")
 
 
 class Outcome(Enum):
-    """What became of a change."""
+    """The outcome of a received change."""
 
     SAME = "it was here"
     TAKEN = "it is here now"
@@ -278,7 +278,7 @@ class Receiver:
             self._feed.put(execute, former.record, seen, stored.document, stored.seal, peer=self._peer)
 
     def _stored(self, execute: Execute, former: StoredChange, change: Change, *, news: bool) -> Outcome:
-        """What is here says all that came, but for relations.
+        """Notes that the local record already says all that was received, relations apart.
 
         Args:
             news: whether it says more.
@@ -297,7 +297,7 @@ class Receiver:
         return Outcome.SAME
 
     def _tell_again(self, execute: Execute, former: StoredChange) -> None:
-        """Let the other side have it, though it was told before."""
+        """Sends the other side a change again."""
         if self._merge:
             kept = self._feed.stored(former.record)
             if kept is not None and kept.document:
@@ -317,7 +317,7 @@ class Receiver:
     def write(
         self, execute: Execute, row: Row, change: Change, taken: Iterable[str], operation: str, reason: str
     ) -> None:
-        """Let a record say what a change says; how present it is only if that is among what is `taken`."""
+        """Updates a record from a change; its strength only if that is among what is `taken`."""
         new = row_of(change)
         names = (*_SAID, *(_PRESENCE if STANDING in taken else ()))
         try:
@@ -366,7 +366,7 @@ def with_parts(local: Change, remote: Change, taken: Iterable[str]) -> Change:
 
 
 def keep_conflict(feed: Feed, execute: Execute, record: int, peer: str, stored: StoredChange) -> None:
-    """Keep a version from elsewhere beside the record that is here; a former version from there goes."""
+    """Stores a received version beside the local record, replacing an earlier one from there."""
     execute(
         "INSERT INTO sync_conflicts (id, record, uid, peer, at, document, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (record, uid, peer) WHERE resolution = ''"

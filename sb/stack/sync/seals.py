@@ -57,7 +57,7 @@ class Sealer:
         return bool(said["home"] == self.home and not said["key"])
 
     def status(self, document: bytes, seal: bytes) -> str:
-        """Who sealed a document: `home`, or as `bundles.seal_status` says.
+        """Returns who sealed a document: `home`, or as `bundles.seal_status`.
 
         Raises:
             CheckFailed: it is not what was sealed. Unauthorised: its key was shut out.

@@ -68,7 +68,7 @@ class Synchroniser:
         return self._run(taken, None, False)
 
     def pending(self) -> int:
-        """How many memories the other database has yet to be told of."""
+        """Counts the memories that the other database has not received."""
         return pending(self._space, self._container.stack_id, self._reach, self._remote)
 
     def online(self) -> bool:
@@ -82,11 +82,11 @@ class Synchroniser:
         return True
 
     def conflicts(self) -> list[SyncConflict]:
-        """Those that nobody has resolved."""
+        """Lists the unresolved conflicts."""
         return open_conflicts(self._container)
 
     def resolve(self, conflict: str, keep: Keep, reason: str) -> SyncConflict:
-        """Let one version hold; see `SQLiteStack.resolve_conflict`."""
+        """Resolves a conflict; see `SQLiteStack.resolve_conflict`."""
         check_writable(self._container)
         return Conflicts(self._container, self._feed(None)).resolve(conflict, keep, reason)
 

@@ -65,7 +65,7 @@ class OllamaEmbedder:
         return found
 
     def _digest(self) -> str:
-        """Of the model's files: one that was fetched again may be another."""
+        """The digest of the model's files: a newly fetched model may differ."""
         named = {self._name, f"{self._name}:latest"}
         models = self._request("GET", "/api/tags").get("models")
         for model in models if isinstance(models, list) else []:

@@ -76,7 +76,7 @@ class StaticModel:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many tokens there are, and how many numbers a vector has."""
+        """The number of tokens, and of dimensions."""
         tokens, dimensions = self.stored.shape
         return tokens, dimensions
 
@@ -156,7 +156,7 @@ class StaticEmbedder:
         self._mean = counted.mean()
 
     def knowing(self, statistics: TokenStatistics) -> StaticEmbedder:
-        """The same model, with other counts."""
+        """Returns the same model with other token statistics."""
         return StaticEmbedder(self._static, statistics)
 
     def count(self, texts: Iterable[str]) -> TokenStatistics:

@@ -37,7 +37,7 @@ class TokenStatistics:
 
     @classmethod
     def empty(cls, vocabulary: int, dimensions: int) -> TokenStatistics:
-        """Of no text at all: every token weighs the same, and there is nothing to take off."""
+        """Returns statistics of no text: all tokens weigh the same."""
         return cls(0, np.zeros(vocabulary, np.uint32), np.zeros(dimensions, np.float32))
 
     def idf(self) -> NDArray[np.float32]:
@@ -55,7 +55,7 @@ class TokenStatistics:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TokenStatistics:
-        """What `to_bytes` gave.
+        """Reads the output of `to_bytes`.
 
         Raises:
             StoreCorrupt: these are no statistics.

@@ -41,7 +41,7 @@ class BitIndex:
         self._missing: str | None = None
 
     def unavailable(self, model: str) -> str:
-        """Why not all bits of this model's vectors can be compared; "" if they can."""
+        """Why not all vectors of this model can be compared by bits; "" if they can."""
         kept: dict[str, Any] = dict(
             self._database.query(
                 "SELECT name, value FROM index_state WHERE name IN (?, ?)", (_MODEL, _BEHIND)
@@ -103,7 +103,7 @@ class BitIndex:
         return bool(model) or _MODEL in state
 
     def put(self, records: Sequence[tuple[int, int]], vectors: Any) -> None:
-        """Keep the bits of records that have none.
+        """Stores the bits of records that have none.
 
         Args:
             records: number and place of each. vectors: a row for each.

@@ -129,7 +129,7 @@ class WordIndex:
         return True
 
     def count(self) -> int:
-        """How many records it has an entry of."""
+        """Counts the entries of the index."""
         return int(self._database.query("SELECT count(*) FROM record_index_docsize")[0][0])
 
     def finds(self, expression: str, record: int) -> bool:

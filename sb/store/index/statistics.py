@@ -48,7 +48,7 @@ class TextStatistics:
         return self._frequency(stem, "body")
 
     def records_in(self, places: Sequence[int]) -> int:
-        """How many records there are in some places, about: former ones count, as among all records."""
+        """Estimates the number of records in some places, former ones included."""
         return sum(self._frequency(f"p{place}", "place") for place in places)
 
     def _frequency(self, term: str, column: str) -> int:
@@ -73,7 +73,7 @@ def counted(embedder: Embedder, database: Database) -> Embedder:
 
 
 def keep_counts(execute: Execute, model: str, counts: bytes) -> None:
-    """Keep the token statistics that queries, and the vectors of new records, are made with from now on."""
+    """Stores the token statistics for queries and new vectors."""
     execute(
         "INSERT INTO index_state (name, value) VALUES (?, ?)"
         " ON CONFLICT (name) DO UPDATE SET value = excluded.value",

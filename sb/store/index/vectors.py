@@ -48,7 +48,7 @@ _SOURCES = """SELECT r.id, r.place, r.text, substr(a.text, 1, 1000), substr(b.te
 
 
 class VectorRow(NamedTuple):
-    """What is kept of one record.
+    """The stored vector of one record.
 
     Args:
         record: its number. place: see `sb.store.records.places`.
@@ -64,7 +64,7 @@ class VectorRow(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What the vector of one record is made from.
+    """The texts that a record's vector is made from.
 
     Args:
         previous: the texts of the records before it that it quotes, the nearest first; "" where there is none.
@@ -77,7 +77,7 @@ class Source(NamedTuple):
 
     @property
     def digest(self) -> bytes:
-        """Of the texts; 16 bytes."""
+        """The digest of the texts; 16 bytes."""
         first, second, third, *_ = (self.text, *self.previous, "", "")
         a, b, c = (
             first.encode("utf-8", "replace"),
@@ -88,7 +88,7 @@ class Source(NamedTuple):
 
 
 class VectorCounts(NamedTuple):
-    """How many records there are, and vectors of each model."""
+    """The number of records, and of vectors by model."""
 
     active: int
     vectors: Mapping[str, int]
@@ -105,11 +105,11 @@ class VectorIndex:
     def put(
         self, execute: Execute, record: int, place: int, model: str, digest: bytes, vector: Vectors
     ) -> None:
-        """Keep the vector of an active record, in place of a former one."""
+        """Stores the vector of an active record, replacing a former one."""
         self.put_many(execute, [VectorRow(record, place, model, digest, vector)])
 
     def put_many(self, execute: Execute, rows: Sequence[VectorRow]) -> None:
-        """Keep vectors, all of one model."""
+        """Stores vectors, all of one model."""
         if not rows:
             return
         listed = self._bits.prepared(execute, rows[0].model, len(rows[0].vector))
@@ -190,11 +190,11 @@ class VectorIndex:
         return ordered[:k] + [pair for pair in ordered[k:] if pair[0] in kept]
 
     def unavailable(self, model: str) -> str:
-        """Why places with more than `FEW` records cannot be searched for vectors of this model; "" if they can."""
+        """Why places with more than `FEW` records cannot be searched by vectors of this model; "" if they can."""
         return self._bits.unavailable(model)
 
     def sources(self, records: Sequence[int]) -> list[Source]:
-        """What the vectors of these records are to be made from, for those that are active."""
+        """Returns the texts for the vectors of those of these records that are active."""
         marks = ", ".join("?" * len(records)) or "NULL"
         rows = self._database.query(f"{_SOURCES} AND r.id IN ({marks}) ORDER BY r.id", tuple(records))
         return [_source(row) for row in rows]
@@ -216,7 +216,7 @@ class VectorIndex:
         return found[:limit]
 
     def stale_among(self, model: str, records: Sequence[int]) -> list[Source]:
-        """Those of these records that are active, and have no vector of this model and of their texts."""
+        """Returns the sources of active records without a current vector of this model."""
         marks = ", ".join("?" * len(records)) or "NULL"
         rows = self._database.query(f"{_SOURCES} AND r.id IN ({marks}) ORDER BY r.id", tuple(records))
         return [
@@ -258,7 +258,7 @@ class VectorIndex:
 
 
 def proposals(k: int) -> int:
-    """How many records the bits name when k are wanted."""
+    """Returns how many records the bits propose when k are wanted."""
     return max(k, min(k * _OVERSAMPLED, _ENOUGH))
 
 

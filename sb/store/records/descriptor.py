@@ -76,7 +76,7 @@ _LABELS = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What an attribute may hold.
+    """The types that an attribute may hold.
 
     Args:
         plain: types that need no further look.
@@ -168,7 +168,7 @@ class Descriptor:
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """What may stand in `fields`: its attributes, and times that their column cannot hold exactly."""
+        """The names allowed in `fields`: attributes, and times that their column cannot hold exactly."""
         return frozenset({*self.in_fields, *self.times_in_columns})
 
     @cached_property
@@ -222,7 +222,7 @@ class Descriptor:
         return self.half_lives.get(category or "", self.half_life_days)
 
     def priority_of(self, record: Any) -> float:
-        """How early a record is loaded into working memory, from 0 to about 1."""
+        """Returns the priority of a record in working memory, from 0 to about 1."""
         category = getattr(record, self.category) if self.category else None
         base = self.priorities.get(category or "", self.priority)
         return base + (getattr(record, self.bonus[0]) * self.bonus[1] if self.bonus else 0)

@@ -36,7 +36,7 @@ class EdgeStore:
         self._database = database
 
     def add(self, execute: Execute, edge: Edge, *, place: int, agent: str, at: float) -> None:
-        """Keep a relation; one that is there already gets the larger of both weights.
+        """Adds a relation; an existing one gets the larger of both weights.
 
         What is new, or weighs more, gets a number that no relation had when a synchronisation last looked: it finds it so.
 
@@ -98,7 +98,7 @@ class EdgeStore:
         return sorted(found, key=lambda edge: -edge.weight)
 
     def lineage(self, record: int) -> list[Edge]:
-        """What a record was made from, and what was made from it, whoever may see it: for operators."""
+        """Returns the edges to a record's sources and derived records, whoever may see them: for operators."""
         rows = self._database.query(
             "SELECT source, relation, target, weight FROM edges"
             " WHERE (source = ? OR target = ?) AND relation IN (?, ?) ORDER BY id",
@@ -130,7 +130,7 @@ class EdgeStore:
         return int(self._database.query("SELECT count(*) FROM edges")[0][0])
 
     def orphans(self) -> int:
-        """How many relations lead to a record that is not there or was erased; sound databases have none."""
+        """Counts relations to missing or erased records; a sound database has none."""
         sql = (
             "SELECT count(*) FROM edges AS e LEFT JOIN records AS s ON s.id = e.source"
             " LEFT JOIN records AS t ON t.id = e.target"

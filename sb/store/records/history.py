@@ -56,7 +56,7 @@ class RecordHistory:
         execute("UPDATE record_history SET reason = '' WHERE id = ?", (change,))
 
     def history(self, number: int) -> list[Row]:
-        """What was done with a record, oldest first; `former` holds what each change replaced."""
+        """Lists the changes of a record, oldest first; `former` holds what each replaced."""
         names = ("at", "actor", "operation", "reason", "version", "former")
         rows = self.database.query(
             f"SELECT {', '.join(names)} FROM record_history WHERE record = ? ORDER BY id", (number,)

@@ -20,7 +20,7 @@ Execute = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a record stands.
+    """A place: stack, scope and owner.
 
     Args:
         stack: the memory container it belongs to.
@@ -34,7 +34,7 @@ class Place:
 
 
 def narrowest(places: Iterable[Place]) -> Place | None:
-    """Where what was made from records in these places stands: who sees it sees all of them. None where nobody would.
+    """Returns the place for what is derived from these places: whoever sees it sees them all. None if no one would.
 
     Args:
         places: of one stack, at least one.

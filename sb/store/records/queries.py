@@ -117,14 +117,14 @@ class RecordQueries:
         return self.select(where, (*values, *places, *kinds))
 
     def known(self, uids: Sequence[str]) -> dict[str, Row]:
-        """Those of these public ids that there are, whatever their state."""
+        """Returns the rows of these public ids that exist, whatever their state."""
         # There is no limit to how many, as there is to parameters; and half of a surrogate pair can be asked for, in vain.
         named = json.dumps(list(uids))
         where = "r.uid IN (SELECT value FROM json_each(?))"
         return {row["uid"]: row for row in self.select(where, (named,))}
 
     def mean_information(self) -> float:
-        """Of all records that have any; reads them all."""
+        """Returns the mean information of all records that have any; reads them all."""
         sql = "SELECT coalesce(avg(info), 0) FROM records WHERE info > 0"
         return float(self.database.query(sql)[0][0])
 
@@ -140,11 +140,11 @@ class RecordQueries:
         return int(self.database.query("SELECT coalesce(max(id), 0) FROM records")[0][0])
 
     def number_of(self, where: str, parameters: tuple[Any, ...]) -> int:
-        """How many records fit a condition over `r` that holds no value."""
+        """Counts the records that meet a condition over `r` that holds no value."""
         return int(self.database.query(f"SELECT count(*) FROM records AS r WHERE {where}", parameters)[0][0])
 
     def counts(self) -> list[tuple[int, str, str, int]]:
-        """How many records of each place, kind and state there are; reads them all."""
+        """Counts the records by place, kind and state; reads them all."""
         return [
             (int(place), kind, state, int(n))
             for place, kind, state, n in self.database.query(
@@ -153,7 +153,7 @@ class RecordQueries:
         ]
 
     def of_category(self, kind: str, category: str) -> int:
-        """How many active records of a kind are in this category; reads only those of the kind."""
+        """Counts the active records of a kind in a category; reads only those of the kind."""
         sql = (
             "SELECT count(*) FROM records WHERE place IN (SELECT id FROM places) AND kind = ? AND state = 'active'"
             " AND category = ?"
@@ -172,6 +172,6 @@ class RecordQueries:
         return int(newest), int(change)
 
     def changed(self, after: int, limit: int) -> set[int]:
-        """Which records were changed by the changes after this one; no more than `limit` of them."""
+        """Returns the records changed after this change; at most `limit`."""
         sql = "SELECT DISTINCT record FROM record_history WHERE id > ? LIMIT ?"
         return {record for (record,) in self.database.query(sql, (after, limit))}

@@ -57,7 +57,7 @@ class ReadLog:
         session: int | None,
         tokens: int,
     ) -> int:
-        """Keep that these records were handed to an agent; returns the broadcast's number.
+        """Logs that records were handed to an agent; returns the broadcast's number.
 
         Args:
             hits: numbers of records and their scores. tokens: what they took of the reader's budget.
@@ -95,7 +95,7 @@ class ReadLog:
         return int(cursor.rowcount)
 
     def stats(self, records: Sequence[int]) -> dict[int, tuple[int, float]]:
-        """How often each of these was asked for, and when last, with what is not folded yet.
+        """Returns how often each record was read, and when last, unfolded reads included.
 
         The time is in seconds since the epoch; minus infinity where reads were counted elsewhere, nobody knows when.
         """
@@ -112,7 +112,7 @@ class ReadLog:
         return {int(record): (int(n), float(at)) for record, n, at in rows}
 
     def known(self, session: int, agent: str, limit: int = -1) -> list[Known]:
-        """What a session wrote or was shown, the latest first.
+        """Lists what a session wrote or was shown, the latest first.
 
         Args:
             agent: whose session it is; what that one changed later is known to it too.

@@ -79,13 +79,13 @@ def to_row(record: Any, former: Row | None = None) -> Row:
 
 
 def content(record: Any) -> str:
-    """What a record says, in one line of text."""
+    """Returns the text of a record in one line."""
     about = DESCRIPTORS[KIND_OF[type(record)]]
     return _joined(about.text, vars(record))
 
 
 def searchable(about: Descriptor, attributes: Mapping[str, Any]) -> str:
-    """What a record is found by: its texts, one after another."""
+    """Returns the text that the index holds of a record."""
     return _joined(about.text + about.also, attributes)
 
 

@@ -178,13 +178,13 @@ class RecordStore(RecordQueries, RecordHistory):
     def note(
         self, execute: Execute, numbers: Sequence[int], *, actor: str, operation: str, reason: str
     ) -> None:
-        """Keep in the history of new records how they came here."""
+        """Adds the origin of new records to their history."""
         now = self._clock.now()
         for number in numbers:
             self.add_history(execute, number, now, actor, operation, reason, 1, None)
 
     def inform(self, execute: Execute, informations: Mapping[int, float]) -> None:
-        """Keep how specific the texts of records are, which says nothing new of them: they do not change by it.
+        """Stores how specific the texts of records are, without changing the records.
 
         Args:
             informations: by the records' numbers.
@@ -193,7 +193,7 @@ class RecordStore(RecordQueries, RecordHistory):
             execute("UPDATE records SET info = ? WHERE id = ? AND state <> 'erased'", (information, number))
 
     def strengthen(self, execute: Execute, number: int, strength: float, state: str) -> None:
-        """Keep how present a record is by now, which nobody decided: its history says nothing of it.
+        """Stores the strength of a record, without an entry in its history.
 
         Args:
             state: what it is in at that strength; those who write vectors have to know if that is another one.
@@ -205,7 +205,7 @@ class RecordStore(RecordQueries, RecordHistory):
 
 
 def place_token(row: Row) -> str:
-    """How the full-text index names who may see a record, as the view `searchable` has it."""
+    """Returns the full-text token for who may see a record, as in the view `searchable`."""
     aside = "aside" if row["kind"] in ASIDE else ""
     state = "" if row["state"] == ACTIVE else row["state"]
     return f"{aside}{state}p{row['place']}"
