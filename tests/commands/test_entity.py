@@ -149,7 +149,7 @@ def test_long_texts_come_by_stdin(sb: CommandLine, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["belief", "it is so"], 1, "says nothing of where it came from"),
+        (["belief", "it is so"], 1, "names no source"),
         (["belief", "it is so", "--from", "episode:none"], 1, "is not in stack default"),
         (["belief", "it is so", "--type", "nonsense"], 2, "must be one of"),
         (["note", "x", "--source", "nonsense"], 2, "must be one of"),
