@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from sb.cli import run
 from sb.kernel.authority.signing import Label
 from sb.runtime import Runtime
 from sb.sources import CountingIds, SteeredClock
 
-settings.register_profile("sb", deadline=None)  # a shared machine stalls now and then
+# A shared machine stalls now and then.
+settings.register_profile("sb", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sb")
 
 FAILED = pytest.StashKey[bool]()

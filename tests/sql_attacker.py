@@ -20,7 +20,7 @@ class SqlAttacker:
 
     def __init__(self, database: Path) -> None:
         self._connection = driver.connect(database)
-        self._connection.execute("PRAGMA busy_timeout = 5000")
+        self._connection.execute("PRAGMA busy_timeout = 60000")
         self._connection.execute("PRAGMA foreign_keys = OFF")
         self._connection.execute("PRAGMA ignore_check_constraints = ON")
         for (trigger,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'"):

@@ -118,3 +118,38 @@ def test_architecture_names_every_layer_and_floor() -> None:
     files = {path.stem for path in (ROOT / "sb").rglob("*.py")}
     shown = {name: f"`{name}/`" if name in folders else f"`{name}.py`" for name in rooms + floors}
     assert [name for name, text in shown.items() if text not in page and name in folders | files] == []
+
+
+def test_names_in_the_architecture_are_in_the_files_beside_them() -> None:
+    page = DOCS / "concepts" / "architecture.md"
+    for line in page.read_text(encoding="utf-8").splitlines():
+        linked = [(page.parent / path).resolve() for path in re.findall(r"\]\((\.\./\.\./[^)#]+)\)", line)]
+        code = "".join(path.read_text(encoding="utf-8") for path in linked if path.is_file())
+        names = re.findall(r"`(_[a-z_]+|[A-Z_]{2,})`", line)
+        assert not linked or [name for name in names if name not in code] == [], line
+
+
+def shown_calls(page: Path) -> list[list[str]]:
+    """The words of each `sb` command line in a page's blocks of shell."""
+    blocks = re.findall(r"```(?:console|sh)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    calls = [match[1] for line in lines if (match := re.match(r"(?:\$ )?sb (?=[a-z-])(.*)", line))]
+    return [re.sub(r"(--db \S+ |'[^']*'|\"[^\"]*\"|\s#.*)", " ", call).split() for call in calls]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if shown_calls(page)], ids=name_of)
+def test_shown_commands_and_options_exist(page: Path) -> None:
+    for words in shown_calls(page):
+        if words[0] not in COMMANDS:
+            assert words[0].startswith("-"), words
+            continue
+        command, rest = load(words[0]), words[1:]
+        while getattr(command, "commands", None):
+            assert rest, f"sb {' '.join(words)}: no subcommand"
+            assert rest[0] in command.commands, f"sb {' '.join(words)}"
+            command, rest = command.commands[rest[0]], rest[1:]
+        known = {
+            name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
+        }
+        given = {word.partition("=")[0] for word in rest if re.match(r"--[a-z]", word)}
+        assert given <= known | {"--help"}, f"sb {' '.join(words)}"

@@ -213,4 +213,4 @@ def test_a_hanging_tool_does_not_keep_the_process_alive() -> None:
     started = time.monotonic()
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "TIMEOUT\n"
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 50

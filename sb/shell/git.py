@@ -22,7 +22,7 @@ _RUN_SETTINGS = (
     "pager", "editor", "sshcommand", "fsmonitor", "hookspath", "external", "program", "helper", "textconv", "clean", "smudge",
     "process", "cmd", "command", "gitproxy", "driver", "difffilter", "askpass", "packobjectshook", "browser",
 )  # fmt: skip
-# Settings that have git run what lies in a folder, or whatever it is told elsewhere, at its next command.
+# Settings that have git run what lies in a folder, or what other settings say, at its next command.
 _RUN_UNSEEN = frozenset(("core.hookspath", "core.fsmonitor", "init.templatedir"))
 _RUN_NOTHING = ("", "true", "false", "0", "1", "/dev/null")
 

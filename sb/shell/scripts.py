@@ -203,7 +203,7 @@ def sql(text: str, name: str, floor: Finding) -> Finding:
     """Judge SQL statements.
 
     Args:
-        floor: what the client does whatever it is told.
+        floor: the finding for the client without statements.
     """
     if not is_literal(text) and text.startswith(UNKNOWN):
         return Finding(DESTROY, f"{name}: the statements are unknown until they run")

@@ -1,7 +1,7 @@
 """files.write and files.delete: whole, undoable, and safe to retry.
 
-A call changes a file only if it is still what the call kept. So a second attempt with the same idempotency key
-finds either the file as it was kept, or the work already done, or the work of somebody else, which it leaves alone.
+A call changes a file only if it still equals the snapshot that the call took. So a second attempt with the same
+idempotency key finds the file unchanged, or the work done, or the work of somebody else, which it leaves alone.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def replace_file(
     """Put a synced new file in place of `name`, whose present file is `fd`.
 
     Args:
-        found: what `seen` said of that file before it was looked into.
+        found: its `file_state` before it was read.
         mode_after: its permission bits; by default those of the present file, or what the umask leaves.
     """
     temporary = f".sb-{SYSTEM_IDS.token(8)}.tmp"

@@ -46,7 +46,7 @@ class FileRestoring:
         """Restore bytes, permission bits and existence; a file that is restored already is left alone.
 
         Args:
-            kept: the key of the former content. sha256, mode: of the file as the call left it; None for no file.
+            kept: the key of the snapshot. sha256, mode: of the file after the call; None for no file.
 
         Raises:
             ToolError: VALIDATION_ERROR when the file is not what the call left.

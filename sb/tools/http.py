@@ -174,18 +174,18 @@ def _require_success(target: Target, response: http.client.HTTPResponse) -> None
     status = response.status
     if 200 <= status < 300:
         return
-    said = f"{target.site} answered with HTTP status {status}"
+    message = f"{target.site} answered with HTTP status {status}"
     if status == 429:
         from sb.kernel.failures.provider_errors import asked_to_wait
 
         wait_s = asked_to_wait(response.headers, SYSTEM_CLOCK.now())
         raise tool_failure(
-            ErrorKind.RATE_LIMITED, said, wait_s if wait_s is None else min(wait_s, _LONGEST_WAIT_S)
+            ErrorKind.RATE_LIMITED, message, wait_s if wait_s is None else min(wait_s, _LONGEST_WAIT_S)
         )
     from sb.kernel.failures.http_statuses import status_code
 
     refused = status_code(status, ToolErrorCode.VALIDATION_ERROR)
-    raise ToolError(ToolErrorCode.NETWORK_ERROR if status >= 500 else refused, said)
+    raise ToolError(ToolErrorCode.NETWORK_ERROR if status >= 500 else refused, message)
 
 
 def _result(target: Target, response: http.client.HTTPResponse, limit: int) -> dict[str, Any]:

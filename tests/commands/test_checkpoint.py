@@ -106,7 +106,7 @@ def test_on_a_terminal_it_asks(sb: CommandLine, two: tuple[str, str], home: Path
         )
         os.close(follower)
         os.write(leader, answer)
-        process.wait(30)
+        process.wait(60)
         os.close(leader)
         assert stacks(sb) == left
 

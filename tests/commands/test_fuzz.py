@@ -54,7 +54,7 @@ def folder(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(words=st.lists(WORDS, max_size=5))
 def test_any_words_end_with_a_documented_code(folder: Path, words: list[str]) -> None:
     if (
@@ -78,7 +78,7 @@ JSON_LIKE = st.one_of(
 )
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     args=JSON_LIKE,
     tool=st.sampled_from(["files.read", "files.write", "files.search", "http.get", "shell.run", "none.such"]),

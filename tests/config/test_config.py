@@ -387,7 +387,7 @@ yaml_files = st.lists(
 
 
 @given(yaml_files | st.binary(max_size=80))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_whatever_a_file_holds_only_a_config_error_is_raised(place: Place, content: str | bytes) -> None:
     data = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     try:

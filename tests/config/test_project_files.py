@@ -319,7 +319,7 @@ def reached(config: Config) -> set[str]:
 
 
 @given(contents, contents)
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_an_untrusted_file_never_gives_a_wider_value_than_the_home(
     project: Project, home: dict[str, object], asked: dict[str, object]
 ) -> None:
@@ -349,7 +349,7 @@ def test_an_untrusted_file_never_gives_a_wider_value_than_the_home(
 
 
 @given(contents, contents)
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_what_an_untrusted_file_gets_is_all_that_both_allow(
     project: Project, home: dict[str, object], asked: dict[str, object]
 ) -> None:

@@ -100,7 +100,7 @@ def test_a_memory_with_very_many_relations_is_thought_of_quickly(agents: Agents)
     assert {str(one) for one in direct} <= {f"leaf {number}" for number in range(200, 300)}  # the strongest
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     pairs=st.sets(
         st.tuples(st.integers(0, 7), st.integers(0, 7)).filter(lambda p: p[0] != p[1]), max_size=20

@@ -126,7 +126,7 @@ def test_an_old_record_with_a_rare_word_is_there_before_everything_was_looked_at
     assert [list(step.numbers) for step in kinds] == [[], [], []]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.text(max_size=60))
 def test_whatever_is_typed_is_answered(brain: Brain, typed: str) -> None:
     look(brain, typed.encode("utf-8", "replace").decode())

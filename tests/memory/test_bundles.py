@@ -268,7 +268,7 @@ def test_the_log_says_what_left_and_what_came(desk: Desk, other: Desk, tmp_path:
     assert history[1].reason.startswith("bundle of ada, sha256:")
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.data())
 def test_a_bundle_with_one_byte_changed_is_refused(desk: Desk, tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "b"

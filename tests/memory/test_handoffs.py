@@ -164,7 +164,7 @@ def test_a_packet_of_another_home_is_not_verified(agents: Agents) -> None:
     assert "another home" in second.problem
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(at=st.integers(0, 10_000), byte=st.integers(1, 127))
 def test_one_changed_byte_anywhere_shows(agents: Agents, at: int, byte: int) -> None:
     agents.brain("ada").handoff(*FOUR, project="shop")

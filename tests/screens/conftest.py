@@ -79,7 +79,7 @@ class Console:
 
     async def until(self, pilot: Pilot[None], holds: Callable[[], bool]) -> None:
         """Wait until it holds, and nothing is under way, as four looks in a row say."""
-        end, calm, pause_s = time.monotonic() + 30, 0, BLINK_S
+        end, calm, pause_s = time.monotonic() + 60, 0, BLINK_S
         while calm < 4:
             await asyncio.sleep(pause_s)
             idle = not self._busy()
@@ -104,7 +104,7 @@ class Console:
 
     async def asks(self, pilot: Pilot[None]) -> None:
         """Wait until a passphrase is asked for; the worker that wants it goes on waiting."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while not isinstance(self.app.screen, PassphraseScreen):
             await asyncio.sleep(FRAME_S)
             assert time.monotonic() < end, "no passphrase was asked for:\n" + self.text()

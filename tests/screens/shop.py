@@ -42,7 +42,7 @@ class Bank:
 
     def reverse(self, refund_id: str, password: str = "") -> dict[str, Any]:
         if self.gate is not None:
-            self.gate.wait(10)
+            self.gate.wait(60)
         if self.trouble is not None:
             raise self.trouble
         if refund_id in self.reversed_:

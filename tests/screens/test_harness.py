@@ -80,7 +80,7 @@ def card() -> Scorecard:
     return scorecard(json.dumps(document()))
 
 
-async def holds(console: Console, condition: Callable[[], object], within_s: float = 30) -> None:
+async def holds(console: Console, condition: Callable[[], object], within_s: float = 60) -> None:
     """Wait until it holds, also while an audit is under way."""
     end = time.monotonic() + within_s
     while not condition():

@@ -175,7 +175,7 @@ def test_memories_of_very_many_scopes_are_loaded_in_the_same_order(tmp_path: Pat
     assert [one["id"] for one in loaded["beliefs"]] == facts[::-1]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     budget=st.integers(-5, 600),
     lengths=st.lists(st.integers(1, 900), max_size=30),

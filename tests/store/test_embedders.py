@@ -185,7 +185,7 @@ def test_an_answer_that_is_none_is_an_error_and_never_a_vector(
 def test_a_server_that_hangs_is_given_up(ollama: Ollama) -> None:
     embedder = OllamaEmbedder(ollama.url, "nomic-embed-text", timeout_s=0.2)
     gone_on = threading.Event()
-    ollama.before = lambda: gone_on.wait(10)
+    ollama.before = lambda: gone_on.wait(60)
     with pytest.raises(EmbedderError, match=r"did not answer within 0\.2 s"):
         embedder.embed(["one text"])
     gone_on.set()

@@ -74,14 +74,14 @@ def test_many_attempts_at_once_agree_on_one_copy(snapshots: SnapshotStore, tmp_p
     def attempt(number: int) -> None:
         path = tmp_path / f"file{number}"
         path.write_bytes(b"%d" % number * 100)
-        start.wait(5)
+        start.wait(60)
         found.append(take(snapshots, path, "k"))
 
     threads = [threading.Thread(target=attempt, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     assert found == [snapshots.get("k")] * 8
     assert os.listdir(snapshots.folder) == ["k"]
 

@@ -91,7 +91,7 @@ def serve(server: socketserver.TCPServer) -> Iterator[int]:
         yield server.socket.getsockname()[1]
     finally:
         server.shutdown()
-        thread.join(5)
+        thread.join(60)
 
 
 def allowing(*entries: str, **settings: int) -> Http:
@@ -435,7 +435,7 @@ def test_a_server_that_sends_a_little_now_and_then_meets_the_deadline(begin: byt
     with pytest.raises(ToolError) as failure:
         fetch_raw(RawServer(begin, forever=forever, pause_s=0.02), deadline_s=0.3)
     assert failure.value.code is ToolErrorCode.TIMEOUT
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
 
 
 def test_an_endless_body_is_read_up_to_the_limit_only() -> None:

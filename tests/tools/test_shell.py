@@ -37,8 +37,8 @@ def shell(root: Path, **settings: Any) -> Call:
 
 
 def wait_until(done: Callable[[], bool]) -> bool:
-    """Whether it became true within half a minute."""
-    end = time.monotonic() + 30
+    """Whether it became true within a minute."""
+    end = time.monotonic() + 60
     while not done() and time.monotonic() < end:
         time.sleep(0.005)
     return done()
@@ -195,11 +195,15 @@ def test_a_program_that_takes_too_long_is_killed_with_its_children(root: Path, r
     code = """
 import os, subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"])
-open("pids", "w").write(f"{os.getpid()} {child.pid}")
+open("new", "w").write(f"{os.getpid()} {child.pid}")
+os.rename("new", "pids")
 time.sleep(60)
 """
-    message = refused(ToolErrorCode.TIMEOUT, "shell.run", argv=python(code), timeout_s=0.5)
-    assert "0.5 s" in message
+    for timeout_s in (0.5, 5, 40):  # a busy machine takes its time to start both
+        message = refused(ToolErrorCode.TIMEOUT, "shell.run", argv=python(code), timeout_s=timeout_s)
+        assert f"{timeout_s} s" in message
+        if (root / "pids").exists():
+            break
     pids = [int(pid) for pid in (root / "pids").read_text(encoding="utf-8").split()]
     assert len(pids) == 2
     assert wait_until(lambda: not any(is_running(pid) for pid in pids))

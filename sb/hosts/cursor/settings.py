@@ -1,6 +1,6 @@
 """Cursor's settings.
 
-A command that is missing lets calls run; one that prints nothing is said to block them, so the wrapper prints an object.
+A command that is missing lets calls run; one that prints nothing may block them, so the wrapper prints an object.
 Before an edit, and before a tool that is no shell, MCP call or reading, there is only preToolUse, so it is registered for
 all. One unknown event name made Cursor drop the whole file: only documented ones stand here.
 """

@@ -197,8 +197,8 @@ def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[_Leaf]:
 
 
 def _is_data(name: str) -> bool:
-    said = words(name)
-    return bool(said & _DATA) and not said & _OF_PATHS
+    names = words(name)
+    return bool(names & _DATA) and not names & _OF_PATHS
 
 
 def _places(leaf: _Leaf, folders: list[str], context: JudgingContext, *, remote: bool) -> Iterator[str]:
@@ -272,9 +272,9 @@ def _folders(args: dict[str, Any], context: JudgingContext) -> list[str]:
     """The folders that relative paths of a call may be in: the session's, and those that an argument names."""
     found = [""]
     for leaf in _leaves(args):
-        said = words(leaf.name)
+        names = words(leaf.name)
         if (
-            said & _OF_FOLDERS
+            names & _OF_FOLDERS
             and leaf.text
             and "\n" not in leaf.text
             and len(leaf.text) <= LONGEST_PATH
@@ -333,16 +333,16 @@ def _lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterato
     elif isinstance(value, list):
         yield from _listed(value, running, name, depth)
     elif isinstance(value, str) and value.strip():
-        said = words(name)
+        names = words(name)
         single = len(value.split()) == 1
-        if running and said & (_CODE | _SCRIPTS):
+        if running and names & (_CODE | _SCRIPTS):
             yield _Line(f"python3 -c {shlex.quote(value)}", surely=False)
-        if said & _COMMANDS:
+        if names & _COMMANDS:
             if running or not single:
                 yield _Line(value, surely=running)
-        elif running and said & _SCRIPTS:
-            yield _Line(value, surely=bool(said & {"bash", "sh", "line"}))
-        elif running and (said & _TYPED or not (single or _is_data(name))):
+        elif running and names & _SCRIPTS:
+            yield _Line(value, surely=bool(names & {"bash", "sh", "line"}))
+        elif running and (names & _TYPED or not (single or _is_data(name))):
             yield _Line(value, surely=False)
         elif depth < 4 and value[:1] in "{[" and value[-1:] in "}]" and not _is_data(name):
             try:
@@ -352,11 +352,15 @@ def _lines(value: Any, running: bool, name: str = "", depth: int = 0) -> Iterato
 
 
 def _listed(value: list[Any], running: bool, name: str, depth: int) -> Iterator[_Line]:
-    said = words(name)
+    names = words(name)
     texts = [one for one in value if isinstance(one, str)]
     shell = bool(texts) and fnmatchcase(os.path.basename(texts[0]), "*sh") and len(texts) > 1
-    if texts and len(texts) == len(value) and (shell or said & _COMMANDS or (running and name in _ARGUMENTS)):
-        if "commands" in said or "cmds" in said:  # each one is a line
+    if (
+        texts
+        and len(texts) == len(value)
+        and (shell or names & _COMMANDS or (running and name in _ARGUMENTS))
+    ):
+        if "commands" in names or "cmds" in names:  # each one is a line
             yield from (_Line(one, surely=running) for one in texts)
         yield _Line(shlex.join(texts), surely=True)
         yield _Line(" ".join(texts), surely=False)

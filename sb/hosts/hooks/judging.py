@@ -137,15 +137,15 @@ class _Session:
         step, no_ids = _name(call)
         pending = self._calls.pending(self._ctx.run_id, step, host_has_no_call_ids=no_ids)
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
-            return  # it was refused here, or was told before by another event of its host
+            return  # it was refused here, or reported before by another event of its host
         governed = govern(call, self._context)
         args, value = governed.args, _shown(call.response)
         if governed.paths:
             announced = self._calls.announced_args(pending) if pending else {}
             paths = self._changed(governed, announced, pending)
             # Whether it can be undone was settled when it was announced, whatever size the file has by now.
-            args = {name: said for name, said in args.items() if name != "keep"}
-            args |= {name: said for name, said in announced.items() if name == "keep"}
+            args = {name: value for name, value in args.items() if name != "keep"}
+            args |= {name: value for name, value in announced.items() if name == "keep"}
             now = (
                 self._files.states_after(paths, pending.idempotency_key)
                 if pending
@@ -161,8 +161,8 @@ class _Session:
         """The files of a call that have snapshots; a path may lead elsewhere since."""
         if pending is None:
             return governed.paths
-        said = announced.get("paths")
-        listed = [path for path in said if isinstance(path, str)] if isinstance(said, list) else []
+        named = announced.get("paths")
+        listed = [path for path in named if isinstance(path, str)] if isinstance(named, list) else []
         return self._files.with_snapshots(
             list(dict.fromkeys((*listed, *governed.paths))), pending.idempotency_key
         )

@@ -26,11 +26,11 @@ class JudgingContext(NamedTuple):
 
     Args:
         cwd: the session's folder. home: of the user.
-        placed: whether the host told the folder; else a path that is not absolute may be anywhere.
+        placed: whether the host named the folder; else a path that is not absolute may be anywhere.
         protected: files and folders that are SecondBrain's own.
-        read_only: patterns of tools that a person said only read.
+        read_only: patterns of tools that only read.
         guarded: places that decide how calls are judged.
-        too_large: whether one of these files is larger than what is kept.
+        too_large: whether one of these files is too large for a snapshot.
     """
 
     cwd: Path
@@ -47,12 +47,12 @@ def readings(path: str, context: JudgingContext) -> list[str]:
 
     Hosts differ: some take ".." away before they look at links, some put the home for "~".
     """
-    said: list[str] = []
+    paths: list[str] = []
     for spelling in spellings(path):
         if spelling == "~" or spelling.startswith("~/"):
-            said.append(str(context.home) + spelling[1:])
-        said.append(os.path.join(context.cwd, spelling))
-    read = [os.path.realpath(form) for one in said for form in (os.path.normpath(one), one)]
+            paths.append(str(context.home) + spelling[1:])
+        paths.append(os.path.join(context.cwd, spelling))
+    read = [os.path.realpath(form) for one in paths for form in (os.path.normpath(one), one)]
     return list(dict.fromkeys(read))
 
 

@@ -1,7 +1,7 @@
 """The files that a patch in the form of `apply_patch` changes.
 
 Its parsers differ in how they trim a line, so a path is given in each way that one of them may read it: a file too many
-is kept for nothing, one too few could not be put back.
+costs a snapshot, one too few could not be restored.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from sb.memory.masking import masked_text
 from sb.memory.wrap_up import own_writes
 from sb.redaction import one_line
 from sb.runtime import Runtime
+from sb.sources import MICROSECONDS
 from sb.store.records.places import GLOBAL
 from sb.text import plain
 
@@ -59,8 +60,8 @@ def changed_files(runtime: Runtime, run_id: str, since: float) -> list[str]:
         since: seconds since the epoch.
     """
     found: dict[str, None] = {}
-    for told in runtime.log.events(run_id=run_id, kind=TOOL_DISPATCH, since=int(since * 1e6)):
-        result = (told.payload or {}).get("result")
+    for event in runtime.log.events(run_id=run_id, kind=TOOL_DISPATCH, since=int(since * MICROSECONDS)):
+        result = (event.payload or {}).get("result")
         files = result.get("files") if isinstance(result, dict) else None
         for one in files if isinstance(files, list) else ():
             if isinstance(one, dict) and isinstance(one.get("path"), str):
@@ -76,13 +77,13 @@ def scope_of(cwd: str) -> str:
 
 
 def _summary(event: HookEvent, changed: list[str]) -> str:
-    said = f"{event.host} session ended" + (f" ({event.note})" if event.note else "")
+    summary = f"{event.host} session ended" + (f" ({event.note})" if event.note else "")
     if not changed:
-        return said
+        return summary
     root = project_of(event.cwd)
     names = [os.path.relpath(path, root) if path.startswith(f"{root}/") else path for path in changed]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return one_line(f"{said}; changed {', '.join(names[:_MOST_NAMED])}{more}", 1_000)
+    return one_line(f"{summary}; changed {', '.join(names[:_MOST_NAMED])}{more}", 1_000)
 
 
 def _brain(runtime: Runtime, event: HookEvent) -> Brain:

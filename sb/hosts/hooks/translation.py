@@ -355,10 +355,10 @@ def for_record(value: dict[str, Any]) -> dict[str, Any]:
 
 def unshowable(governed: GovernedCall) -> str:
     """Why the arguments of a call cannot be shown in full to a person, or ""."""
-    kept = governed.args.get("input")
-    if not isinstance(kept, ByDigest):
+    given = governed.args.get("input")
+    if not isinstance(given, ByDigest):
         return ""
-    size = f"{kept['bytes']:,} bytes, limit {LONGEST_INPUT:,}" if "bytes" in kept else kept["unreadable"]
+    size = f"{given['bytes']:,} bytes, limit {LONGEST_INPUT:,}" if "bytes" in given else given["unreadable"]
     return f"it cannot be shown in full ({size}); split it into smaller calls"
 
 

@@ -30,8 +30,8 @@ def sizes(root: Path, skipped: Collection[str] = SKIPPED) -> list[tuple[str, int
 def content(path: Path) -> tuple[int, str]:
     """The size and digest of a file; of a link that leads nowhere, of what it says."""
     if path.is_symlink() and not path.exists():
-        said = os.fsencode(os.readlink(path))
-        return len(said), hashlib.sha256(said).hexdigest()
+        target = os.fsencode(os.readlink(path))
+        return len(target), hashlib.sha256(target).hexdigest()
     with open(path, "rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
         return os.fstat(file.fileno()).st_size, found

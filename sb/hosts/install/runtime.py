@@ -226,8 +226,8 @@ def _try(python: str, made: Path, entries: list[str]) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         raise SBError(f"{python} cannot be started: {error}") from None
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise SBError(f"{python} cannot start sb: {said[-1] if said else 'no output'}")
+        output = done.stderr.decode(errors="replace").strip().splitlines()
+        raise SBError(f"{python} cannot start sb: {output[-1] if output else 'no output'}")
 
 
 def _files(environment: Environment, made: Path) -> dict[str, Any]:

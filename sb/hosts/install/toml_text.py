@@ -104,7 +104,7 @@ def _delete(container: Any, step: str | int) -> None:
 def _filled(value: Any) -> Any:
     """The value without what is empty in it: TOML cannot say an empty list of tables."""
     if isinstance(value, dict):
-        return {key: part for key, kept in value.items() if (part := _filled(kept)) not in ({}, [])}
+        return {key: part for key, inner in value.items() if (part := _filled(inner)) not in ({}, [])}
     return [_filled(part) for part in value] if isinstance(value, list) else value
 
 

@@ -121,7 +121,7 @@ class HostedFiles:
                 if fd is not None:
                     return {"path": path, "sha256": sha256_of(fd), "mode": os.fstat(fd).st_mode & 0o777}
         except ToolError:
-            pass  # neither there nor readable: whoever restores it is told which
+            pass  # neither there nor readable: restoring it says which
         return {"path": path, "sha256": None, "mode": None}
 
     def states_after(self, paths: Sequence[str], key: str) -> list[dict[str, Any]]:

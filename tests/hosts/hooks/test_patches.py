@@ -137,7 +137,7 @@ def test_patch_with_unknown_files_needs_approval_or_is_refused(host: Host, patch
 
 def test_a_patch_of_more_files_than_can_be_undone_is_refused(host: Host) -> None:
     patch = "".join(f"*** Add File: {number}\n+x\n" for number in range(600))
-    assert "more than the 500" in told(host, "PreToolUse", patch).reason
+    assert "at most 500 can be undone" in told(host, "PreToolUse", patch).reason
 
 
 def test_patch_of_a_hosts_settings_needs_approval(host: Host) -> None:

@@ -172,10 +172,11 @@ def test_locked_database_is_answered_before_the_hosts_timeout(host: Host) -> Non
         begun = time.monotonic()
         assert "took too long" in denied(host.run(bash(host, "make")))
         assert answered(host.run(read(host))) == SILENT
-        assert time.monotonic() - begun < 15  # twice the deadline, and two starts on a busy machine
+        assert time.monotonic() - begun < 60  # twice the deadline, and two starts on a busy machine
     finally:
         connection.rollback()
         connection.close()
+    host.configure("hooks:\n  deadline_seconds: 20\n")
     assert answered(host.run(bash(host, "make", "t2"))) == SILENT
 
 
@@ -279,7 +280,7 @@ def test_at_a_terminal_nothing_is_waited_for(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sb", "hook", "claude-code"]
     try:
         done = subprocess.run(
-            command, stdin=theirs, capture_output=True, check=False, cwd=tmp_path, timeout=15
+            command, stdin=theirs, capture_output=True, check=False, cwd=tmp_path, timeout=60
         )
     finally:
         os.close(ours)
@@ -292,7 +293,7 @@ def test_call_that_takes_long_to_judge_is_denied_within_the_deadline(host: Host)
     begun = time.monotonic()
     payload = bash(host, "rm -rf build") | {"cwd": "/a" * 50_000}
     assert "too long" in denied(host.run(payload))
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 60
 
 
 def test_a_process_without_an_output_still_refuses(host: Host) -> None:

@@ -102,7 +102,7 @@ def test_a_file_comes_back_to_the_byte_and_its_mode_stays(
 
 
 @given(st.data())
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_any_file_of_gemini_comes_back_to_the_byte_also_after_somebody_wrote_to_it(
     person: Path, home: Path, data: st.DataObject
 ) -> None:

@@ -82,7 +82,7 @@ def test_reading_the_log_does_not_hold_up_who_writes_it() -> None:
     next(reading)
     writer = threading.Thread(target=log.append, args=("kernel.memory.put", {}))
     writer.start()
-    writer.join(timeout=5)
+    writer.join(timeout=60)
     assert not writer.is_alive()
     assert len(list(reading)) == 2
 
@@ -92,21 +92,21 @@ def test_a_call_whose_awaiting_task_is_cancelled_still_ends_and_is_recorded(exec
 
     def tool() -> str:
         started.set()
-        finish.wait(10)
+        finish.wait(60)
         return "done"
 
-    executor.registry.register_fn("t.x", "X", tool, WRITE, timeout_ms=20_000)
+    executor.registry.register_fn("t.x", "X", tool, WRITE, timeout_ms=60_000)
 
     async def main() -> None:
         task = asyncio.create_task(executor.aexecute(context(), "t.x", {}))
-        await asyncio.to_thread(started.wait, 10)
+        await asyncio.to_thread(started.wait, 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         finish.set()
 
     asyncio.run(main())
-    for _ in range(500):
+    for _ in range(6000):
         states = [(event.payload or {}).get("state") for event in executor.event_log.events()]
         if "done" in states:
             break

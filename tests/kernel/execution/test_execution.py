@@ -204,12 +204,12 @@ def test_arguments_that_do_not_fit_the_function_are_a_validation_error(world: Wo
 def test_a_hanging_side_effect_times_out_and_is_in_doubt() -> None:
     registry = ToolRegistry()
     stop = threading.Event()
-    registry.register_fn("t.hang", "Hang", lambda: stop.wait(20), WRITE, timeout_ms=100)
+    registry.register_fn("t.hang", "Hang", lambda: stop.wait(60), WRITE, timeout_ms=100)
     executor = ToolExecutor(registry)
     started = time.monotonic()
     result = executor.execute(RunContext.create(agent_name="a"), "t.hang", {})
     stop.set()
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
     assert result.error_code is ToolErrorCode.TIMEOUT
     assert "in doubt" in result.error_message
     assert [intent.call_id for intent in executor.in_doubt()] == [result.call_id]
@@ -252,7 +252,7 @@ def test_a_slow_read_only_tool_is_judged_afterwards(world: World) -> None:
 def test_a_read_only_tool_with_a_passed_timeout_is_stopped_while_it_hangs() -> None:
     registry = ToolRegistry()
     stop = threading.Event()
-    registry.register_fn("t.hang", "Hang", lambda: stop.wait(20), timeout_ms=100, max_retries=0)
+    registry.register_fn("t.hang", "Hang", lambda: stop.wait(60), timeout_ms=100, max_retries=0)
     result = ToolExecutor(registry).execute(RunContext.create(agent_name="a"), "t.hang", {})
     stop.set()
     assert result.error_code is ToolErrorCode.TIMEOUT
@@ -480,7 +480,7 @@ def test_an_async_tool_that_hangs_times_out() -> None:
     registry = ToolRegistry()
 
     async def hang() -> None:
-        await asyncio.sleep(20)
+        await asyncio.sleep(60)
 
     registry.register_fn("t.hang", "H", hang, timeout_ms=100, max_retries=0)
     executor = ToolExecutor(registry)

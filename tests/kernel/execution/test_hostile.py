@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 from pathlib import Path
 from typing import Any
@@ -84,23 +85,27 @@ def test_an_effect_that_may_have_happened_is_in_doubt_however_it_is_wrapped(
 
 def test_an_async_side_effect_whose_loop_ends_is_in_doubt_and_not_repeated() -> None:
     effects: list[int] = []
+    paid = threading.Event()
 
     async def pay() -> None:
         effects.append(1)
-        await asyncio.sleep(30)
+        paid.set()
+        await asyncio.sleep(60)
 
-    executor = executor_with(pay, timeout_ms=20_000)
+    executor = executor_with(pay, timeout_ms=60_000)
     ctx = RunContext.create("a")
 
     async def main() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(executor.aexecute(ctx, "t.x", {}, step="pay"), 0.2)
+        call = asyncio.create_task(executor.aexecute(ctx, "t.x", {}, step="pay"))
+        assert await asyncio.to_thread(paid.wait, 60)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
 
     asyncio.run(main())
-    for _ in range(500):
-        if executor.in_doubt():
-            break
-        threading.Event().wait(0.01)
+    give_up = time.monotonic() + 60
+    while not executor.in_doubt() and time.monotonic() < give_up:
+        time.sleep(0.01)
     assert len(executor.in_doubt()) == 1
     assert not executor.execute(ctx, "t.x", {}, step="pay").success
     assert effects == [1]
@@ -308,14 +313,16 @@ executor = ToolExecutor(registry, event_log=EventLog(open_database(sys.argv[1]))
 ctx = RunContext.create("a", budget=RunBudget(max_tool_calls=10**9, max_latency_ms=10**9))
 executor.execute(ctx, "t.w", {"n": 0})
 def interrupt():
-    for _ in range(40):
+    sent, give_up = 0, time.monotonic() + 60
+    while (sent < 40 or interrupts <= 5) and time.monotonic() < give_up:
         time.sleep(0.004)
         os.kill(os.getpid(), signal.SIGINT)
+        sent += 1
     stop.set()
 stop = threading.Event()
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what is in the background without
-threading.Thread(target=interrupt, daemon=True).start()
 interrupts = n = 0
+threading.Thread(target=interrupt, daemon=True).start()
 while not stop.is_set():
     try:
         n += 1

@@ -8,7 +8,6 @@ import importlib
 import socket
 import subprocess
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -38,10 +37,11 @@ class Answering(BaseHTTPRequestHandler):
 
     headers_to_send: ClassVar[dict[str, str]] = {}
     body: ClassVar[bytes] = b"{}"
+    over: ClassVar[threading.Event] = threading.Event()
 
     def do_GET(self) -> None:
         if self.path == "/slow":
-            time.sleep(0.5)
+            self.over.wait(60)
             return
         if self.path == "/cut":
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
@@ -59,11 +59,12 @@ class Answering(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    Answering.headers_to_send, Answering.body = {}, b"{}"
+    Answering.headers_to_send, Answering.body, Answering.over = {}, b"{}", threading.Event()
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as listening:
         thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield f"http://127.0.0.1:{listening.server_port}"
+        Answering.over.set()
         listening.shutdown()
         thread.join()
 
@@ -74,12 +75,17 @@ def raised_by(act: Callable[[], Any]) -> BaseException:
     return caught.value
 
 
+def patience(url: str) -> float:
+    """Seconds: what answers does so at once, but on a busy machine."""
+    return 0.1 if url.endswith("/slow") else 60
+
+
 def fetch_with_httpx(url: str) -> None:
-    httpx.get(url, timeout=0.1, trust_env=False, verify=False).raise_for_status()
+    httpx.get(url, timeout=patience(url), trust_env=False, verify=False).raise_for_status()
 
 
 def fetch_with_urllib(url: str) -> None:
-    urllib.request.urlopen(url, timeout=0.1).close()
+    urllib.request.urlopen(url, timeout=patience(url)).close()
 
 
 def closed_port() -> int:

@@ -200,7 +200,7 @@ def test_a_function_that_takes_too_long_or_returns_what_it_did_not_declare_has_n
 
     @governed(timeout_ms=100)
     def slow() -> None:
-        free.wait(10)
+        free.wait(60)
 
     @governed
     def wrong() -> int:
@@ -341,21 +341,32 @@ def test_two_tasks_have_a_run_each(runtime: Runtime) -> None:
 
 
 def test_cancelling_the_caller_does_not_hide_what_the_call_did(runtime: Runtime) -> None:
-    done = []
+    done, started, free = [], threading.Event(), threading.Event()
 
-    @governed(safety_class=WRITE, tool_id="notes.slowly")
+    @governed(safety_class=WRITE, tool_id="notes.slowly", timeout_ms=60_000)
     async def slowly() -> None:
-        await asyncio.sleep(0.1)
+        started.set()
+        await asyncio.to_thread(free.wait, 60)
         done.append(1)
 
     approve(runtime, slowly)
 
+    async def end(patience: asyncio.Timeout) -> None:
+        await asyncio.to_thread(started.wait, 60)
+        patience.reschedule(0)
+
+    async def call_until_it_runs() -> None:
+        async with asyncio.timeout(None) as patience:
+            ending = asyncio.create_task(end(patience))
+            await slowly()
+        await ending
+
     async def impatient() -> None:
         with runtime.run():
             with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.02):
-                    await slowly()
+                await call_until_it_runs()
             assert not done
+            free.set()
             while runtime.executor.intents.running():
                 await asyncio.sleep(0.01)
 

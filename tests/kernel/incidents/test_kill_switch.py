@@ -350,12 +350,12 @@ def test_a_kill_names_the_calls_that_were_running_and_waits_for_their_end(tmp_pa
 
     def work() -> None:
         inside.set()
-        go_on.wait(10)
+        go_on.wait(60)
 
-    plant.add("plant.slow", SafetyClass.LOCAL_WRITE, work, timeout_ms=20_000)
+    plant.add("plant.slow", SafetyClass.LOCAL_WRITE, work, timeout_ms=60_000)
     caller = threading.Thread(target=plant.call, args=("plant.slow",))
     caller.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     for scope, target in (("global", ""), ("class", "local_write"), ("tool", "plant.slow")):
         thrown = plant.kill.throw(scope, target, ADA, "stop", wait_s=0)
         assert [intent.tool_id for intent in thrown.running] == ["plant.slow"]
@@ -393,7 +393,7 @@ def test_with_16_threads_calling_none_starts_after_the_kill_was_acknowledged(
     while len(started) < 50:
         time.sleep(0.005)
     other = Plant(tmp_path, SteeredClock()).other_process()
-    thrown = KillSwitch(EventLog(other.log.database)).throw("agent", "clerk", ADA, "stop", wait_s=10)
+    thrown = KillSwitch(EventLog(other.log.database)).throw("agent", "clerk", ADA, "stop", wait_s=60)
     acknowledged = time.perf_counter()
     while len(refused) < 32:
         time.sleep(0.005)

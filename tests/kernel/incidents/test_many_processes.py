@@ -47,7 +47,7 @@ def test_no_process_starts_a_call_after_the_kill_was_acknowledged(tmp_path: Path
     while len(started(marks)) < 200:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    thrown = KillSwitch(log).throw("agent", "clerk", ADA, "stop", wait_s=30)
+    thrown = KillSwitch(log).throw("agent", "clerk", ADA, "stop", wait_s=60)
     acknowledged = time.monotonic()
     ended = [(child.communicate(timeout=60)[1], child.returncode) for child in children]
     assert [code for _, code in ended] == [0] * 4, ended

@@ -332,7 +332,7 @@ def test_a_reversal_tool_that_hangs_is_in_doubt_after_its_deadline(shop: Shop) -
     registry.register_fn(
         "pay.reverse",
         "Reverse a refund",
-        lambda refund_id: hangs.wait(5),
+        lambda refund_id: hangs.wait(60),
         SafetyClass.NETWORK,
         timeout_ms=100,
     )

@@ -61,7 +61,7 @@ class Server:
     def stop(self, number: int = signal.SIGINT) -> tuple[int, str, str]:
         """Exit code, and what was said since, on stdout and stderr."""
         self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=20)
+        out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
 
 
@@ -91,7 +91,7 @@ class Browser:
 
 async def closed(tab: Tab) -> int | None:
     """The code with which the server closes a tab, once it did."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not tab.closed:
             await tab.receive()
     return tab.close_code
@@ -100,13 +100,13 @@ async def closed(tab: Tab) -> int | None:
 async def shown(tab: Tab, what: str) -> str:
     """What the app wrote after `what` and before the next semicolon."""
     seen = ""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (found := re.search(f"{what}([^;]*);", seen)):
             seen += (await tab.receive_bytes()).decode()
     return found[1]
 
 
-def gone(pid: int, within_s: float = 10.0) -> bool:
+def gone(pid: int, within_s: float = 60.0) -> bool:
     """Whether a process ends in time."""
     give_up = monotonic() + within_s
     while monotonic() < give_up:

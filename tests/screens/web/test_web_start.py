@@ -103,7 +103,7 @@ def process(agent: SigningAgent, *through: str) -> subprocess.Popen[str]:
 
 
 def answered(asking: subprocess.Popen[str]) -> tuple[str, str]:
-    return asking.communicate("go\n", timeout=30)
+    return asking.communicate("go\n", timeout=60)
 
 
 class TestTheSigningAgent:
@@ -160,7 +160,7 @@ class TestTheSigningAgent:
                 command = [sys.executable, "-c", ORPHAN, str(agent.path), str(said), str(os.getpid()), ASK]
                 parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
                 agent.started.add(parent.pid)
-                orphan = int(parent.communicate(timeout=30)[0])
+                orphan = int(parent.communicate(timeout=60)[0])
                 _, status = os.waitpid(orphan, 0)
         finally:
             prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
@@ -189,7 +189,7 @@ class TestTheSigningAgent:
                 [sys.executable, "-c", script, str(agent.path)], stdin=pipe, stdout=pipe, text=True
             )
             agent.started.add(asking.pid)
-            out = asking.communicate("go\n", timeout=30)[0]
+            out = asking.communicate("go\n", timeout=60)[0]
         assert [json.loads(line)["error"] for line in out.splitlines()] == ["the request cannot be read"] * 4
         assert desk.asked == []
 

@@ -67,7 +67,7 @@ def test_the_tabs_end_with_the_server(start: Start, number: int) -> None:
             return pid, await closed(tab)
 
     pid, close_code = asyncio.run(look())
-    out, err = server.process.communicate(timeout=20)
+    out, err = server.process.communicate(timeout=60)
     assert gone(pid)
     assert close_code == (1006 if number == signal.SIGKILL else 1001)  # "going away"
     assert (server.process.returncode, out, err) == (
