@@ -41,7 +41,7 @@ class Listed:
     is_present: bool
 
     @property
-    def standing(self) -> str:
+    def state_word(self) -> str:
         """One word, or ""."""
         if isinstance(self.found, str):
             return "unreadable"
@@ -64,11 +64,13 @@ def listed(present: Present) -> list[Listed]:
 def checkpoint_row(one: Listed) -> Row:
     """One line about a checkpoint."""
     if isinstance(one.found, str):
-        return Row(("-", "-", one.standing, "-", f"{one.checkpoint_id}: {one.found}"), _TONES[one.standing])
+        return Row(
+            ("-", "-", one.state_word, "-", f"{one.checkpoint_id}: {one.found}"), _TONES[one.state_word]
+        )
     binding = one.found.binding
     stacks = ", ".join(binding.stacks) or "none"
-    cells = (_time(one.found.created_at), binding.core_id, one.standing, stacks, one.found.message)
-    return Row(cells, _TONES.get(one.standing, ""))
+    cells = (_time(one.found.created_at), binding.core_id, one.state_word, stacks, one.found.message)
+    return Row(cells, _TONES.get(one.state_word, ""))
 
 
 def checkpoint_document(present: Present, one: Listed) -> Document:
@@ -76,7 +78,7 @@ def checkpoint_document(present: Present, one: Listed) -> Document:
     if isinstance(one.found, str):
         return [Field(f"unreadable: {one.checkpoint_id}"), Field("why", one.found)]
     found = one.found
-    fields: list[Field | Change] = [Field(f"{one.standing or 'checkpoint'}: {one.checkpoint_id}")]
+    fields: list[Field | Change] = [Field(f"{one.state_word or 'checkpoint'}: {one.checkpoint_id}")]
     fields += [Field("at", _time(found.created_at)), Field("message", found.message or "no message")]
     fields += [Field(name, text) for name, text in parts(found.binding).items()]
     if not found.intact:
