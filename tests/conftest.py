@@ -63,7 +63,9 @@ def in_memory() -> Path | None:
     space = os.statvfs(place)
     if space.f_flag & os.ST_NOEXEC or space.f_bavail * space.f_frsize < 1 << 30:
         return None
-    return Path(tempfile.mkdtemp(prefix=f"sb-tests-{os.getpid()}-", dir=place))
+    folder = Path(tempfile.mkdtemp(prefix=f"sb-tests-{os.getpid()}-", dir=place))
+    folder.chmod(0o711)  # some tests act as another user, below a folder that lets one in
+    return folder
 
 
 @pytest.fixture(scope="session")

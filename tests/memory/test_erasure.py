@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -202,7 +203,8 @@ def test_no_copy_is_left_in_the_gaps_of_pages_where_rows_were_moved(desk: Desk) 
 
 def test_backups_that_keep_it_are_named(tmp_path: Path) -> None:
     assert old_copies(tmp_path / "none") == []
-    for name in ("2027-01-02", "2027-01-01"):
+    for at, name in enumerate(("2027-01-02", "2027-01-01")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "brain.db").write_text("")
+        os.utime(tmp_path / name / "brain.db", (at, at))  # by which they are ordered, not by their names
     assert [path.parent.name for path in old_copies(tmp_path)] == ["2027-01-02", "2027-01-01"]

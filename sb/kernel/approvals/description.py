@@ -45,9 +45,7 @@ def description(approval: Approval, now: int, arguments: list[str]) -> list[Sect
 
 def _state(approval: Approval, now: int) -> str:
     if approval.overdue(now):
-        waited = (
-            "the process that waited has ended" if now <= approval.due_at else "nobody has decided in time"
-        )
+        waited = "the process that waited has ended" if now <= approval.due_at else "not decided in time"
         return f"{approval.state}, overdue: {waited}"
     if approval.needed > 1:
         return f"{approval.state}; {approval.needed} people have to approve"

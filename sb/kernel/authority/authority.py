@@ -46,7 +46,7 @@ class Assurance(IntEnum):
 
 
 _MEANINGS = {
-    Assurance.NONE: "nobody is enrolled: decisions are unsigned, and any process that can write the database can decide",
+    Assurance.NONE: "no operator is enrolled: decisions are unsigned, and any process that can write the database can decide",
     Assurance.SIGNED: "decisions are signed, with a key that every process of this user can read",
     Assurance.PASSPHRASE: "decisions are signed with keys under a passphrase; a process of this user could still "
     "replace the operators file, which the log would show",

@@ -150,7 +150,7 @@ def _changed(
         raise ValueError("a key is enrolled twice")
     if action == "rotate":
         if present is None or present.key_id != said["key"]:
-            raise ValueError("a key is rotated by somebody else")
+            raise ValueError("another operator rotates a key")
         return (*_ended(roster, present, "rotated", said["at"], entry), added)
     if present is not None:
         raise ValueError("a name is enrolled twice")

@@ -97,7 +97,7 @@ def give_back(call: ToolCall) -> None:
 
 def _stays(call: ToolCall) -> str:
     always = call.way_back.reversal_class is ReversalClass.IRREVERSIBLE
-    return f"what {call.tool_id} does cannot be undone" + ("" if always else " with these arguments")
+    return f"{call.tool_id} cannot be undone" + ("" if always else " with these arguments")
 
 
 def _ask(call: ToolCall, rule: str, reason: str) -> None:

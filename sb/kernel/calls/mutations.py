@@ -201,10 +201,10 @@ class Done:
         tool_id = self.subject.tool_id
         if reversal_class is ReversalClass.IRREVERSIBLE:
             always = self.spec.reversal_class is ReversalClass.IRREVERSIBLE
-            return f"what {tool_id} does cannot be undone" + ("" if always else " with these arguments")
+            return f"{tool_id} cannot be undone" + ("" if always else " with these arguments")
         if missing:
             return f"the arguments of its reversal could not be made: {missing}"
-        return "" if self.spec.compensation_capability else f"{tool_id} does not declare what undoes it"
+        return "" if self.spec.compensation_capability else f"{tool_id} declares no undo"
 
 
 def secrets_of(ref: MutationRef) -> list[str]:
@@ -322,7 +322,7 @@ class MutationStore:
         sql = f"{_SELECT} WHERE {undone} ORDER BY m.id DESC LIMIT 1"
         rows = self.log.database.query(sql)
         if not rows:
-            raise NotFoundError("nothing on record could be undone", "sb undo --list shows what was done")
+            raise NotFoundError("nothing to undo", "sb undo --list shows what was done")
         return self._ref(rows[0])
 
     def assuming(self, assumption_ref: str, run_id: str = "", mutation_id: str = "") -> list[MutationRef]:
@@ -353,7 +353,7 @@ class MutationStore:
         row = execute(f"{_SELECT} WHERE m.id = ?", (number,)).fetchone()
         event = execute(f"SELECT {EVENT_COLUMNS} FROM events WHERE id = ?", (number,)).fetchone()
         if not row or row[3] is None or not event or event[12] is None:
-            raise StoreCorrupt(f"the way back of {ref.mutation_id} was removed")
+            raise StoreCorrupt(f"the undo record of {ref.mutation_id} was removed")
         said = (sound(self.log, event).payload or {}).get("mutation_digest")
         if replace(self._ref(row), state=ref.state) != ref or said != self.kept_digest(execute, number):
             raise StoreCorrupt(

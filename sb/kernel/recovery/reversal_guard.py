@@ -46,7 +46,7 @@ def guard(store: TokenStore | None, call_id: str, now: int) -> MutationRef:
             f"a reversal of {ref.mutation_id} was begun, and has no outcome: sb recovery list shows it, if it is in doubt"
         )
     if not ref.reversal_tool:
-        raise NoReversalToken(f"{ref.mutation_id} has no way back: {ref.no_way_back or 'none was declared'}")
+        raise NoReversalToken(f"{ref.mutation_id} has no undo: {ref.no_way_back or 'none was declared'}")
     if not ref.in_window(now):
         raise NoReversalToken(f"the time in which {ref.mutation_id} could be reversed is over")
     return ref

@@ -158,7 +158,7 @@ class Settling:
         done = self._done(intent, _subject(intent), result, 0)
         if done is None:
             raise NoReversalToken(
-                f"{intent.tool_id} declares no way back", "settle it as done, and undo it by hand"
+                f"{intent.tool_id} declares no undo", "settle it as done, and undo it by hand"
             )
         why = self._recovery.mutations.no_way_back(done)
         if why:

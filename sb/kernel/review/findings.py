@@ -44,9 +44,12 @@ def enforcement(config: Config) -> list[Finding]:
     hint = "" if status is Status.OK else "set contract_enforcement: enforce"
     destructive = "need a person" if config.safety_mode == "normal" else "are denied"
     backs = {
-        "off": (Status.FAIL, "nothing that calls do can be undone"),
-        "observe": (Status.WARN, "ways back are kept; what stays is counted and not limited"),
-        "enforce": (Status.OK, "ways back are kept; what cannot be undone needs a person or a ceiling"),
+        "off": (Status.FAIL, "undo is off"),
+        "observe": (Status.WARN, "undo records are kept; irreversible effects are counted, not limited"),
+        "enforce": (
+            Status.OK,
+            "undo records are kept; what cannot be undone asks a person, or stays under a limit",
+        ),
     }
     back, kept = backs[config.reversibility]
     remedy = "" if back is Status.OK else "set reversibility: enforce"

@@ -68,7 +68,7 @@ def test_the_last_write_is_undone(sb: CommandLine, files: Path) -> None:
     assert "RECOVERY" not in told, "nobody is asked for what a person does"
     assert not (files / "f").exists()
     nothing = sb("undo", "--yes")
-    assert (nothing.code, "nothing on record could be undone" in nothing.err) == (1, True)
+    assert (nothing.code, "nothing to undo" in nothing.err) == (1, True)
 
 
 def test_one_write_is_undone_by_its_id_or_its_calls(sb: CommandLine, files: Path) -> None:
