@@ -194,7 +194,7 @@ class ConsoleApp(App[None]):
         if self.section is not None:
             self.section.show_status()
 
-    def standing(self) -> str:
+    def freshness(self) -> str:
         """How far what is on screen can be relied on."""
         age = self.records.clock.monotonic() - self._read_at
         words = ["READ-ONLY"] if self.read_only else []

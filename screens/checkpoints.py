@@ -132,7 +132,7 @@ class CheckpointsScreen(Deciding):
         self.rows.start_over()
 
     def pointed_at(self) -> Pointed:
-        found = self.current.found if self.current else ""
+        found = self.current.checkpoint if self.current else ""
         return Subject(agent=found.binding.core_id) if isinstance(found, Checkpoint) else None
 
     def summary(self) -> str:
@@ -146,7 +146,7 @@ class CheckpointsScreen(Deciding):
         return False
 
     def action_restore(self) -> None:
-        found = self.current.found if self.current else ""
+        found = self.current.checkpoint if self.current else ""
         if not isinstance(found, Checkpoint):
             self.console_app.say("no checkpoint under the cursor")
         elif not found.intact:

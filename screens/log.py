@@ -59,7 +59,7 @@ class LogScreen(Searching):
 
     def show_found(self, notice: str) -> None:
         nothing = notice or NO_HIT if self.search.text else EMPTY
-        self.rows.show(self.search.found.keys, nothing)
+        self.rows.show(self.search.hits.keys, nothing)
 
     @on(RowList.Wanted)
     def _wanted(self, message: RowList.Wanted) -> None:

@@ -107,7 +107,7 @@ class MemoryScreen(Searching, Deciding):
             if search is self.search:
                 search.ranking = ranking
                 self._at_top = not self.rows.has_focus
-                self.show_found("" if search.found.complete else SEARCHING)
+                self.show_found("" if search.hits.complete else SEARCHING)
                 self.show_status()
 
         self.read("ranking", work, done)

@@ -61,8 +61,8 @@ class Searching(Filtering):
     def _step(self, message: Step) -> None:
         if message.search is not self.search:
             return
-        before, found = self.search.found, message.found
-        self.search.found = found
+        before, found = self.search.hits, message.found
+        self.search.hits = found
         if found.complete or len(found.keys) != len(before.keys):
             self.show_found("" if found.complete else SEARCHING)
         self.show_status()

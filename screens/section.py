@@ -103,7 +103,7 @@ class Section(Reading, Screen[None]):
         if self.composed and self.is_current:
             app = self.console_app
             for line in self.query(StatusLine):  # none before the screen is composed
-                line.say(f"{self.heading} {self.summary()}", app.standing())
+                line.say(f"{self.heading} {self.summary()}", app.freshness())
             for trouble in self.query(TroubleLine):
                 trouble.say(app.trouble)
 

@@ -37,15 +37,15 @@ class Listed:
     """
 
     checkpoint_id: str
-    found: Checkpoint | str
+    checkpoint: Checkpoint | str
     is_present: bool
 
     @property
-    def standing(self) -> str:
+    def state_word(self) -> str:
         """One word, or ""."""
-        if isinstance(self.found, str):
+        if isinstance(self.checkpoint, str):
             return "unreadable"
-        if not self.found.intact:
+        if not self.checkpoint.intact:
             return "edited"
         return "present" if self.is_present else ""
 
@@ -63,20 +63,28 @@ def listed(present: Present) -> list[Listed]:
 
 def checkpoint_row(one: Listed) -> Row:
     """One line about a checkpoint."""
-    if isinstance(one.found, str):
-        return Row(("-", "-", one.standing, "-", f"{one.checkpoint_id}: {one.found}"), _TONES[one.standing])
-    binding = one.found.binding
+    if isinstance(one.checkpoint, str):
+        return Row(
+            ("-", "-", one.state_word, "-", f"{one.checkpoint_id}: {one.checkpoint}"), _TONES[one.state_word]
+        )
+    binding = one.checkpoint.binding
     stacks = ", ".join(binding.stacks) or "none"
-    cells = (_time(one.found.created_at), binding.core_id, one.standing, stacks, one.found.message)
-    return Row(cells, _TONES.get(one.standing, ""))
+    cells = (
+        _time(one.checkpoint.created_at),
+        binding.core_id,
+        one.state_word,
+        stacks,
+        one.checkpoint.message,
+    )
+    return Row(cells, _TONES.get(one.state_word, ""))
 
 
 def checkpoint_document(present: Present, one: Listed) -> Document:
     """A checkpoint in full, and what restoring it changes."""
-    if isinstance(one.found, str):
-        return [Field(f"unreadable: {one.checkpoint_id}"), Field("why", one.found)]
-    found = one.found
-    fields: list[Field | Change] = [Field(f"{one.standing or 'checkpoint'}: {one.checkpoint_id}")]
+    if isinstance(one.checkpoint, str):
+        return [Field(f"unreadable: {one.checkpoint_id}"), Field("why", one.checkpoint)]
+    found = one.checkpoint
+    fields: list[Field | Change] = [Field(f"{one.state_word or 'checkpoint'}: {one.checkpoint_id}")]
     fields += [Field("at", _time(found.created_at)), Field("message", found.message or "no message")]
     fields += [Field(name, text) for name, text in parts(found.binding).items()]
     if not found.intact:

@@ -61,14 +61,14 @@ class Line:
     tone: str = ""
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value of a payload as people read it."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def fields_of(values: dict[str, Any]) -> list[Field]:
     """A field for each value; a name that could pass for none, or for a line of another field, stands in quotes."""
-    return [Field(quoted_name(name), shown(value)) for name, value in values.items()]
+    return [Field(quoted_name(name), value_text(value)) for name, value in values.items()]
 
 
 def layout(document: Document, width: int, *, unfolded: bool) -> list[Line]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sb.screens.state.document import Field, fields_of, shown
+from sb.screens.state.document import Field, fields_of, value_text
 from sb.screens.state.listing import Column, Row
 
 from sb.errors import NotFoundError
@@ -103,7 +103,7 @@ def call_document(events: Sequence[Event], run: Run | None = None) -> list[Field
         where = {"host": run.host, "project": run.project, "session": run.session}
         fields += fields_of({name: value for name, value in where.items() if value})
     fields += [Field("tool", subject.tool_id), Field("agent", subject.agent)]
-    fields += [Field(label, shown(said[key])) for key, label in _CALL_FIELDS.items() if key in said]
+    fields += [Field(label, value_text(said[key])) for key, label in _CALL_FIELDS.items() if key in said]
     fields.append(Field("arguments, redacted"))
     args = said.get("args")
     fields += fields_of(args) if isinstance(args, dict) else [Field("args", str(args))] if args else []

@@ -83,7 +83,7 @@ class Home:
 
     kills: tuple[HomeLine, ...] = ()
     needs: tuple[HomeLine, ...] = ()
-    joined: Sequence[ConnectedAgent] = ()
+    connected: Sequence[ConnectedAgent] = ()
     calls: Mapping[str, CallCount] = field(default_factory=dict)
     enforced: tuple[HomeLine, ...] = ()
     memory: tuple[HomeLine, ...] = ()
@@ -100,7 +100,7 @@ class Home:
         """The screen, from top to bottom; `now` in microseconds since the epoch."""
         needs = (*self.kills, *self.needs, *self.contracts) or (HomeLine(Row(("ok", "", NOTHING), "ok")),)
         lines = [_heading("Needs you now"), *needs]
-        lines += [_heading("Connected agents"), *_connected(self.joined, self.calls, now)]
+        lines += [_heading("Connected agents"), *_connected(self.connected, self.calls, now)]
         lines += [_heading("Enforcement"), *self.enforced, *self.operators]
         lines += [_heading("Memory"), *self.memory] if self.memory else []
         return [*lines, _heading("Last activity"), *self.last]
@@ -112,7 +112,7 @@ def quickly(records: Records) -> dict[str, Any]:
     found = connected_agents(log)
     return {
         "needs": (*_needs(log), *_broken(log), *_doubtful(log)),
-        "joined": found,
+        "connected": found,
         "calls": {one.run_id: calls_of(log, one.run_id) for one in found[:MOST_OF_A_KIND]},
         "enforced": tuple(_finding(finding) for finding in enforcement(records.config)),
         "memory": tuple(_memory(log)),

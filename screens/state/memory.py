@@ -101,11 +101,11 @@ class MemorySearch(Search):
     def __init__(self, text: str = "") -> None:
         super().__init__(text)
         self.wanted = RecordFilter.parse(text)
-        self.found: Found = FoundMemories((), 0, False)
+        self.hits: Found = FoundMemories((), 0, False)
         self.ranking: Ranking | None = None
 
     def look(self, log: EventLog) -> Iterator[Found]:
-        found = self.found
+        found = self.hits
         changes = found.changes if isinstance(found, FoundMemories) else 0
         before = Browsed(found.keys, found.total, changes, found.complete)
         for step in browse(log.database, self.wanted, before):
@@ -113,7 +113,7 @@ class MemorySearch(Search):
 
     def arranged(self) -> Sequence[int]:
         """What fits, the best first, then the newest; last what is near without every word. Headings are below 0."""
-        return arranged(self.found, self.ranking) if self.ranking else self.found.keys
+        return arranged(self.hits, self.ranking) if self.ranking else self.hits.keys
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sb.screens.state.document import Change, Document, Field, fields_of, shown
+from sb.screens.state.document import Change, Document, Field, fields_of, value_text
 
 from sb.errors import NotFoundError
 from sb.memory.provenance import Dossier, Origin, show, why
@@ -113,7 +113,7 @@ def _history(about: Dossier) -> Iterator[Field | Change]:
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else shown(value)
+    return None if value is None else value_text(value)
 
 
 def _reads(about: Dossier) -> Iterator[Field]:

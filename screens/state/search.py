@@ -39,7 +39,7 @@ class Search(ABC):
 
     def __init__(self, text: str = "") -> None:
         self.text = text
-        self.found = Found((), 0, False)
+        self.hits = Found((), 0, False)
 
     @abstractmethod
     def look(self, log: EventLog) -> Iterator[Found]:
@@ -47,7 +47,7 @@ class Search(ABC):
 
     def summary(self) -> str:
         """37 of 12,408, as far as that is known."""
-        found = self.found
+        found = self.hits
         if not self.text:
             return counted(found.total, *self.nouns)
         more = "" if found.complete else "+"
@@ -68,7 +68,7 @@ class LogSearch(Search):
         if not self._wanted:
             yield Found(range(newest, 0, -1), newest, True)
             return
-        before = self.found if self.found.complete else Found((), 0, False)
+        before = self.hits if self.hits.complete else Found((), 0, False)
         fresh: array[int] = array("q")
         known = array("q", before.keys)
         for step in search(log, self._wanted, newest=newest, after=before.total):

@@ -37,9 +37,9 @@ def found(sb: CommandLine, query: str) -> set[str]:
 def test_a_bundle_is_looked_at_then_taken_in_and_again_without_harm(sb: CommandLine, bundle: Path) -> None:
     looked = sb("memory", "import", str(bundle), "--verify-only")
     assert "2 memories of" in looked.out
-    assert "who is no operator here" in looked.out
+    assert "not an operator of this home" in looked.out
     assert sb("memory", "stats", "--json").json["records"] == 0
-    assert sb("memory", "import", str(bundle), "--embed").out.startswith("2 new, 0 here already, 0 left out")
+    assert sb("memory", "import", str(bundle), "--embed").out.startswith("2 new, 0 already here, 0 left out")
     assert found(sb, "limits and cursors") == {"the limit is 100", "page by cursor: offsets skip orders"}
     again = sb("memory", "import", str(bundle), "--json").json
     assert (again["added"], again["same"], again["conflicting"]) == (0, 2, 0)

@@ -72,7 +72,7 @@ def test_where_a_memory_came_from_is_a_tree(sb: CommandLine, fact: str) -> None:
     assert lines[3] == "└─ derived_from → call_7 (call)"
     tree = sb("memory", "why", last, "--json").json
     assert tree["origins"][0]["origins"][0]["reference"] == fact
-    assert "made from nothing else: tool-output, by operator" in sb("memory", "why", fact).err
+    assert "derived from nothing: tool-output, by operator" in sb("memory", "why", fact).err
 
 
 def test_a_history_says_who_changed_what_and_why(sb: CommandLine) -> None:

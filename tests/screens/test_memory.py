@@ -227,7 +227,7 @@ def test_while_one_types_the_newest_come_first_and_after_a_pause_the_best(
         await console.shows(pilot, "1 of 26")
         console.app.screen.query_one(Input).value = "ref"
         await console.shows(pilot, "26 of 26 · filter: ref")
-        assert list(screen(console).search.found.keys) == list(range(26, 0, -1))
+        assert list(screen(console).search.hits.keys) == list(range(26, 0, -1))
         await type_filter(console, pilot, "refund")
         assert "Best first, by words and meaning" in console.text()
         assert screen(console).current["uid"] == best  # type: ignore[index]

@@ -130,8 +130,8 @@ def test_terms_look_in_one_column_and_other_colons_are_words() -> None:
 
 def test_a_search_goes_on_where_it_ended(log: EventLog) -> None:
     found = LogSearch("tool:tool.3")
-    found.found = list(found.look(log))[-1]
-    before = list(found.found.keys)
+    found.hits = list(found.look(log))[-1]
+    before = list(found.hits.keys)
     log.append(MEMORY_PUT, {}, Subject("run_9", "", "late", "tool.3", "call_late"))
     steps = list(found.look(log))
     assert list(steps[-1].keys) == [log.head().seq, *before]

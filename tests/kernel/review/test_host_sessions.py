@@ -195,7 +195,7 @@ def test_doctor_says_who_joined_or_how_to(hosts: Hosts, sb: CommandLine) -> None
         hosts.call(hosts.session("codex", f"/data/ada/p{number}"))
     said = finding()
     assert (said["status"], said["hint"]) == ("ok", "")
-    assert said["detail"].startswith("codex in /data/ada/p4, heard of ")
+    assert said["detail"].startswith("codex in /data/ada/p4, last seen ")
     assert said["detail"].endswith("; and 2 more (sb console)")
 
 
