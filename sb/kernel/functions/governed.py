@@ -6,6 +6,7 @@ import atexit
 import functools
 import importlib
 import inspect
+import logging
 import os
 import sys
 import threading
@@ -223,9 +224,13 @@ def _run_of_process() -> tuple[ToolExecutor, RunContext]:
 
 def _finish(pid: int, runtime: Any, ctx: RunContext) -> None:
     """Put the run's end on record, where the process that began it ends."""
-    if os.getpid() == pid:
+    if os.getpid() != pid:
+        return
+    try:
         with runtime, runtime.executor.run(ctx):
             pass
+    except SBError as error:  # such as a home that was removed meanwhile
+        logging.getLogger(__name__).warning("cannot record the end of run %s: %s", ctx.run_id, error.message)
 
 
 @overload
