@@ -94,7 +94,7 @@ def test_without_a_terminal_no_passphrase_is_taken_from_anywhere(ready: Path) ->
 
 def test_operators_are_enrolled_listed_rotated_and_revoked(sb: CommandLine, ready: Path) -> None:
     assert "no operator is enrolled" in sb("operator", "list").err
-    assert "nobody is enrolled" in sb("operator", "whoami").out
+    assert "no operator is enrolled" in sb("operator", "whoami").out
     made = sb("operator", "init", "ada", "--no-passphrase", "--json").json
     again = sb("operator", "init", "eve", "--no-passphrase")
     assert (again.code, "enrolled already: ada" in again.err) == (2, True)
