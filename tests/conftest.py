@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import itertools
 import json
@@ -52,18 +53,34 @@ def ids() -> CountingIds:
     return CountingIds()
 
 
+def locked(folder: Path) -> int | None:
+    """A descriptor that keeps the folder to this process; None while another one has it, whoever can see that one."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # just removed
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
 def in_memory() -> Path | None:
     """A new folder where writing waits for no disk, if there is one with space where programs may run."""
     place = Path("/dev/shm")
     if "TMPDIR" in os.environ or not os.access(place, os.W_OK):
         return None
-    for left in place.glob("sb-tests-*-*"):  # by a run that failed or was killed
-        if not Path("/proc", left.name.split("-")[2]).exists():
+    for left in place.glob("sb-scratch-*"):  # by a run that failed or was killed
+        if (abandoned := locked(left)) is not None:
             shutil.rmtree(left, ignore_errors=True)
+            os.close(abandoned)
     space = os.statvfs(place)
     if space.f_flag & os.ST_NOEXEC or space.f_bavail * space.f_frsize < 1 << 30:
         return None
-    folder = Path(tempfile.mkdtemp(prefix=f"sb-tests-{os.getpid()}-", dir=place))
+    folder = Path(tempfile.mkdtemp(prefix="sb-scratch-", dir=place))
+    locked(folder)  # as long as this process lives
     folder.chmod(0o711)  # some tests act as another user, below a folder that lets one in
     return folder
 
