@@ -4,12 +4,14 @@ STAMP := .venv/.installed
 FRAMEWORKS := .venv/.frameworks
 SITE := .venv/.site
 
-.PHONY: help format site
+.PHONY: help install format site
 .PHONY: check style types test-changed
 .PHONY: demo test test-kernel lint bench prove docs picture clean
 
 demo: $(STAMP)  ## install into .venv, and watch an agent work under the kernel
 	$(BIN)/sb demo
+
+install: $(STAMP)  ## install into .venv
 
 help:  ## list the targets
 	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -83,7 +83,7 @@ class Admission:
             self._reserve(call)
             if call.side_effecting:
                 self.consequences.reserve(call)
-            self._locate(call)
+            self._choose_performer(call)
             self._check_approval(call)
         except (Refused, KnownStep):
             release(call)
@@ -235,7 +235,7 @@ class Admission:
             raise Refused(ToolErrorCode.BUDGET_EXCEEDED, reason, cap)
         call.reserved = True
 
-    def _locate(self, call: ToolCall) -> None:
+    def _choose_performer(self, call: ToolCall) -> None:
         if bool(call.spec.metadata.get(PERFORMED_BY_HOST)) != bool(call.performed_by):
             reason = f"{call.tool_id} is performed by " + ("this program" if call.performed_by else "a host")
             raise Refused(ToolErrorCode.PERMISSION_DENIED, f"{reason}, and by nobody else", "performed_by")
