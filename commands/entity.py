@@ -128,7 +128,9 @@ def episode(
     _keep(ctx, (agent, scope, stack), "episode", json_, lambda core: core.episode(*said, **more))
 
 
-@app.command(epilog='Example: sb entity belief "the staging database is shared" --confidence 0.9')
+@app.command(
+    epilog='Example: sb entity belief "the staging database is shared" --confidence 0.9 --from note:ID'
+)
 def belief(
     ctx: typer.Context,
     statement: Annotated[str, typer.Argument(help="The belief; - for stdin.")],
@@ -153,7 +155,7 @@ def belief(
     _keep(ctx, (agent, scope, stack), "belief", json_, lambda core: core.belief(text, **more))
 
 
-@app.command(epilog='Example: sb entity value care "never delete without a backup"')
+@app.command(epilog='Example: sb entity value care "never delete without a backup" --from note:ID')
 def value(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Its name.")],
@@ -178,7 +180,7 @@ def value(
     _keep(ctx, (agent, scope, stack), "value", json_, lambda core: core.value(*said, **more))
 
 
-@app.command(epilog='Example: sb entity goal "ship the importer" --priority high')
+@app.command(epilog='Example: sb entity goal "ship the importer" --priority high --from note:ID')
 def goal(
     ctx: typer.Context,
     title: Annotated[str, typer.Argument(help="What to reach; - for stdin.")],
@@ -228,7 +230,7 @@ def note_(
     _keep(ctx, (agent, scope, stack), "note", json_, lambda core: core.note(text, **more))
 
 
-@app.command(epilog="Example: sb entity drive curiosity --intensity 0.7")
+@app.command(epilog="Example: sb entity drive curiosity --intensity 0.7 --from note:ID")
 def drive(
     ctx: typer.Context,
     drive_type: Annotated[
@@ -259,7 +261,7 @@ def drive(
     _keep(ctx, (agent, scope, stack), "drive", json_, lambda core: core.drive(drive_type, **more))
 
 
-@app.command(epilog="Example: sb entity relationship Ana --trust 0.8 --type person")
+@app.command(epilog="Example: sb entity relationship Ana --trust 0.8 --type person --from note:ID")
 def relationship(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the person, agent or service.")],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = group("Record incidents, and work through their runbooks.")
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the incident (inc_…).")]
 Reason = Annotated[str, typer.Option(help="Why; required, and recorded with the incident.")]
-Signer = Annotated[str, typer.Option("--as", help="The operator who signs; anybody may open an incident.")]
+Signer = Annotated[str, typer.Option("--as", help="The operator who signs.")]
 
 
 @app.command(

@@ -18,7 +18,7 @@ from sb.duration import parse_duration
 from sb.errors import ExitCode, NotFoundError, UsageError
 from sb.redaction import one_line
 from sb.sources import SYSTEM_CLOCK, iso
-from sb.text import nearest, shorten
+from sb.text import counted, nearest, shorten
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -216,7 +216,7 @@ def _print_replay(found: Replay, counts: list[dict[str, Any]]) -> None:
         )
     note(f"{found.differing} of {found.total} calls would end differently; {found.untold} cannot be judged")
     if found.skipped:
-        note(f"{found.skipped} were refused for other reasons than policy")
+        note(f"{counted(found.skipped, 'call')} refused for other reasons than policy")
     if found.pruned:
         note(f"{found.pruned} rows were pruned, so their calls' outcomes are unknown")
     hidden = found.differing + found.untold - len(found.changed)

@@ -39,7 +39,7 @@ _MOST_JOINED = 3
 # Tables, and what a row of them is called.
 _COUNTED = {
     "events": "event",
-    "intents": "call",
+    "intents": "unfinished call",
     "steps": "workflow step",
     "memory": "kernel value",
     "records": "memory",
@@ -164,7 +164,7 @@ def _integrity(database: Database) -> Finding:
 
 def _kept(folder: Path) -> str:
     sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
-    return f"{human_bytes(sum(sizes))} in {len(sizes)} files"
+    return f"{human_bytes(sum(sizes))} in {counted(len(sizes), 'file')}"
 
 
 def _log(log: EventLog) -> Iterator[Finding]:
@@ -182,7 +182,9 @@ def _approvals(log: EventLog) -> Iterator[Finding]:
     waiting = queue.page(states=[ApprovalState.WAITING], limit=0)
     overdue = sum(approval.overdue(now) for approval in waiting)
     grants = len(queue.grants(active=True))
-    detail = f"{len(waiting)} wait for a person, {overdue} of them overdue; {grants} grants are in force"
+    detail = (
+        f"{counted(len(waiting), 'request')} pending, {overdue} overdue; {counted(grants, 'grant')} in force"
+    )
     hint = "sb approvals list" if overdue else ""
     yield Finding("approvals", Status.WARN if overdue else Status.OK, detail, hint)
 
@@ -191,7 +193,7 @@ def _recovery(log: EventLog) -> Iterator[Finding]:
     found = Escalations(log).page(limit=0)
     by_hand = [one for one in found if one.state is not EscalationState.WAITING]
     waiting = len(found) - len(by_hand)
-    detail = f"{len(found)} for a person to look at, {waiting} of them wait for a decision"
+    detail = f"{counted(len(found), 'escalation')}, {waiting} waiting for a decision"
     status = Status.WARN if by_hand else Status.OK
     yield Finding("recovery", status, detail, "sb recovery list" if by_hand else "")
 

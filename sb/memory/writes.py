@@ -126,7 +126,9 @@ class Writes(Operations):
         """
         row = self._visible_row(record)
         if row["protected"]:
-            raise ValueError(f"{row['uid']} is protected: unprotect it first")
+            raise ValueError(
+                f"{row['uid']} is protected: lift that first, with sb memory protect ID --lift --reason WHY"
+            )
         self.writer.change(row, FORGET, "forget", reason)
 
     def recover(self, record: str, reason: str = "") -> None:

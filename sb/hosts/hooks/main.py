@@ -100,7 +100,10 @@ def _read_event(arguments: list[str]) -> tuple[Adapter, HookEvent]:
     data = sys.stdin.buffer.read(LONGEST_PAYLOAD + 1)
     if len(data) > LONGEST_PAYLOAD:
         raise ValueError(f"the event is larger than {LONGEST_PAYLOAD >> 20} MiB")
-    payload = json.loads(data)
+    try:
+        payload = json.loads(data)
+    except ValueError as error:
+        raise ValueError(f"the event on stdin is not JSON: {error}") from None
     if not isinstance(payload, dict):
         raise TypeError("the event is not a JSON object")
     adapter = adapter_for(arguments[0] if arguments else "", payload)

@@ -276,7 +276,10 @@ def decider(authority: Authority, keys: KeyFolder, name: str, ask: Ask) -> Decid
         raise Unauthorised(f"{plain(name, one_line=True)!r} is not an operator", "sb operator list")
     if not name and len(here) != 1:
         if here:
-            raise UsageError("this home has the keys of " + ", ".join(here), "say which: --as NAME")
+            raise UsageError(
+                "this home has the keys of " + ", ".join(here),
+                "say which, with --as NAME (sb runtime-guard: --approved-by NAME)",
+            )
         raise DeniedError(
             "operators are enrolled, but none of their keys is in this home", "sb operator whoami"
         )

@@ -149,7 +149,7 @@ def _approved_contracts(payload: dict[str, Any]) -> str:
     contracts = statement.get("contracts") if isinstance(statement, dict) else None
     tools = ", ".join(contracts) if isinstance(contracts, dict) else "?"
     surface = statement.get("surface") if isinstance(statement, dict) else KERNEL_SURFACE
-    what = "contracts" if surface == KERNEL_SURFACE else "ways back"
+    what = "contracts" if surface == KERNEL_SURFACE else "reversals"
     return f"{payload.get('by')} approved the {what} of {shorten(tools, WIDEST_VALUE)}{_why(payload)}"
 
 

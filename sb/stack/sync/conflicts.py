@@ -77,7 +77,7 @@ class Conflicts:
     def _found(self, conflict: str) -> tuple[Any, ...]:
         row = next((row for row in _rows(self._container) if row[0] == conflict), None)
         if row is None:
-            raise NotFoundError(f"no open conflict {conflict!r}", "conflicts() lists them")
+            raise NotFoundError(f"no open conflict {conflict!r}", "sb stack conflicts lists them")
         return row
 
     def _choose(
