@@ -84,7 +84,8 @@ def _check_sources(container: Container, record: Any, references: Sequence[str])
     if not sources and container.find(record.id, VIEWS) is None:  # what a Brain keeps has its own provenance
         raise ProvenanceError(
             f"this {kind} names no source",
-            f"name the {' or '.join(allowed)} that it was derived from, as TYPE:ID (in a shell: --from TYPE:ID)" + (_OR_CORE if kind in _FIRST_KINDS else ""),
+            f"name the {' or '.join(allowed)} that it was derived from, as TYPE:ID (in a shell: --from TYPE:ID)"
+            + (_OR_CORE if kind in _FIRST_KINDS else ""),
         )
 
 

@@ -556,7 +556,8 @@ def test_while_a_reversal_runs_nothing_else_is_decided_and_leaving_waits_for_it(
             await asyncio.sleep(0.01)
         await pilot.press("g", "a")
         assert isinstance(console.app.screen, RecoveryScreen)
-        await console.says(pilot, "wait: the previous decision")
+        while not any("wait: the previous decision" in said.message for said in console.app._notifications):
+            await asyncio.sleep(0.01)  # not `says`, which waits until nothing is under way
         console.app.section.show_status()  # type: ignore[union-attr]
         await pilot.pause()
         assert "at work…" in console.text()

@@ -313,7 +313,7 @@ def test_what_cannot_be_undone_asks_unless_a_ceiling_says_how_much_is_fine(
     ref = watched.mutations.newest()[0]
     assert (ref.reversal_class, ref.no_way_back) == (
         ReversalClass.IRREVERSIBLE,
-        "what bank.pay does cannot be undone",
+        "bank.pay cannot be undone",
     )
 
 
@@ -330,7 +330,7 @@ def test_arguments_can_make_a_call_irreversible(tmp_path: Path, clock: SteeredCl
     assert asked.data["reasons"][0]["rule"] == "irreversible"
     bank.executor.approvals.approve(asked.data["approval_id"], Label("ada"), "yes")
     ref = bank.mutations.get(bank.call(amount=1, note="for good").mutation_id)
-    assert ref.no_way_back == "what bank.pay does cannot be undone with these arguments"
+    assert ref.no_way_back == "bank.pay cannot be undone with these arguments"
 
 
 @given(
