@@ -46,7 +46,7 @@ def kill(
     """
     from sb.kernel.incidents.kill import name_of, parse_scope
 
-    switch = kill_switch(ctx)
+    switch = kill_switch(ctx, tolerant=not lift)  # a wrong setting keeps nobody from stopping agents
     if scope == "list":
         _list(switch, as_json)
         return

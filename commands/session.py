@@ -23,19 +23,24 @@ if TYPE_CHECKING:
 
 
 def configuration(
-    ctx: typer.Context, *, in_full: bool = False, quietly: bool = False, with_project: bool = True
+    ctx: typer.Context,
+    *,
+    in_full: bool = False,
+    quietly: bool = False,
+    with_project: bool = True,
+    tolerant: bool = False,
 ) -> Config:
     """The configuration of this process; what was ignored of it is said on stderr.
 
     Args:
         in_full: say all of it, rather than the first and how many more.
         quietly: say nothing of it; the command reports it itself.
-        with_project: whether a project file counts.
+        with_project, tolerant: as for `load_config`.
     """
     from sb.config import current_config
 
     options = ctx.find_object(Options) or Options()
-    config = current_config({"database": options.db}, with_project=with_project)
+    config = current_config({"database": options.db}, with_project=with_project, tolerant=tolerant)
     notes = () if quietly else config.notes if in_full else config.notes[:1]
     for line in notes:
         more = len(config.notes) - len(notes)
@@ -73,18 +78,21 @@ def approval_queue(ctx: typer.Context) -> Approvals:
     return open_approvals(config, open_log(config))
 
 
-def kill_switch(ctx: typer.Context) -> KillSwitch:
+def kill_switch(ctx: typer.Context, *, tolerant: bool = False) -> KillSwitch:
     """What is stopped in the existing database.
 
     A project file that cannot be read is left out: else whoever can write it could keep people from stopping agents.
+
+    Args:
+        tolerant: as for `load_config`.
     """
     from sb.errors import ConfigError
     from sb.parts import open_kill_switch, open_log
 
     try:
-        config = configuration(ctx)
+        config = configuration(ctx, tolerant=tolerant)
     except ConfigError as error:
-        config = configuration(ctx, with_project=False)
+        config = configuration(ctx, with_project=False, tolerant=tolerant)
         note(f"warning: project file ignored: {error.message}")
     return open_kill_switch(config, open_log(config))
 

@@ -25,16 +25,26 @@ from sb.text import plain, shorten
 
 _ROOTS = "files.roots"
 _REFUSED_SHOWN = 3
+_WHERE = ("", "database", "operators")  # "" is the key of what is wrong with a whole file
 _NAME_SHOWN = 200  # characters: the end of a path says the most
 
 
-def current_config(flags: Mapping[str, object] | None = None, *, with_project: bool = True) -> Config:
+def current_config(
+    flags: Mapping[str, object] | None = None, *, with_project: bool = True, tolerant: bool = False
+) -> Config:
     """The configuration of this process: its environment and folder."""
-    return load_config(env=os.environ, cwd=Path.cwd(), flags=flags or {}, with_project=with_project)
+    return load_config(
+        env=os.environ, cwd=Path.cwd(), flags=flags or {}, with_project=with_project, tolerant=tolerant
+    )
 
 
 def load_config(
-    *, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object], with_project: bool = True
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    flags: Mapping[str, object],
+    with_project: bool = True,
+    tolerant: bool = False,
 ) -> Config:
     """The configuration in force. Nothing is written and no folder is made.
 
@@ -43,12 +53,14 @@ def load_config(
         cwd: where the search for a project file starts, and relative paths of flags and environment.
         flags: key of a setting to the value typed for its flag; None means that it was not typed.
         with_project: whether a project file counts.
+        tolerant: leave out wrong settings of SB_HOME's file, with a note, unless they say where database and
+            operators are. For what has to work then too, such as an emergency stop.
 
     Raises:
         ConfigError: something is wrong with a file, flag or variable; the first problem and how many more.
     """
     home = Home.locate(env)
-    layers = _Layers(env)
+    layers = _Layers(env, tolerant)
     layers.note(home.exposure())
     layers.read_home(home)
     project = find_project(cwd, home) if with_project else None
@@ -70,8 +82,9 @@ def load_config(
 class _Layers:
     """The values so far, each with its origin."""
 
-    def __init__(self, env: Mapping[str, str]) -> None:
+    def __init__(self, env: Mapping[str, str], tolerant: bool) -> None:
         self.env = env
+        self.tolerant = tolerant
         self.values: dict[str, Any] = {}
         self.origins: dict[str, str] = {}
         self.notes: list[str] = []
@@ -95,7 +108,11 @@ class _Layers:
 
     def settings(self, path: Path, data: bytes, report: Report) -> dict[str, Found]:
         found = read_settings(data, Reading(report, path.parent, self.env))
-        report.require_none()
+        vital = [problem for problem in report.problems if problem.key.partition(".")[0] in _WHERE]
+        if vital or not self.tolerant:
+            report.require_none()
+        for problem in report.in_order():
+            self.note(f"{problem}: left out")
         return found
 
     def read_home(self, home: Home) -> None:

@@ -77,6 +77,31 @@ def test_a_project_file_that_cannot_be_read_keeps_nobody_from_stopping(
     assert sb("kill", "list").code == 2
 
 
+@pytest.mark.parametrize("wrong", ["safety_mode: loud", "nonsense: 1", "kill: {dual_control: perhaps}"])
+def test_a_wrong_setting_keeps_nobody_from_stopping_and_lets_nobody_lift(
+    sb: CommandLine, home: Path, wrong: str
+) -> None:
+    call()
+    (home / "config.yaml").write_text(wrong + "\n", encoding="utf-8")
+    stopped = sb("kill", "global", "--reason", "runaway", "--yes")
+    assert (stopped.code, "left out" in stopped.err) == (0, True)
+    assert "global" in sb("kill", "list").out
+    assert sb("kill", "global", "--lift", "--reason", "over").code == 2
+    (home / "config.yaml").unlink()
+    assert not call().success
+
+
+@pytest.mark.parametrize("wrong", ["database: [1]", "operators: {file: []}", "a: b: c"])
+def test_nothing_is_stopped_in_a_database_that_may_be_another(
+    sb: CommandLine, home: Path, wrong: str
+) -> None:
+    call()
+    (home / "config.yaml").write_text(wrong + "\n", encoding="utf-8")
+    assert sb("kill", "global", "--reason", "runaway", "--yes").code == 2
+    (home / "config.yaml").unlink()
+    assert call().success
+
+
 def test_everything_is_stopped_by_a_script_without_a_question(sb: CommandLine) -> None:
     sb("init")
     answer = sb("kill", "global", "--reason", "drill", "--json").json
