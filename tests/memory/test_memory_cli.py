@@ -188,7 +188,10 @@ def test_what_is_forgotten_is_not_found_until_it_is_recovered(sb: CommandLine) -
     assert sb("memory", "recover", record, "--reason", "right after all").code == 0
     assert found(sb, "limit") == ["the limit is 100"]
     sb("memory", "protect", record, "--reason", "a rule")
-    assert error(sb, "forget", record, "--reason", "x") == (2, f"{record} is protected: unprotect it first")
+    assert error(sb, "forget", record, "--reason", "x") == (
+        2,
+        f"{record} is protected: lift that first, with sb memory protect ID --lift --reason WHY",
+    )
     sb("memory", "protect", record, "--lift", "--reason", "not any more")
     assert sb("memory", "forget", record, "--reason", "x", "--json").json == {
         "id": record,

@@ -44,7 +44,9 @@ def test_a_whole_run_is_undone_newest_first_after_a_dry_run(
         await console.until(pilot, lambda: isinstance(console.app.screen, DecisionScreen))
         assert f"Undo what {ctx.run_id} did?" in console.text()
         dialog = [line.split("│")[1].strip() for line in console.text().split("\n") if line.count("│") == 2]
-        assert "looked at again once those above are undone" in " ".join(dialog)  # wherever the path breaks it
+        assert "looked at again once those above are undone" in " ".join(
+            dialog
+        )  # wherever the path breaks it
         assert path.read_text(encoding="utf-8") == "second"
         await give(console, pilot, "all of it was wrong")
         await console.press(pilot, "y")
