@@ -17,6 +17,7 @@ import orjson
 
 from sb.store.database import Database
 from sb.store.index.bit_vectors import BitIndex, Execute
+from sb.store.records.columns import LONGEST_QUOTE
 from sb.store.records.descriptors import MEMORIES
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _NAMED = (
     f" WHERE v.model = ? AND r.state = 'active' AND {MEMORIES}"
 )
 # The same records are quoted by the view `searchable`.
-_SOURCES = """SELECT r.id, r.place, r.text, substr(a.text, 1, 1000), substr(b.text, 1, 1000), v.model, v.digest
+_SOURCES = f"""SELECT r.id, r.place, r.text, substr(a.text, 1, {LONGEST_QUOTE}), substr(b.text, 1, {LONGEST_QUOTE}), v.model, v.digest
     FROM records AS r
     LEFT JOIN records AS a ON a.id = r.prev1 AND a.state = 'active' AND a.place = r.place AND a.agent = r.agent
     LEFT JOIN records AS b ON b.id = r.prev2 AND b.state = 'active' AND b.place = r.place AND b.agent = r.agent

@@ -32,6 +32,8 @@ DEFAULTS: Row = {
 }
 
 # The states of a record.
+# Characters of a record that the two after it are found by; the view `searchable` of the schema says the same.
+LONGEST_QUOTE = 1000
 ACTIVE = "active"
 FORGOTTEN = "forgotten"
 QUARANTINED = "quarantined"

@@ -13,7 +13,7 @@ from sb.errors import NotFoundError, VersionConflictError
 from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store import driver
 from sb.store.database import Database
-from sb.store.records.columns import ACTIVE, COLUMNS, CONTENT, DEFAULTS, ERASED, Row
+from sb.store.records.columns import ACTIVE, COLUMNS, CONTENT, DEFAULTS, ERASED, LONGEST_QUOTE, Row
 from sb.store.records.descriptors import ASIDE
 from sb.store.records.history import RecordHistory
 from sb.store.records.places import Execute
@@ -28,9 +28,6 @@ _INSERT = f"INSERT INTO records ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * 
 _INDEX = "INSERT INTO record_index (rowid, body, prev, place) VALUES (?, ?, ?, ?)"
 _READ = "INSERT INTO record_stats (record, place, accessed, last_accessed) VALUES (?, ?, ?, ?)"  # elsewhere
 _SPEAKER = "INSERT INTO speakers (place, name) VALUES (?, ?) ON CONFLICT DO NOTHING"
-_QUOTED = (
-    1000  # characters of a record that the two after it are found by; the view `searchable` says the same
-)
 
 
 class RecordStore(RecordQueries, RecordHistory):
@@ -61,7 +58,7 @@ class RecordStore(RecordQueries, RecordHistory):
             (whole["prev1"], first, _), (whole["prev2"], second, _) = prev
             whole["id"] = number
             kept.append(_values(whole))
-            quoted = f"{first[:_QUOTED]} {second[:_QUOTED]}"
+            quoted = f"{first[:LONGEST_QUOTE]} {second[:LONGEST_QUOTE]}"
             indexed.append((number, whole["text"], quoted, place_token(whole)))
             if whole["accessed"] or whole["last_accessed"] is not None:
                 last = NEVER if whole["last_accessed"] is None else whole["last_accessed"]
