@@ -29,7 +29,7 @@ def uninstall(
 ) -> None:
     """Remove sb's entries from the settings of a coding agent.
 
-    A file that nobody changed since the install is restored to the byte; from any other only our entries are removed.
+    A file unchanged since the install is restored byte for byte; from any other only our entries are removed.
     """
     host, installer = host_settings(name), open_installer()
     changes = installer.plan_uninstall(host)

@@ -165,8 +165,8 @@ class Hooks:
     approval: str = setting(
         "queue",
         kinds.choice("queue", "ask"),
-        "What becomes of a call that needs a person: queue refuses it until somebody has approved it here, ask lets "
-        "hosts that can ask their own person at once, until an operator is enrolled (others queue).",
+        "What becomes of a call that needs a person: queue denies it until an operator has approved it here, ask lets "
+        "hosts that can ask their own user at once, until an operator is enrolled (others queue).",
         narrow=stricter("ask", "queue"),
     )
     unjudged: str = setting(

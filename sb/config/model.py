@@ -77,7 +77,7 @@ class Config:
     reversibility: str = setting(
         ENFORCEMENTS[-1],
         kinds.choice(*ENFORCEMENTS),
-        "observe keeps a way back from each call that changed something; enforce also asks a person before what cannot "
+        "observe keeps an undo record of each call that changed something; enforce also asks a person before what cannot "
         "be undone, and holds runs to the blast radius of tools and to the ceilings of irreversibility.",
         narrow=stricter(*ENFORCEMENTS),
     )

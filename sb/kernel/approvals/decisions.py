@@ -299,10 +299,8 @@ class Approvals(ApprovalQueue):
 
 
 def _decided(approval: Approval) -> AlreadyDecided:
-    by = f" by {approval.decided_by}" if approval.decided_by else ""
-    why = f": {approval.reason}" if approval.reason else ""
     hint = "" if approval.state is ApprovalState.WAITING else f"sb approvals show {approval.id}"
-    return AlreadyDecided(f"{approval.id} is {approval.state}{by}{why}", hint)
+    return AlreadyDecided(approval.state_line, hint)
 
 
 def _no_grant(reference: str) -> NotFoundError:

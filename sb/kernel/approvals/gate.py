@@ -174,10 +174,8 @@ class ApprovalGate:
             if whole_arguments(self._log, found) is None:
                 self._log.open_requests.put(found.id, call.args)
             raise self._waiting(found.id, found.expires_at, call)
-        by = f" by {found.decided_by}" if found.decided_by else ""
-        why = f": {found.reason}" if found.reason else ""
         rule = "approval_denied" if found.state is ApprovalState.DENIED else "approval_refused"
-        raise Refused(ToolErrorCode.PERMISSION_DENIED, f"{found.id} is {found.state}{by}{why}", rule)
+        raise Refused(ToolErrorCode.PERMISSION_DENIED, found.state_line, rule)
 
     def _waiting(
         self, approval_id: str, expires_at: int, call: ToolCall, opens: Approval | None = None

@@ -79,6 +79,14 @@ class Approval:
         over = self.state in OPEN and now >= self.expires_at
         return replace(self, state=ApprovalState.EXPIRED) if over else self
 
+    @property
+    def state_line(self) -> str:
+        """How it ended or stands, by whom and why, such as "apr_820e is denied by ada: too much"."""
+        by = f" by {self.decided_by}" if self.decided_by else ""
+        why = f": {self.reason}" if self.reason else ""
+        state = "used; approved" if self.state is ApprovalState.USED and by else self.state
+        return f"{self.id} is {state}{by}{why}"
+
     def binding(self, database_id: str) -> dict[str, Any]:
         """What a decision about it covers, and nothing else."""
         return {

@@ -63,7 +63,7 @@ class ToolExecutor:
         authority: says who may decide; by default nobody is enrolled, and decisions are unsigned.
         kill_switch: the calls that people stopped; by default that of the log.
         approvals: how long requests wait, and which tools need two people.
-        reversibility: "off", "observe" (bind a way back from each call that changed something, and count what stays)
+        reversibility: "off", "observe" (bind an undo record to each call that changed something, and count what stays)
             or "enforce" (hold runs to blast radius and ceilings as well).
         irreversibility_ceilings: dimension to what any run may do that stays without a person's agreement.
         power: whether every intent survives power loss, not only those of destructive tools.
@@ -167,7 +167,7 @@ class ToolExecutor:
                 PERMISSION_DENIED and `data={"approval_id", "reasons", "expires_at"}`; repeated once it is approved,
                 it runs. Waiting uses no budget.
             assumptions: what justifies the call, beside what its tool declares: when one turns false, recovery
-                offers the way back.
+                offers to undo it.
 
         Returns:
             The tool's result, or an error with a ToolErrorCode.

@@ -97,7 +97,7 @@ class Recovery:
 
     Args:
         executor: runs the reversals.
-        reversals: the ways back that an operator approved; without it nothing fires by itself.
+        reversals: the reversals that an operator approved; without it nothing fires by itself.
     """
 
     def __init__(self, executor: ToolExecutor, reversals: ContractBaselineStore | None = None) -> None:
@@ -186,7 +186,7 @@ class Recovery:
         """Take back what one call did, by a person's decision; with dual control that is the first of two.
 
         Raises:
-            NoReversalToken: there is no way back, or not any more.
+            NoReversalToken: there is no undo, or not any more.
             DeniedError: this person may not decide it.
             UsageError: the reason is missing or too long.
         """
@@ -206,7 +206,7 @@ class Recovery:
 
     def undo_all(self, refs: list[MutationRef], by: Decider, reason: str) -> Iterator[Undone]:
         """Take back several calls, the newest first; ends after the first that could not be, since those before it
-        may be what it stands on. What never had a way back is left out.
+        may be what it stands on. What never had an undo is left out.
 
         Raises:
             DeniedError, UsageError: as `undo`.
@@ -281,7 +281,7 @@ class Recovery:
             return ""
         command = f"sb runtime-guard show reversal {ref.tool_id}"
         return (
-            f"{ref.tool_id} declares auto, but the way back of this call is not the approved one: {command}"
+            f"{ref.tool_id} declares auto, but the reversal of this call is not the approved one: {command}"
         )
 
     def _no_way_back(

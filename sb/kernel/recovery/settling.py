@@ -75,7 +75,7 @@ class Settling:
 
         Args:
             verdict: COMPENSATE says that it happened, and undoes it.
-            result: what it gave, as far as that is known; the way back may need it.
+            result: what it gave, as far as that is known; the reversal may need it.
 
         Returns:
             What came of undoing it, if that was asked for.

@@ -81,12 +81,12 @@ class RecoveryTables:
         for row_id, state in self._states.items():
             found = kept.pop(row_id, None)
             if found is None:
-                report(f"the way back that row {row_id - first} bound is gone")
+                report(f"the undo record that row {row_id - first} bound is gone")
             elif found != state:
                 report(f"what row {row_id - first} did is {found}, and the log says {state}")
         for row_id in kept:
             if row_id > pruned_through:
-                report(f"row {row_id - first} has a way back that the log does not know")
+                report(f"row {row_id - first} has an undo record that the log does not know")
         if self._log.keyed:
             self._check_digests(execute, report)
         self._check_escalations(execute, report, pruned_through)
@@ -104,7 +104,7 @@ class RecoveryTables:
         for row_id, bound in self._digests.items():
             if store.kept_digest(execute, row_id) != bound:
                 number = row_id - self._log.first_id
-                report(f"the way back of row {number} is not what was bound, or digest.key was replaced")
+                report(f"the undo record of row {number} is not what was bound, or digest.key was replaced")
 
     def _check_escalations(
         self, execute: Callable[..., driver.Cursor], report: Report, pruned_through: int

@@ -87,7 +87,7 @@ def test_an_approval_may_be_named_and_is_used_once(bank: Bank) -> None:
     assert bank.call(approval_id=approval_id).success
     again = bank.call(approval_id=approval_id)
     assert again.error_code is ToolErrorCode.PERMISSION_DENIED
-    assert "is used by ada" in again.error_message
+    assert "is used; approved by ada" in again.error_message
     assert bank.ask() != approval_id, "the next call of the kind is a new request"
     assert bank.paid == ["bob"]
 

@@ -245,7 +245,7 @@ def test_a_way_back_that_was_changed_in_the_database_is_found_out(bank: Bank) ->
     assert verify(bank.log).ok  # the log itself is whole
     with bank.log.database.write() as execute:
         execute("DELETE FROM mutations")
-    assert "the way back that row" in verify(bank.log).problems[0]
+    assert "the undo record that row" in verify(bank.log).problems[0]
 
 
 def test_pruning_takes_the_reversals_arguments_too(bank: Bank, clock: SteeredClock) -> None:

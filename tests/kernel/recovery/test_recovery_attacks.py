@@ -383,7 +383,7 @@ def test_a_way_back_that_was_invented_after_pruning_is_no_whole_log(shop: Shop) 
     assert verify(shop.runtime.log).ok
     last = shop.runtime.log.first_id + shop.runtime.log.head().seq
     forge(shop, "INSERT INTO mutations VALUES (?, 'call_x', 'committed', '{}')", last)
-    assert "has a way back that the log does not know" in problem(shop)
+    assert "has an undo record that the log does not know" in problem(shop)
 
 
 def test_an_escalation_that_was_put_aside_in_the_database_is_no_whole_log(shop: Shop) -> None:
