@@ -120,7 +120,7 @@ def ask_to_kill(section: Section) -> None:
             app.push_screen(ConfirmKillScreen(asked), lambda sure: stop(asked) if sure else None)
 
     def stop(asked: Asked) -> None:
-        section.read("kill", lambda: work(*asked), said)
+        section.read("kill", lambda: work(*asked), notify)
 
     def work(choice: Choice, reason: str) -> tuple[bool, str]:
         try:
@@ -129,7 +129,7 @@ def ask_to_kill(section: Section) -> None:
         except SBError as error:
             return False, trouble_of(error)
 
-    def said(outcome: tuple[bool, str]) -> None:
+    def notify(outcome: tuple[bool, str]) -> None:
         done, text = outcome
         title = "stopped" if done else "NOT stopped"
         app.notify(text, title=title, severity="warning" if done else "error", timeout=12, markup=False)

@@ -1,4 +1,4 @@
-"""How does a test run a program in a process of its own, without waiting for its imports each time?
+"""Run test programs in processes of their own, without importing everything each time.
 
 A server imports them once. For each run it forks, and the child becomes `python -m MODULE …` or `python FILE …`: a
 process like any other, that a signal may kill. Tests of how a process begins start a real one.

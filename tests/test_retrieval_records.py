@@ -1,4 +1,4 @@
-"""Are the questions that retrieval is measured with well-formed, honest and scored right?"""
+"""The questions that retrieval is measured with are well-formed, honest and scored right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does any call pass with a project's file that nobody has trusted, that would not pass without it?"""
+"""No call passes with an untrusted project file that would not pass without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left of a memory when the process that writes it is killed, at any statement of any way of writing?
+"""A memory whose writer is killed, at any statement of any way of writing, stays whole.
 
 The process is a fork that kills itself with SIGKILL when SQLite begins the n-th statement of one operation.
 """

@@ -1,4 +1,4 @@
-"""How could each audited subsystem be broken in one place, as a bug would break it?
+"""Saboteurs: each breaks one audited subsystem in one place, as a bug would.
 
 Each saboteur is given a MonkeyPatch; `SABOTEURS` names the control that has to notice, and only that one.
 """

@@ -1,4 +1,4 @@
-"""How could what is remembered be broken in one place, on one of the ways to it?"""
+"""Saboteurs of memory, one on each way to it."""
 
 from __future__ import annotations
 

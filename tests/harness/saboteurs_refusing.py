@@ -1,4 +1,4 @@
-"""How could what refuses be broken so that it lets one more thing pass, or one too few?"""
+"""Saboteurs of refusals: one call too many passes, or one too few."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How could what happens once, is taken back, is decided, falls back, escalates or is stopped be broken in one place?"""
+"""Saboteurs of running once, undo, decisions, fallback, escalation and kills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How could a stack, or what an entity is composed of, be broken in one place?"""
+"""Saboteurs of stacks and entities."""
 
 from __future__ import annotations
 

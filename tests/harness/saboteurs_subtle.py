@@ -1,4 +1,4 @@
-"""How could what is audited be broken so that the obvious example still works?"""
+"""Saboteurs that break a subsystem while the obvious example still works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the catalogue of controls whole, and does it say the truth about what is built?"""
+"""The catalogue of controls is whole, and true about what is built."""
 
 from __future__ import annotations
 

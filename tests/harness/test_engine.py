@@ -1,4 +1,4 @@
-"""Is there an answer whatever a probe does, and do the answers add up?"""
+"""Whatever a probe does there is an answer, and the answers add up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can CI and operators rely on `sb harness audit`: its exit codes, its documents, its refusals?"""
+"""`sb harness audit`: its exit codes, its documents, its refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does every control that ever passed still pass?"""
+"""Every control that ever passed still passes."""
 
 from __future__ import annotations
 

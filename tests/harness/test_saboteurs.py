@@ -1,4 +1,4 @@
-"""Does the audit notice when a subsystem is broken, and blame that one alone?"""
+"""The audit notices a broken subsystem, and blames that one alone."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.memory.desk import Desk, desk, desk_with_vectors
 __all__ = ["desk", "desk_with_vectors"]
 
 
-def found(desk: Desk) -> dict[str, Finding]:
+def findings(desk: Desk) -> dict[str, Finding]:
     return {one.name: one for one in check(desk.space)}
 
 
@@ -41,7 +41,7 @@ def test_a_sound_memory_says_how_that_is_known(desk: Desk, looked_at: str) -> No
     filled(desk)
     brain = desk.brain()
     brain.writer.keep_all([Fact(content=f"?! {'.' * number}") for number in range(1, 4)], Place("default"))
-    report = found(desk)
+    report = findings(desk)
     assert {one.status for one in report.values()} == {Status.OK}
     assert report["memory"].detail == "6 memories in 1 place; 1 forgotten"
     known = {"compared": ("all", "compared with every record"), "sampled": ("a sample of 7",) * 2}[looked_at]
@@ -51,7 +51,7 @@ def test_a_sound_memory_says_how_that_is_known(desk: Desk, looked_at: str) -> No
 
 
 def test_an_empty_memory_is_sound(desk_with_vectors: Desk) -> None:
-    assert {one.status for one in found(desk_with_vectors).values()} == {Status.OK}
+    assert {one.status for one in findings(desk_with_vectors).values()} == {Status.OK}
 
 
 def test_an_index_that_lost_a_record_is_found_and_can_be_made_anew(desk: Desk, looked_at: str) -> None:
@@ -63,18 +63,18 @@ def test_an_index_that_lost_a_record_is_found_and_can_be_made_anew(desk: Desk, l
         "INSERT INTO record_index (record_index) VALUES ('delete-all')",
     ):
         desk.tamper(damage)
-        broken = found(desk)["memory index"]
+        broken = findings(desk)["memory index"]
         assert broken.status is Status.FAIL
         assert "tidy" in broken.hint
         desk.space.words.rebuild()
-        assert found(desk)["memory index"].status is Status.OK
+        assert findings(desk)["memory index"].status is Status.OK
     assert desk.brain().search("requests")
 
 
 def test_a_record_that_cannot_be_read_is_named(desk: Desk, looked_at: str) -> None:
     uid = filled(desk)
     desk.tamper("UPDATE records SET fields = 'no json \x1b[31m' WHERE uid = ?", uid)
-    broken = found(desk)["memory records"]
+    broken = findings(desk)["memory records"]
     assert broken.status is Status.FAIL
     assert uid in broken.detail
     assert "\x1b" not in broken.detail
@@ -87,26 +87,26 @@ def test_relations_that_lead_nowhere_are_counted_and_tidied_away(desk: Desk) -> 
     desk.tamper("PRAGMA ignore_check_constraints = ON")
     desk.tamper("DROP TRIGGER erased_records_hold_nothing")
     desk.tamper("UPDATE records SET state = 'erased' WHERE uid = ?", other)
-    broken = found(desk)["memory relations"]
+    broken = findings(desk)["memory relations"]
     assert (broken.status, broken.detail) == (Status.WARN, "1 relation to records that no longer exist")
     tidy(desk.space)
-    assert found(desk)["memory relations"].status is Status.OK
+    assert findings(desk)["memory relations"].status is Status.OK
 
 
 def test_vectors_that_are_missing_or_of_another_model_are_counted(desk_with_vectors: Desk) -> None:
     desk = desk_with_vectors
     filled(desk)
-    assert found(desk)["memory vectors"].status is Status.OK
+    assert findings(desk)["memory vectors"].status is Status.OK
     with desk.database.write() as execute:
         desk.space.vectors.drop(execute, 4)
     desk.tamper("UPDATE vectors SET model = 'other-1' WHERE record = 2")
-    behind = found(desk)["memory vectors"]
+    behind = findings(desk)["memory vectors"]
     assert behind.status is Status.WARN
     assert behind.detail.startswith("1 of 3 memories without a vector of wordllama")
     assert behind.detail.endswith("(1 of other-1)")
     assert "sb memory tidy" in behind.hint
     tidy(desk.space)
-    assert found(desk)["memory vectors"].status is Status.OK
+    assert findings(desk)["memory vectors"].status is Status.OK
 
 
 def test_doctor_tells_of_it(sb: CommandLine) -> None:

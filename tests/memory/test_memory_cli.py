@@ -20,14 +20,14 @@ from tests.conftest import CommandLine
 HOSTILE = "\x1b[31mred\x1b]0;owned\x07 [bold]markup[/bold] \u202egnp.exe\r\nmem_fake  fact  global"
 
 
-def kept(sb: CommandLine, *arguments: str) -> str:
+def saved_id(sb: CommandLine, *arguments: str) -> str:
     """The id of what a command kept."""
     done = sb("memory", *arguments)
     assert done.code == 0, done.err
     return done.out.strip()
 
 
-def found(sb: CommandLine, query: str, *arguments: str) -> list[str]:
+def contents(sb: CommandLine, query: str, *arguments: str) -> list[str]:
     """The contents of what a search finds."""
     return [hit["content"] for hit in sb("memory", "search", query, *arguments, "--json").json["items"]]
 
@@ -40,7 +40,7 @@ def error(sb: CommandLine, *arguments: str) -> tuple[int, str]:
 
 
 def test_what_one_process_keeps_the_next_one_finds(sb: CommandLine) -> None:
-    record = kept(
+    record = saved_id(
         sb, "remember", "the limit is 100 requests", "--category", "integration", "--project", "api"
     )
     hits = sb("memory", "search", "request limits", "--json").json["items"]
@@ -53,10 +53,10 @@ def test_what_one_process_keeps_the_next_one_finds(sb: CommandLine) -> None:
 
 
 def test_every_kind_is_kept_with_its_fields_and_found_by_its_words(sb: CommandLine) -> None:
-    kept(sb, "decide", "use Retry-After", "the server controls the window", "--tag", "http")
-    kept(sb, "log", "the deployment failed", "--type", "error")
-    kept(sb, "entity", "RateLimitAPI", "service", "-o", "100 req/15s")
-    kept(sb, "entity", "RateLimitAPI", "service", "-o", "returns 429")
+    saved_id(sb, "decide", "use Retry-After", "the server controls the window", "--tag", "http")
+    saved_id(sb, "log", "the deployment failed", "--type", "error")
+    saved_id(sb, "entity", "RateLimitAPI", "service", "-o", "100 req/15s")
+    saved_id(sb, "entity", "RateLimitAPI", "service", "-o", "returns 429")
     by_kind = {
         kind: sb("memory", "search", "window deployment api", "--kind", kind, "--json").json["items"]
         for kind in ("decision", "event", "entity")
@@ -70,8 +70,8 @@ def test_every_kind_is_kept_with_its_fields_and_found_by_its_words(sb: CommandLi
 def test_long_texts_come_by_stdin(sb: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "first line\n" + "words " * 5_000 + "zebra"
     monkeypatch.setattr("sys.stdin", io.StringIO(text + "\n"))
-    record = kept(sb, "remember", "-")
-    assert found(sb, "first line") == [text]
+    record = saved_id(sb, "remember", "-")
+    assert contents(sb, "first line") == [text]
     shown = sb("memory", "search", "first line").out
     assert shown.startswith(record)
     assert len(shown) < 1_000
@@ -79,21 +79,21 @@ def test_long_texts_come_by_stdin(sb: CommandLine, monkeypatch: pytest.MonkeyPat
 
 
 def test_an_agent_sees_its_scopes_and_an_operator_everything(sb: CommandLine) -> None:
-    kept(sb, "remember", "limits of everybody")
-    kept(sb, "remember", "limits of the project", "--project", "api", "--agent", "ada")
-    kept(sb, "remember", "limits of ada", "--private", "--agent", "ada", "--project", "api")
-    assert set(found(sb, "limits")) == {"limits of everybody", "limits of the project", "limits of ada"}
-    assert found(sb, "limits", "--scope", "global") == ["limits of everybody"]
-    assert found(sb, "limits", "--agent", "bob") == ["limits of everybody"]
-    assert set(found(sb, "limits", "--agent", "bob", "--project", "api")) == {
+    saved_id(sb, "remember", "limits of everybody")
+    saved_id(sb, "remember", "limits of the project", "--project", "api", "--agent", "ada")
+    saved_id(sb, "remember", "limits of ada", "--private", "--agent", "ada", "--project", "api")
+    assert set(contents(sb, "limits")) == {"limits of everybody", "limits of the project", "limits of ada"}
+    assert contents(sb, "limits", "--scope", "global") == ["limits of everybody"]
+    assert contents(sb, "limits", "--agent", "bob") == ["limits of everybody"]
+    assert set(contents(sb, "limits", "--agent", "bob", "--project", "api")) == {
         "limits of everybody",
         "limits of the project",
     }
-    assert "limits of ada" in found(sb, "limits", "--agent", "ada", "--project", "api")
+    assert "limits of ada" in contents(sb, "limits", "--agent", "ada", "--project", "api")
 
 
 def test_only_what_agents_look_at_counts_as_read(sb: CommandLine, home: Path) -> None:
-    kept(sb, "remember", "the limit is 100")
+    saved_id(sb, "remember", "the limit is 100")
     sb("memory", "search", "limit")
     database = open_database(home / "brain.db")
     assert database.query("SELECT count(*) FROM broadcasts") == [(0,)]
@@ -103,17 +103,17 @@ def test_only_what_agents_look_at_counts_as_read(sb: CommandLine, home: Path) ->
 
 
 def test_filters_narrow_a_search(sb: CommandLine) -> None:
-    kept(sb, "remember", "limits for tests", "--category", "lesson", "--agent", "ada")
-    kept(sb, "remember", "limits for people", "--category", "convention", "--agent", "bob")
-    assert found(sb, "limits", "--category", "lesson") == ["limits for tests"]
-    assert found(sb, "limits", "--agent-filter", "bob") == ["limits for people"]
-    assert found(sb, "limits", "--since", "1h", "-k", "1", "--kind", "fact") != []
-    assert found(sb, "limits", "--kind", "decision") == []
+    saved_id(sb, "remember", "limits for tests", "--category", "lesson", "--agent", "ada")
+    saved_id(sb, "remember", "limits for people", "--category", "convention", "--agent", "bob")
+    assert contents(sb, "limits", "--category", "lesson") == ["limits for tests"]
+    assert contents(sb, "limits", "--agent-filter", "bob") == ["limits for people"]
+    assert contents(sb, "limits", "--since", "1h", "-k", "1", "--kind", "fact") != []
+    assert contents(sb, "limits", "--kind", "decision") == []
 
 
 def test_an_explanation_adds_up_to_the_score(sb: CommandLine) -> None:
-    kept(sb, "remember", "the limit is 100 requests")
-    kept(sb, "remember", "cursors page through orders")
+    saved_id(sb, "remember", "the limit is 100 requests")
+    saved_id(sb, "remember", "cursors page through orders")
     for options in ((), ("--fusion",), ("--benchmark",)):
         (hit, *_) = sb("memory", "search", "limits", "--explain", *options, "--json").json["items"]
         stages = hit["explanation"].values()
@@ -125,16 +125,16 @@ def test_an_explanation_adds_up_to_the_score(sb: CommandLine) -> None:
 def test_what_nothing_is_known_of_finds_nothing_however_little_there_is(
     sb: CommandLine, whose: tuple[str, ...]
 ) -> None:
-    kept(sb, "remember", "the orders API allows 100 requests", "--project", "shop")
-    kept(sb, "decide", "use Retry-After for backoff", "the server knows its window", "--project", "shop")
+    saved_id(sb, "remember", "the orders API allows 100 requests", "--project", "shop")
+    saved_id(sb, "decide", "use Retry-After for backoff", "the server knows its window", "--project", "shop")
     for query in ("zebra quantum nonsense", "mitochondria", "who won the 1998 world cup", "??"):
-        assert found(sb, query, *whose) == []
-    first, *_ = found(sb, "waiting between attempts", *whose)  # by what it means: they share no word
+        assert contents(sb, query, *whose) == []
+    first, *_ = contents(sb, "waiting between attempts", *whose)  # by what it means: they share no word
     assert first == "use Retry-After for backoff: the server knows its window"
 
 
 def test_nothing_found_says_what_to_try(sb: CommandLine) -> None:
-    kept(sb, "remember", "the limit is 100", "--category", "lesson")
+    saved_id(sb, "remember", "the limit is 100", "--category", "lesson")
     done = sb("memory", "search", "limit", "--category", "lessn")
     assert (done.code, done.out) == (0, "")
     assert 'did you mean "lesson"?' in done.err
@@ -146,7 +146,7 @@ def test_without_an_embedder_words_find_and_that_is_said(
 ) -> None:
     sb("init")
     (home / "config.yaml").write_text("memory: {embedder: none}\n", encoding="utf-8")
-    kept(sb, "remember", "the limit is 100")
+    saved_id(sb, "remember", "the limit is 100")
     done = sb("memory", "search", "limits")
     assert "the limit is 100" in done.out
     assert "words alone: memory.embedder is none" in done.err
@@ -157,36 +157,36 @@ def test_without_an_embedder_words_find_and_that_is_said(
 def test_tidying_makes_the_vectors_that_are_missing(sb: CommandLine, home: Path) -> None:
     sb("init")
     (home / "config.yaml").write_text("memory: {embedder: none}\n", encoding="utf-8")
-    kept(sb, "remember", "the limit is 100")
+    saved_id(sb, "remember", "the limit is 100")
     assert "words alone" in sb("memory", "tidy").err
     (home / "config.yaml").write_text("", encoding="utf-8")
     assert sb("memory", "stats", "--json").json["to_embed"] == 1
     assert sb("memory", "tidy").out == "1 record checked, 1 vector made, 0 records left\n"
     assert sb("memory", "stats", "--json").json["to_embed"] == 0
     assert sb("memory", "tidy", "--rebuild", "--json").json["embedded"] == 0
-    assert found(sb, "limit") == ["the limit is 100"]
+    assert contents(sb, "limit") == ["the limit is 100"]
 
 
 def test_who_only_ever_writes_from_a_shell_has_housekeeping_done_too(sb: CommandLine, home: Path) -> None:
-    kept(sb, "remember", "the first fact")
+    saved_id(sb, "remember", "the first fact")
     database = open_database(home / "brain.db")
     brain = Brain("operator", database=database)
     for number in range(60):
         brain.remember(f"fact {number} of the shop")
     assert is_due(brain.space)
-    assert len(found(sb, "fact")) == 10
+    assert len(contents(sb, "fact")) == 10
     assert is_due(brain.space), "who only asks waits for nothing"
-    kept(sb, "remember", "the last fact")
+    saved_id(sb, "remember", "the last fact")
     assert not is_due(brain.space)
     database.close()
 
 
 def test_what_is_forgotten_is_not_found_until_it_is_recovered(sb: CommandLine) -> None:
-    record = kept(sb, "remember", "the limit is 100")
+    record = saved_id(sb, "remember", "the limit is 100")
     assert sb("memory", "forget", record, "--reason", "wrong").out == f"{record} forgotten\n"
-    assert found(sb, "limit") == []
+    assert contents(sb, "limit") == []
     assert sb("memory", "recover", record, "--reason", "right after all").code == 0
-    assert found(sb, "limit") == ["the limit is 100"]
+    assert contents(sb, "limit") == ["the limit is 100"]
     sb("memory", "protect", record, "--reason", "a rule")
     assert error(sb, "forget", record, "--reason", "x") == (
         2,
@@ -200,14 +200,14 @@ def test_what_is_forgotten_is_not_found_until_it_is_recovered(sb: CommandLine) -
 
 
 def test_an_operator_may_forget_what_is_private_to_an_agent_and_other_agents_may_not(sb: CommandLine) -> None:
-    record = kept(sb, "remember", "a secret of ada", "--private", "--agent", "ada")
+    record = saved_id(sb, "remember", "a secret of ada", "--private", "--agent", "ada")
     assert error(sb, "forget", record, "--reason", "x", "--agent", "bob")[0] == 1
     assert sb("memory", "forget", record, "--reason", "x").code == 0
 
 
 def test_the_graph_is_a_tree_in_which_each_memory_stands_once(sb: CommandLine) -> None:
     for name in ("gateway", "orders", "billing"):
-        kept(sb, "entity", name, "service")
+        saved_id(sb, "entity", name, "service")
     for one, other in (("gateway", "orders"), ("orders", "billing"), ("billing", "gateway")):
         assert sb("memory", "relate", one, "calls", other).code == 0
     shown = sb("memory", "graph", "Gateway", "--depth", "5").out
@@ -216,21 +216,21 @@ def test_the_graph_is_a_tree_in_which_each_memory_stands_once(sb: CommandLine) -
     assert "─ ← calls entity billing" in shown
     tree = sb("memory", "graph", "gateway", "--json").json
     assert {one["memory"]["content"] for one in tree["neighbours"]} == {"orders", "billing"}
-    alone = kept(sb, "entity", "mail", "service")
+    alone = saved_id(sb, "entity", "mail", "service")
     assert "related to nothing" in sb("memory", "graph", alone).err
 
 
 def test_a_name_that_two_scopes_have_has_to_be_told_apart_by_its_id(sb: CommandLine) -> None:
-    first = kept(sb, "entity", "Ada", "person", "--project", "one")
-    kept(sb, "entity", "Ada", "person", "--project", "two")
+    first = saved_id(sb, "entity", "Ada", "person", "--project", "one")
+    saved_id(sb, "entity", "Ada", "person", "--project", "two")
     code, said = error(sb, "forget", "ada", "--reason", "x")
     assert (code, said) == (2, "2 entities are named 'ada'")
     assert sb("memory", "forget", first, "--reason", "x").code == 0
 
 
 def test_stats_count_kinds_scopes_and_states(sb: CommandLine) -> None:
-    record = kept(sb, "remember", "one", "--project", "api")
-    kept(sb, "decide", "two", "because")
+    record = saved_id(sb, "remember", "one", "--project", "api")
+    saved_id(sb, "decide", "two", "because")
     sb("memory", "forget", record, "--reason", "x")
     counts = sb("memory", "stats", "--json").json
     assert (counts["records"], counts["kinds"], counts["scopes"]) == (1, {"decision": 1}, {"global": 1})
@@ -243,8 +243,8 @@ def test_stats_count_kinds_scopes_and_states(sb: CommandLine) -> None:
 
 def test_a_session_goes_on_over_several_commands(sb: CommandLine) -> None:
     options = ("--agent", "ada", "--session", "monday")
-    kept(sb, "remember", "it began", "--project", "api", *options)
-    kept(sb, "remember", "it went on", *options)
+    saved_id(sb, "remember", "it began", "--project", "api", *options)
+    saved_id(sb, "remember", "it went on", *options)
     hits = sb("memory", "search", "it began", "--json").json["items"]
     assert {(hit["session"], hit["scope"]) for hit in hits} == {("monday", "project:api")}
 
@@ -284,7 +284,7 @@ def test_bad_input_is_one_clear_line_and_changes_nothing(
 def test_reading_needs_a_database_and_writing_makes_one(sb: CommandLine, home: Path) -> None:
     assert error(sb, "search", "x")[0] == 3
     assert not (home / "brain.db").exists()
-    kept(sb, "remember", "x")
+    saved_id(sb, "remember", "x")
     assert (home / "brain.db").exists()
 
 
@@ -300,8 +300,8 @@ def test_a_database_of_an_older_schema_is_refused_with_the_way_out(sb: CommandLi
 
 
 def test_hostile_text_does_nothing_on_a_terminal_and_forges_no_line(sb: CommandLine) -> None:
-    record = kept(sb, "remember", HOSTILE, "--tag", "[red]")
-    kept(sb, "entity", "\x1b[2Jclear [@click=app.quit]", "service", "--agent", "\x1b[31mada")
+    record = saved_id(sb, "remember", HOSTILE, "--tag", "[red]")
+    saved_id(sb, "entity", "\x1b[2Jclear [@click=app.quit]", "service", "--agent", "\x1b[31mada")
     sb(
         "memory",
         "relate",
@@ -313,7 +313,7 @@ def test_hostile_text_does_nothing_on_a_terminal_and_forges_no_line(sb: CommandL
         shown = sb("memory", *arguments)
         assert not set("\x1b\x07\r\u202e") & set(shown.out + shown.err)
         assert not any(line.startswith("mem_fake") for line in shown.out.splitlines())
-    assert found(sb, "red markup")[0] == HOSTILE  # JSON has it as it is
+    assert contents(sb, "red markup")[0] == HOSTILE  # JSON has it as it is
 
 
 def test_the_words_that_were_asked_for_are_set_off_on_a_terminal(home: Path) -> None:
@@ -344,7 +344,7 @@ def on_terminal(command: list[str], environment: dict[str, str]) -> str:
 
 
 def test_the_shell_completes_scopes_kinds_and_categories(home: Path, sb: CommandLine) -> None:
-    kept(sb, "remember", "x", "--project", "api")
+    saved_id(sb, "remember", "x", "--project", "api")
     assert completed(home, "sb memory search x --scope pro") == ["project:api"]
     assert completed(home, "sb memory search x --kind dec") == ["decision"]
     assert completed(home, "sb memory remember x --category less") == ["lesson"]
@@ -378,7 +378,7 @@ def test_json_of_every_command_is_one_document(sb: CommandLine) -> None:
 
 
 def test_erasing_removes_a_memory_from_the_files_and_says_what_keeps_it(sb: CommandLine, home: Path) -> None:
-    record = kept(sb, "remember", "zygomorphic quagga")
+    record = saved_id(sb, "remember", "zygomorphic quagga")
     assert sb("backup").code == 0
     assert error(sb, "erase", record) == (2, "this needs a reason")
     refused = sb("memory", "erase", record, "--reason", "asked for")

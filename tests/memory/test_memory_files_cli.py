@@ -29,7 +29,7 @@ def elsewhere(bundle: Path, sb: CommandLine, tmp_path: Path, monkeypatch: pytest
     assert sb("init").code == 0
 
 
-def found(sb: CommandLine, query: str) -> set[str]:
+def contents(sb: CommandLine, query: str) -> set[str]:
     return {hit["content"] for hit in sb("memory", "search", query, "--json").json["items"]}
 
 
@@ -40,7 +40,7 @@ def test_a_bundle_is_looked_at_then_taken_in_and_again_without_harm(sb: CommandL
     assert "not an operator of this home" in looked.out
     assert sb("memory", "stats", "--json").json["records"] == 0
     assert sb("memory", "import", str(bundle), "--embed").out.startswith("2 new, 0 already here, 0 left out")
-    assert found(sb, "limits and cursors") == {"the limit is 100", "page by cursor: offsets skip orders"}
+    assert contents(sb, "limits and cursors") == {"the limit is 100", "page by cursor: offsets skip orders"}
     again = sb("memory", "import", str(bundle), "--json").json
     assert (again["added"], again["same"], again["conflicting"]) == (0, 2, 0)
 

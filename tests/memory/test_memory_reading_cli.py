@@ -7,25 +7,19 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CommandLine
+from tests.memory.test_memory_cli import saved_id
 
 HOSTILE = "\x1b[31mred\x1b]0;owned\x07 [bold]m[/bold]\r\nmem_fake forged"
-
-
-def kept(sb: CommandLine, *arguments: str) -> str:
-    """The id of what a command kept."""
-    done = sb("memory", *arguments)
-    assert done.code == 0, done.err
-    return done.out.strip()
 
 
 @pytest.fixture
 def fact(sb: CommandLine) -> str:
     """A fact that was related, read and made something of."""
     sb("memory", "entity", "orders", "service")
-    record = kept(
+    record = saved_id(
         sb, "remember", "the limit is 100", "--tag", "api", "--source", "tool-output", "--project", "shop"
     )
-    kept(sb, "decide", "page by cursor", "the limit is low", "--from", record, "--project", "shop")
+    saved_id(sb, "decide", "page by cursor", "the limit is low", "--from", record, "--project", "shop")
     sb("memory", "relate", record, "about", "orders")
     sb("memory", "search", "limit", "--agent", "ada", "--project", "shop")
     sb("memory", "protect", record, "--reason", "a rule")
@@ -55,7 +49,7 @@ def test_an_operator_is_shown_everything_about_a_memory(sb: CommandLine, fact: s
 def test_an_agent_is_shown_what_it_says_and_nothing_of_others(sb: CommandLine, fact: str) -> None:
     assert sb("memory", "show", fact, "--agent", "bob").code == 1  # bob's session is in another scope
     assert "the limit is 100" in sb("memory", "show", fact, "--agent", "bob", "--project", "shop").out
-    hidden = kept(sb, "remember", "of ada alone", "--private", "--agent", "ada")
+    hidden = saved_id(sb, "remember", "of ada alone", "--private", "--agent", "ada")
     assert sb("memory", "show", hidden, "--agent", "bob").code == 1
     own = sb("memory", "show", hidden, "--agent", "ada")
     assert "of ada alone" in own.out
@@ -64,7 +58,7 @@ def test_an_agent_is_shown_what_it_says_and_nothing_of_others(sb: CommandLine, f
 
 def test_where_a_memory_came_from_is_a_tree(sb: CommandLine, fact: str) -> None:
     decision = sb("memory", "search", "cursor", "--kind", "decision", "--json").json["items"][0]["id"]
-    last = kept(sb, "remember", "cursors it is", "--from", decision, "--from", "call_7")
+    last = saved_id(sb, "remember", "cursors it is", "--from", decision, "--from", "call_7")
     lines = sb("memory", "why", last).out.splitlines()
     assert lines[0].startswith("fact cursors it is")
     assert lines[1].startswith("├─ derived_from → decision page by cursor")
@@ -76,8 +70,8 @@ def test_where_a_memory_came_from_is_a_tree(sb: CommandLine, fact: str) -> None:
 
 
 def test_a_history_says_who_changed_what_and_why(sb: CommandLine) -> None:
-    record = kept(sb, "entity", "Ada", "person", "-o", "likes tea")
-    kept(sb, "entity", "ada", "person", "-o", "likes coffee", "--agent", "bob")
+    record = saved_id(sb, "entity", "Ada", "person", "-o", "likes tea")
+    saved_id(sb, "entity", "ada", "person", "-o", "likes coffee", "--agent", "bob")
     sb("memory", "forget", record, "--reason", "she left")
     shown = sb("memory", "history", record).out
     assert "update by bob, version 2" in shown
@@ -88,8 +82,8 @@ def test_a_history_says_who_changed_what_and_why(sb: CommandLine) -> None:
 
 
 def test_hostile_text_forges_no_line(sb: CommandLine) -> None:
-    record = kept(sb, "entity", HOSTILE, "service", "-o", HOSTILE, "--tag", HOSTILE)
-    other = kept(sb, "decide", HOSTILE, HOSTILE, "--from", record)
+    record = saved_id(sb, "entity", HOSTILE, "service", "-o", HOSTILE, "--tag", HOSTILE)
+    other = saved_id(sb, "decide", HOSTILE, HOSTILE, "--from", record)
     sb("memory", "relate", other, HOSTILE, record)
     sb("memory", "search", HOSTILE, "--agent", HOSTILE)
     sb("memory", "protect", record, "--reason", HOSTILE)

@@ -222,14 +222,14 @@ def test_a_core_is_told_of_relations_between_what_it_sees(home: Path) -> None:
 
 
 def test_a_packet_between_two_is_not_found_by_its_words_by_a_third(brain: Brain) -> None:
-    def found(agent: str) -> list[str]:
+    def kinds_for(agent: str) -> list[str]:
         with Brain(agent, database=brain.database) as reader:
             return [one.kind for one in reader.search("goes to bob", kinds=["handoff"])]
 
-    assert (found("eve"), found("bob"), found("ada")) == ([], ["handoff"], ["handoff"])
+    assert (kinds_for("eve"), kinds_for("bob"), kinds_for("ada")) == ([], ["handoff"], ["handoff"])
     with brain.database.write() as execute:  # one that cannot be read is nobody's, and stops no search
         execute("UPDATE records SET fields = '{' WHERE kind = 'handoff' AND text LIKE '%goes to bob%'")
-    assert (found("eve"), found("bob")) == ([], [])
+    assert (kinds_for("eve"), kinds_for("bob")) == ([], [])
     with Brain("eve", database=brain.database) as reader:
         assert not [one for one in reader.think(f"{CANARY} goes to bob") if one.kind == "handoff"]
 

@@ -14,7 +14,7 @@ from sb.stack.emotion_lexicon import felt, lexicon
 from sb.types import Episode, Note
 
 
-def kept(stack: SQLiteStack, uid: str) -> tuple[float, float, list[str] | None]:
+def feelings_of(stack: SQLiteStack, uid: str) -> tuple[float, float, list[str] | None]:
     episode = stack.get_memory("episode", uid)
     assert episode is not None
     return episode.emotional_valence, episode.emotional_arousal, episode.emotional_tags
@@ -24,27 +24,27 @@ def test_an_episode_says_how_it_felt(full: SQLiteStack) -> None:
     full.save_episode(Episode("good", "", "the release", "it worked, everybody was relieved and proud"))
     full.save_episode(Episode("bad", "", "the release", "it failed again and I was furious"))
     full.save_episode(Episode("plain", "", "renamed a variable", "it is shorter now"))
-    valence, arousal, tags = kept(full, "good")
+    valence, arousal, tags = feelings_of(full, "good")
     assert valence > 0.5
     assert 0 < arousal < 0.6
     assert tags == ["relief", "pride"]
-    valence, arousal, tags = kept(full, "bad")
+    valence, arousal, tags = feelings_of(full, "bad")
     assert valence < -0.5
     assert arousal == 0.8
     assert tags == ["anger"]
-    assert kept(full, "plain") == (0, 0, None)
+    assert feelings_of(full, "plain") == (0, 0, None)
 
 
 def test_without_the_component_it_does_not(full: SQLiteStack) -> None:
     full.remove_component("emotions")
     full.save_episode(Episode("bad", "", "the release", "it failed again and I was furious"))
-    assert kept(full, "bad") == (0, 0, None)
+    assert feelings_of(full, "bad") == (0, 0, None)
 
 
 def test_what_the_author_said_stays(full: SQLiteStack) -> None:
     full.save_episode(Episode("e", "", "the release", "I was furious", emotional_tags=["joy"]))
     full.save_note(Note("n", "", "I was furious"))
-    assert kept(full, "e") == (0, 0, ["joy"])
+    assert feelings_of(full, "e") == (0, 0, ["joy"])
     note = full.get_memory("note", "n")
     assert note is not None
     assert note.version == 1
@@ -92,9 +92,9 @@ def test_a_model_judges_what_words_said_and_its_numbers_are_kept_in_range(
     model = scripted(json.dumps(said), json.dumps(said))
     full.on_model_changed(model)
     assert full.maintenance()["emotions"] == {"judged": 1, "inference_available": True}
-    assert kept(full, "c") == (-1, 1, ["resignation"])
-    assert kept(full, "b")[2] == ["anger"]
-    assert kept(full, "own")[0] == 0.4
+    assert feelings_of(full, "c") == (-1, 1, ["resignation"])
+    assert feelings_of(full, "b")[2] == ["anger"]
+    assert feelings_of(full, "own")[0] == 0.4
     assert full.maintenance()["emotions"]["judged"] == 0
     assert len(model.prompts) == 1
 
@@ -129,5 +129,5 @@ def test_without_the_lexicon_episodes_are_kept_as_they_are(
     monkeypatch.setitem(sys.modules, "vader_sentiment", None)
     lexicon.cache_clear()
     full.save_episode(Episode("e", "", "the release", "I was furious"))
-    assert kept(full, "e") == (0, 0, None)
+    assert feelings_of(full, "e") == (0, 0, None)
     assert "component emotions failed in on_save: ConfigError" in caplog.text

@@ -41,7 +41,7 @@ def enrolled(copy: Copy) -> Operator:
     return by
 
 
-def told(pair: tuple[Copy, Copy]) -> None:
+def exchange_changes(pair: tuple[Copy, Copy]) -> None:
     """Let the other copy write down what it has, and change it, so that there is something to edit."""
     one, other = pair
     other.with_remote(one).sync()
@@ -78,7 +78,7 @@ def test_a_batch_that_was_edited_is_refused_whole(
     pair: tuple[Copy, Copy], change: Callable[[Copy], None]
 ) -> None:
     one, other = pair
-    told(pair)
+    exchange_changes(pair)
     one.note("to be given")
     before = [copy.state() for copy in pair]
     change(other)
@@ -89,7 +89,7 @@ def test_a_batch_that_was_edited_is_refused_whole(
 
 def test_a_forged_seal_of_this_home_is_refused(pair: tuple[Copy, Copy]) -> None:
     one, other = pair
-    told(pair)
+    exchange_changes(pair)
     rows = other.database.query("SELECT record, document, seal FROM sync_changes")
     forger = Copy(one.path.with_name("forger.db"), config=home(one.path.with_name("forger")))
     forger.note("evil")
@@ -114,7 +114,7 @@ def test_a_forged_seal_of_this_home_is_refused(pair: tuple[Copy, Copy]) -> None:
 )
 def test_what_no_program_of_ours_wrote_is_refused_in_words(pair: tuple[Copy, Copy], change: str) -> None:
     one, other = pair
-    told(pair)
+    exchange_changes(pair)
     edit(other, change)
     before = one.state()
     with pytest.raises(CheckFailed):
@@ -124,7 +124,7 @@ def test_what_no_program_of_ours_wrote_is_refused_in_words(pair: tuple[Copy, Cop
 
 def test_a_change_that_knows_of_what_was_never_made_here_is_refused(pair: tuple[Copy, Copy]) -> None:
     one, other = pair
-    told(pair)
+    exchange_changes(pair)
     forger = Copy(one.path.with_name("forger.db"))  # of the same home: its seal is good
     uid = forger.note("evil")
     forger.with_remote(other).sync()
