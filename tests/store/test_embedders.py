@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -101,9 +102,18 @@ def test_a_model_that_is_missing_leaves_words_alone_and_says_so(monkeypatch: pyt
     selection._static_model.cache_clear()  # as in a process that has not loaded it yet
     monkeypatch.setitem(sys.modules, "wordllama", None)
     assert str(choose(settings("static"))) == "words alone: the package wordllama is not installed"
-    monkeypatch.delitem(sys.modules, "sb.store.embedding.static", raising=False)
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    assert str(choose(settings("static"))) == "words alone: numpy cannot be imported"
+
+
+def test_a_missing_library_leaves_words_alone_and_is_named() -> None:
+    program = """
+import sys
+sys.modules["numpy"] = None
+from sb.config.groups import Memory
+from sb.store.embedding.selection import choose
+print(choose(Memory(embedder="static")))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "words alone: numpy cannot be imported"
 
 
 @pytest.mark.skipif(importlib.util.find_spec("sentence_transformers") is not None, reason="it is installed")

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.encoding import DIGIT, MOST_NAMES, NAMES
 from sb.memory.ranking.term_counts import Counted
+from sb.numeric import np
 
-Values = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Values: TypeAlias = "NDArray[np.float64]"
 Feature = Callable[[Counted], Values]
 
 _BEFORE = 0.8

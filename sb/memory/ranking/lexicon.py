@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from threading import RLock
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from sb.memory.ranking.encoding import word_number
 from sb.memory.ranking.terms import STOP_WORDS, TIME_WORDS, stem
+from sb.numeric import np
 
-Array = NDArray[np.float32]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[np.float32]"
 Embed = Callable[[Sequence[str]], Array]
 
 MOST_WORDS = 50_000

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.features import FEATURES, Values, date, match, vec
 from sb.memory.ranking.lexicon import Lexicon
@@ -14,6 +12,7 @@ from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics
 from sb.memory.ranking.term_counts import Counted, Read
 from sb.memory.ranking.weights import Weights
+from sb.numeric import np
 
 # Of `match`, `vec` and `date` together, for what shares no word with the question: of the evidence among the first five
 # none had less, of what is nearest to a question about something else two thirds (docs/reference/retrieval.md).

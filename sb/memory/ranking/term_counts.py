@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from sb.memory.ranking.candidate import Candidate
 from sb.memory.ranking.encoding import ASKING, NOTHING, Stored
@@ -13,6 +11,10 @@ from sb.memory.ranking.lexicon import EMPTY, Array, Lexicon
 from sb.memory.ranking.questions import Query
 from sb.memory.ranking.statistics import Statistics, idf
 from sb.memory.ranking.terms import MOST_TERMS, stem, words
+from sb.numeric import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Read = Callable[[Sequence[int]], Iterable[str]]
 """Gives the texts of records, by their numbers."""

@@ -15,9 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sb.errors import EmbedderError
+from sb.numeric import np
 from sb.store.embedding.embedder import MOST_CHARACTERS, unit
 from sb.store.embedding.token_statistics import TokenStatistics
 
@@ -56,6 +55,7 @@ class StaticModel:
 
         Raises:
             EmbedderError: it is not installed, or its files cannot be read.
+            ImportError: what reads the files is missing.
         """
         spec = importlib.util.find_spec("wordllama")
         if spec is None or spec.origin is None:
@@ -67,6 +67,8 @@ class StaticModel:
 
             tokenizer = Tokenizer.from_file(str(folder / _TOKENS)).model
             stored = load_file(folder / _WEIGHTS)["embedding.weight"]
+        except ImportError:
+            raise
         except Exception as error:  # the two libraries raise bare ones of their own
             raise EmbedderError(
                 f"the files of wordllama cannot be read: {error}", "install it again"

@@ -10,9 +10,8 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sb.errors import StoreCorrupt
+from sb.numeric import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

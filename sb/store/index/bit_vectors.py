@@ -12,9 +12,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sb.errors import StoreError
+from sb.numeric import np
 from sb.store.database import Database
 
 if TYPE_CHECKING:

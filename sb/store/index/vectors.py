@@ -12,9 +12,9 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import orjson
 
+from sb.numeric import np
 from sb.store.database import Database
 from sb.store.index.bit_vectors import BitIndex, Execute
 from sb.store.records.columns import LONGEST_QUOTE
