@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,9 @@ from hypothesis import HealthCheck, settings
 from sb.cli import run
 from sb.kernel.authority.signing import Label
 from sb.runtime import Runtime
-from sb.sources import CountingIds, SteeredClock
+from sb.sources import CountingIds, SteeredClock, iso
+from sb.store import database, migrate
+from sb.store.database import MEMORY, Database
 
 # A shared machine stalls now and then.
 settings.register_profile("sb", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -100,6 +103,35 @@ def scratch(request: pytest.FixtureRequest, on_disk: Path) -> Iterator[Path]:
     tempfile.tempdir = before
     if folder and not request.session.testsfailed:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def schema_made_once() -> Iterator[None]:
+    """A new database of this process is a copy of one that is made once, which leaves a hundred and fifty statements out.
+
+    What names it, and when it was made, is its own. Other processes make theirs by the migrations.
+    """
+    template = Database(MEMORY)
+    with template.write() as execute:
+        migrate.create(execute, now=0.0, database_id="template")
+        execute("DELETE FROM meta")
+
+    def copy_into(query: Any) -> bool:
+        empty = migrate.is_empty(query)
+        if empty:
+            template._normal.backup(query.__self__._normal)
+        return empty
+
+    def name(execute: Any, *, now: float, database_id: str) -> None:
+        if not execute("SELECT 1 FROM meta").fetchall():
+            execute("UPDATE schema_migrations SET applied_at = ?", (iso(now),))
+            execute("INSERT INTO meta VALUES ('database_id', ?), ('created_at', ?)", (database_id, iso(now)))
+
+    copying = SimpleNamespace(is_empty=copy_into, create=name, require_current=migrate.require_current)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "migrate", copying)
+        yield
+    template.close()
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from sb.kernel import RunBudget, RunContext, SafetyClass, ToolExecutor, ToolRegistry
 from sb.kernel.authority.signing import Label
 from sb.kernel.calls.approval import ApprovalState
@@ -15,6 +17,7 @@ from sb.kernel.review.log_verification import verify
 from sb.log.event_log import EventLog
 from sb.log.kinds import APPROVAL_USED
 from sb.store.database import open_database
+from tests.rounds import rounds
 
 PROCESSES = 8
 
@@ -48,16 +51,17 @@ def use_all(folder: Path, count: int) -> None:
         ready.execute(ctx, "bank.pay", {"number": number}, approval_id=ids[number])
 
 
+@pytest.mark.prove
 def test_each_approval_is_used_exactly_once(tmp_path: Path) -> None:
-    count = 500
+    count = rounds(150)
     asking = executor(tmp_path)
     ctx = context()
     ids = [asking.execute(ctx, "bank.pay", {"number": number}).data["approval_id"] for number in range(count)]
     for approval_id in ids:
         asking.approvals.approve(approval_id, Label("ada"), "the bill is right")
     (tmp_path / "ids").write_text(" ".join(ids))
-    program = "import sys; from tests.faults.test_approvals_at_once import *; use_all(Path(sys.argv[1]), 500)"
-    words = [sys.executable, "-c", program, str(tmp_path)]
+    program = "import sys; from tests.faults.test_approvals_at_once import *; use_all(Path(sys.argv[1]), int(sys.argv[2]))"
+    words = [sys.executable, "-c", program, str(tmp_path), str(count)]
     started = [subprocess.Popen(words, cwd=Path(__file__).parents[2]) for _ in range(PROCESSES)]
     while len(list(tmp_path.glob("ready-*"))) < PROCESSES:
         assert all(process.poll() is None for process in started)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -19,9 +18,10 @@ from sb.store.anchor import Anchor
 from sb.store.database import open_database
 from tests.faults.child import CALLS, POINTS
 from tests.forked import Forks
+from tests.rounds import rounds
 
 CHILD = Path(__file__).with_name("child.py")
-ROUNDS = int(os.environ.get("SB_PROVE_ROUNDS", "30"))
+ROUNDS = rounds(15)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from sb.memory import Brain
 from sb.memory.checks import check
 from sb.store.anchor import Anchor
 from sb.store.database import open_database
+from tests.rounds import rounds
 
 WRITER = """
 import sys
@@ -56,7 +57,8 @@ def run_writers(folder: Path, processes: int, calls: int) -> None:
     assert [code for _, code in outcomes] == [0] * processes, outcomes
 
 
-@pytest.mark.parametrize("round_number", range(3))
+@pytest.mark.prove
+@pytest.mark.parametrize("round_number", range(rounds(3) // 3))
 def test_eight_processes_that_all_create_the_file_and_write(tmp_path: Path, round_number: int) -> None:
     processes, calls = 8, 60
     run_writers(tmp_path, processes, calls)

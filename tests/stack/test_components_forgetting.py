@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sb.memory import Brain
@@ -18,6 +18,7 @@ from sb.sources import SteeredClock
 from sb.stack import SQLiteStack
 from sb.stack.components import ForgettingComponent
 from sb.types import Belief, Episode, Goal, Note, Value
+from tests.rounds import rounds
 
 DAY = 86_400.0
 Opened = Callable[..., SQLiteStack]
@@ -62,10 +63,12 @@ def test_without_the_component_nothing_fades(opened: Opened, clock: SteeredClock
     assert strength(stack, "note", "n") == 1
 
 
+@pytest.mark.prove
 @given(
     gaps=st.lists(st.floats(0.01, 40, allow_nan=False), min_size=1, max_size=6),
     strength_then=st.floats(0.3, 1, allow_nan=False),
 )
+@settings(max_examples=rounds(25))
 def test_many_sweeps_come_to_the_same_as_one(gaps: list[float], strength_then: float) -> None:
     left = []
     for steps in (gaps, [sum(gaps)]):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sb.protocols import SyncResult
 from sb.store.database import database_files, open_database
 from sb.types import SyncConflict
+from tests.rounds import rounds
 from tests.stack.copies import Copy, home
 
 WHERE = st.sampled_from([0, 1, 2])
@@ -176,9 +177,10 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("number", [2, 3])
 @given(steps=st.lists(STEP, min_size=6, max_size=20))
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=rounds(20), suppress_health_check=[HealthCheck.too_slow])
 def test_all_copies_come_to_say_the_same(
     blank: Path, number: int, steps: list[tuple[str, int, int, str]]
 ) -> None:

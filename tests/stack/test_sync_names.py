@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sb.store.database import open_database
 from sb.types import Relationship
+from tests.rounds import rounds
 from tests.stack.copies import Copy, home, pair
 
 __all__ = ["pair"]
@@ -141,8 +142,9 @@ def settle(copies: list[Copy]) -> None:
     raise AssertionError("they do not come to an end")
 
 
+@pytest.mark.prove
 @given(steps=st.lists(STEP, min_size=6, max_size=20))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=rounds(25), suppress_health_check=[HealthCheck.too_slow])
 def test_all_copies_come_to_know_the_same_names_and_lose_nobody(
     blank: Path, steps: list[tuple[str, int, int, str]]
 ) -> None:
