@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sb.screens.actions import EVERYWHERE, MOVING, SECTIONS, Action, actions, bindings
 from sb.screens.section import Section
 from sb.screens.state.records import Look, Records
+from sb.screens.style_sheet import ConsoleStyleSheet
 from textual import events, on
 from textual.app import App
 from textual.command import Provider
@@ -84,6 +85,7 @@ class ConsoleApp(App[None]):
         look_every_s: float = LOOK_EVERY_S,
     ) -> None:
         super().__init__()
+        self.stylesheet = ConsoleStyleSheet(variables=self.get_css_variables())
         self.records = records
         self.read_only = read_only
         self.paused = False
