@@ -23,6 +23,7 @@ from sb.shell.changing import change, changes
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
 from sb.shell.inputs import NOTHING, Input
+from sb.shell.keeping import Keeping
 from sb.shell.nodes import Script, Unparsed
 from sb.shell.packages import environment_changes
 from sb.shell.paths import Paths
@@ -97,6 +98,8 @@ class CommandJudge(ABC):
         self.links: list[str] = []  # which the line has made, into folders that hold what is protected
         self.settled = True  # nothing so far changed a file, or took a while
         self.several = False  # a word of the command stands for several values of a variable
+        self.keeping = Keeping()
+        self._ran = QUIET  # the class of the last command alone
         self._depth = 0
         self._steps = 0
 
