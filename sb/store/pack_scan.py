@@ -9,11 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from sb.errors import SBError
-from sb.store.pack_file import ABSENT, EXTRA, FILE, FOLDER, LINK, Entry, PackWriter, chunks_of
+from sb.store.pack_file import ABSENT, EXTRA, FILE, FOLDER, LINK, Entry, chunks_of
 from sb.text import human_bytes, quoted_name
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -21,7 +22,9 @@ _ABOVE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | o
 # Non-blocking: opening a FIFO must not wait for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _SMALL = 1 << 20  # bytes of a file that is read whole
-_DEEPEST = 128  # folders in folders; each is held open
+# Of paths that restoring can open (sb.tools.roots).
+MOST_COMPONENTS = 60
+LONGEST_PATH = 4096  # characters
 
 
 class CannotKeep(SBError):
@@ -47,6 +50,16 @@ class TooMuch(CannotKeep):
 Identity = tuple[int, int]  # st_dev, st_ino
 
 
+class Sink(Protocol):
+    """Takes contents: a pack's writer, or what only hashes them."""
+
+    def whole(self, content: bytes) -> str:
+        """Take a content; returns its SHA-256 as hex."""
+
+    def chunks(self, chunks: Iterable[bytes]) -> tuple[str, int]:
+        """Take a content chunk by chunk; returns its SHA-256 as hex, and its size in bytes."""
+
+
 @dataclass
 class Scan:
     """Adds paths to a pack.
@@ -54,12 +67,14 @@ class Scan:
     Args:
         max_bytes: of all contents. max_files: entries, folders and links included.
         protected: files and folders that no pack may hold.
+        hard_links: take files that have a second name too.
     """
 
-    writer: PackWriter
+    writer: Sink
     max_bytes: int
     max_files: int
     protected: Collection[Identity] = ()
+    hard_links: bool = False
     entries: list[Entry] = field(default_factory=list)
     extra: dict[str, Entry] = field(default_factory=dict)
     _bytes: int = 0
@@ -78,7 +93,9 @@ class Scan:
         """
         if not path.startswith("/") or os.path.normpath(path) != path or path == "/" or "\0" in path:
             raise CannotKeep(f"{quoted_name(path)} is not a plain absolute path")
-        folder = _open_above(os.path.dirname(path))
+        if path.count("/") > MOST_COMPONENTS or len(path) > LONGEST_PATH:
+            raise TooMuch(f"{quoted_name(path)} is too deep or too long")
+        folder = open_above(os.path.dirname(path))
         if folder is None:
             self._record(Entry(path, ABSENT))
             return
@@ -113,7 +130,7 @@ class Scan:
             raise CannotKeep(f"{quoted_name(path)} is not a regular file")
 
     def _file(self, folder: int, name: str, path: str, found: os.stat_result) -> None:
-        _refuse_second_name(path, found)
+        self._refuse(path, found)
         self._reserve(path, found.st_size)
         handle = os.open(name, _FILE, dir_fd=folder)
         try:
@@ -131,22 +148,29 @@ class Scan:
                 raise _changed(path)
         finally:
             os.close(handle)
-        self._record(_entry_of(path, FILE, found, size=size, sha256=sha256))
+        self._record(entry_of(path, FILE, found, size=size, sha256=sha256))
+
+    def _refuse(self, path: str, found: os.stat_result) -> None:
+        """Raise CannotKeep for a file that restoring could not make again as it was."""
+        if found.st_nlink > 1 and not self.hard_links:
+            raise CannotKeep(f"{quoted_name(path)} has a second name (hard link)")
+        if found.st_uid != os.geteuid() != 0:
+            raise CannotKeep(f"{quoted_name(path)} belongs to another user")
 
     def _link(self, folder: int, name: str, path: str, found: os.stat_result) -> None:
         self._reserve(path, 0)
         target = os.readlink(name, dir_fd=folder)
-        self._record(_entry_of(path, LINK, found, target=target))
+        self._record(entry_of(path, LINK, found, target=target))
 
     def _folder(self, folder: int, name: str, path: str, found: os.stat_result, depth: int) -> None:
-        if depth >= _DEEPEST:
-            raise TooMuch(f"{quoted_name(path)} is more than {_DEEPEST} folders deep")
+        if path.count("/") >= MOST_COMPONENTS or len(path) >= LONGEST_PATH - 256:
+            raise TooMuch(f"{quoted_name(path)} is too deep or too long")
         self._reserve(path, 0)
         handle = os.open(name, _FOLDER, dir_fd=folder)
         try:
-            if _identity(os.fstat(handle)) != _identity(found):
+            if identity(os.fstat(handle)) != identity(found):
                 raise _changed(path)
-            self._record(_entry_of(path, FOLDER, found))
+            self._record(entry_of(path, FOLDER, found))
             names = sorted(os.listdir(handle))
             if len(names) > self.max_files:
                 raise self._too_many()
@@ -176,14 +200,14 @@ class Scan:
         self.entries.append(entry)
 
 
-def _entry_of(
+def entry_of(
     path: str, kind: str, status: os.stat_result, *, size: int = 0, sha256: str = "", target: str = ""
 ) -> Entry:
     mode = stat.S_IMODE(status.st_mode)
     return Entry(path, kind, mode, size, sha256, target, status.st_uid, status.st_gid)
 
 
-def _open_above(path: str) -> int | None:
+def open_above(path: str) -> int | None:
     """A descriptor of a folder, opened component by component; None where it does not exist.
 
     Raises:
@@ -216,17 +240,12 @@ def _is_link(folder: int, name: str) -> bool:
         return False
 
 
-def _refuse_second_name(path: str, status: os.stat_result) -> None:
-    if status.st_nlink > 1:
-        raise CannotKeep(f"{quoted_name(path)} has a second name (hard link)")
-
-
-def _identity(status: os.stat_result) -> Identity:
+def identity(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
-    return (*_identity(status), status.st_size, status.st_mtime_ns)
+    return (*identity(status), status.st_size, status.st_mtime_ns)
 
 
 def _changed(path: str) -> CannotKeep:

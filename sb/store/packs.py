@@ -116,6 +116,7 @@ class PackStore:
         max_files: int = 2000,
         session_share: float = 0.25,
         extra: Mapping[str, bytes] | None = None,
+        hard_links: bool = False,
     ) -> Pack:
         """Take a snapshot of files, links and whole folders; a key that already exists is left unchanged.
 
@@ -125,7 +126,9 @@ class PackStore:
             now: seconds since the epoch; the clock's by default.
             max_bytes: of the contents. max_files: of the entries, folders and links included.
             session_share: the part of `cap_bytes` that one session may use.
-            extra: named contents that belong to the call, such as git's index.
+            extra: named contents that belong to the call. One that is named by an absolute path is put back there on
+                restoring where nothing is, such as a git object that was collected meanwhile.
+            hard_links: take files that have a second name too; restoring one gives it a file of its own.
 
         Returns:
             The key's pack, of this call or an earlier one.
@@ -152,7 +155,7 @@ class PackStore:
             with open(handle, "w+b", buffering=1 << 20) as file:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # says that its process lives
                 writer = PackWriter(file, header)
-                scan = Scan(writer, max_bytes, max_files, self._identities())
+                scan = Scan(writer, max_bytes, max_files, self._identities(), hard_links)
                 for one in paths:
                     scan.add(one)
                 for name, content in (extra or {}).items():
