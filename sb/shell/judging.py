@@ -136,8 +136,9 @@ class LineJudge(CommandJudge):
         surely = "" if self._doubtful else self.paths.here
         for body in node.bodies[1:]:
             before = self.paths.here = "" if node.kind == "||" else self.paths.here
+            moves = self.moves
             found = highest(found, self._node(body, stdin))
-            surely = surely if self.paths.here == before else ""
+            surely = surely if self.paths.here == before and self.moves == moves else ""
         self.paths.here, self._doubtful = surely, False
         return found
 

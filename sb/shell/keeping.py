@@ -7,12 +7,13 @@ that a command runs, is not collected: the line is then judged as if no snapshot
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.overwriting import OVERWRITING, Change, Effect, Unknown, written
-from sb.shell.places import located, matches
+from sb.shell.places import located, matches, resolved
 from sb.shell.rules import DESTROY, NETWORK, READ, WRITE, Finding
 from sb.shell.words import END_VARIABLE, SPLIT_VARIABLE, VARIABLE, compiled, display, is_literal, is_sure
 
@@ -31,7 +32,17 @@ _INERT = frozenset(
 # These make what was not there, or change permissions; every path stays what it is.
 _MAKING = frozenset(("mkdir", "touch", "chmod", "mktemp"))
 # These change no content of a file that is there.
-_NO_CONTENT = frozenset(("mkdir", "touch", "chmod", "kill", "mktemp", "ln", "git add", "git commit", "git branch", "git tag"))
+_NO_CONTENT = frozenset(
+    ("mkdir", "touch", "chmod", "kill", "mktemp", "ln", "git add", "git commit", "git branch", "git tag")
+)
+# Of these, and no others, the table's class says no more than what is collected here.
+_DESTROYING = frozenset(("rm", "dd", "git"))
+_GIT_MOVES = tuple(
+    f"GIT_{name}"
+    for name in "DIR WORK_TREE INDEX_FILE OBJECT_DIRECTORY ALTERNATE COMMON_DIR NAMESPACE CEILING CONFIG LITERAL GLOB "
+    "NOGLOB ICASE DISCOVERY".split()
+)
+_GIT = ("reset ", "checkout", "restore", "clean", "stash drop", "stash clear")
 # Variables that decide how words, patterns and folders are read.
 _READING = frozenset(
     "IFS CDPATH GLOBIGNORE PATH HOME PWD OLDPWD BASH_ENV ENV SHELLOPTS BASHOPTS POSIXLY_CORRECT TMPDIR".split()
@@ -52,11 +63,20 @@ class Kept(NamedTuple):
         changes: all that it deletes and overwrites; None if that is not known.
         why: why it is not known, or "".
         others: the class of the parts that are not followed, whose changes are none of these.
+        extra: contents by path that undoing needs besides.
     """
 
     changes: tuple[Change, ...] | None = ()
     why: str = ""
     others: int = READ
+    extra: Mapping[str, bytes] = MappingProxyType({})
+
+
+def _git_effect(folder: str, arguments: Sequence[str]) -> Effect:
+    """What a git command changes."""
+    from sb.shell.git_keeping import git_effect as effect  # most lines need no git
+
+    return effect(resolved(folder) or folder, arguments)
 
 
 NOTHING_KNOWN = Kept(None, "it cannot be parsed")
@@ -76,15 +96,18 @@ class Keeping:
         self._unordered = 0
         self._perhaps = 0  # inside of commands that may not run, or whose variables are lost
         self._before: list[set[str]] = []  # variables known when each open compound began
+        self._extra: dict[str, bytes] = {}
         self._ended = False
 
     def result(self, judge: LineJudge) -> Kept:
         """What is known at the end of the line."""
         if self._why or judge.paths.guards("."):
-            return Kept(None, self._why or "it runs in a folder that decides how calls are judged", self._others)
+            return Kept(
+                None, self._why or "it runs in a folder that decides how calls are judged", self._others
+            )
         absent = {change.path for change in self._changes if not os.path.lexists(change.path)}
         kept = (change for change in self._changes if not _has_above(change.path, absent))
-        return Kept(tuple(kept), "", self._others)
+        return Kept(tuple(kept), "", self._others, self._extra)
 
     def end(self) -> None:
         """Leave out what follows: the line is judged again, for what a loop sets last."""
@@ -129,7 +152,9 @@ class Keeping:
         if self._inside(judge) or (texts := self._texts(judge, redirect.target)) is None or len(texts) != 1:
             self._not_followed(f"what {redirect.operator} writes is not known")
             return
-        self._collect(judge, lambda folder: Effect(written(folder, texts[0])), f"{redirect.operator} {texts[0]}", texts)
+        self._collect(
+            judge, lambda folder: Effect(written(folder, texts[0])), f"{redirect.operator} {texts[0]}", texts
+        )
 
     def simple(self, judge: LineJudge, node: Simple, ran: Finding, writes: Sequence[str]) -> None:
         """Collect what a command changes.
@@ -146,14 +171,26 @@ class Keeping:
         plain = not node.assigned and not judge.renames and not self._inside(judge)
         if name and plain and self._leaves_paths(judge, node, name, ran):
             return
-        if name in OVERWRITING and plain and ran.rank in (WRITE, DESTROY) and self._overwrites(judge, node, name, writes):
-            return
+        allowed = (WRITE, DESTROY) if name in _DESTROYING else (WRITE,)
+        if (name in OVERWRITING or self._is_git(judge, node, name)) and plain and ran.rank in allowed:
+            if self._overwrites(judge, node, name, writes):
+                return
         if ran.rank == DESTROY:
             self._fail(self._why or f"what {display(name or node.words[0].text, 30)} destroys is not known")
         elif ran.rank == NETWORK or not self._makes_only(node, name):
             self._others = max(self._others, ran.rank)
         self._disturbed = self._disturbed or display(" ".join(word.text for word in node.words[:2]), 40)
         self._known.clear()
+
+    def _is_git(self, judge: LineJudge, node: Simple, name: str) -> bool:
+        """Whether it is a git command that may be followed, with nothing in the environment that moves its files."""
+        command = " ".join(word.text for word in node.words[1:3])
+        return (
+            name == "git"
+            and command.startswith(_GIT)
+            and not any(known.startswith(_GIT_MOVES) for known in judge.values)
+            and not judge.paths.foreign()
+        )
 
     def _assigned(self, judge: LineJudge, node: Simple) -> None:
         for name, _ in node.assigned:
@@ -180,7 +217,9 @@ class Keeping:
         """Whether all paths mean after a command what they meant before."""
         words = [word.text for word in node.words[1:]]
         if name == "cd":
-            relative = words and not words[0].startswith(("/", "./", "../", "~")) and words[0] not in (".", "..")
+            relative = (
+                words and not words[0].startswith(("/", "./", "../", "~")) and words[0] not in (".", "..")
+            )
             if (relative and "CDPATH" in judge.values) or not os.access(judge.paths.here or "/", os.X_OK):
                 return False
             return ran.rank == READ
@@ -205,12 +244,15 @@ class Keeping:
                 return False
             arguments += texts
         shown = display(f"{name} {' '.join(arguments)}", 40)
-        if not self._collect(judge, lambda folder: OVERWRITING[name](folder, arguments), shown, arguments, looked):
+        effect = _git_effect if name == "git" else OVERWRITING[name]
+        texts = ["."] if name == "git" else arguments
+        if not self._collect(judge, lambda folder: effect(folder, arguments), shown, texts, looked):
             return False
         paths = {change.path for change in self._changes}
-        for place in writes:  # the judge read the same words by itself
-            real = located("/", place)
-            if real not in paths and os.path.realpath(place) not in paths and not _has_above(place, paths):
+        folder = judge.paths.folders[0]
+        for place in writes if name == "sed" else ():  # the judge read the same words by itself
+            there = judge.paths.here + place[len(folder) :] if _below(place, folder) else place
+            if not {located("/", place), located("/", there)} & paths:
                 self._not_followed(f"{display(place)} may be written")
                 return False
         return True
@@ -225,12 +267,18 @@ class Keeping:
             return None
         for name in compiled(_NAMES).findall(word.text):
             values = judge.values.get(name, ())
-            if name not in self._known or len(values) != 1 or not compiled(r"[\w./:@%+,-]*").fullmatch(values[0]):
+            if (
+                name not in self._known
+                or len(values) != 1
+                or not compiled(r"[\w./:@%+,-]*").fullmatch(values[0])
+            ):
                 return None
         texts = judge._expand(word.text)
         found: list[str] = []
         for text in texts:
-            if not is_sure(text) or (text.startswith("~") and not compiled(r"~(?:/.*)?", 16).fullmatch(word.raw)):
+            if not is_sure(text) or (
+                text.startswith("~") and not compiled(r"~(?:/.*)?", 16).fullmatch(word.raw)
+            ):
                 return None
             if text.startswith("~"):
                 text = judge.paths.home + text[1:]
@@ -259,7 +307,12 @@ class Keeping:
         )
 
     def _collect(
-        self, judge: LineJudge, effect: object, shown: str, texts: Sequence[str], looked: Sequence[str] = ()
+        self,
+        judge: LineJudge,
+        effect: Callable[[str], Effect],
+        shown: str,
+        texts: Sequence[str],
+        looked: Sequence[str] = (),
     ) -> bool:
         """Add the changes of one command, if nothing before it in the line can make them others."""
         here = "" if judge.paths.wandered else judge.paths.here
@@ -270,18 +323,21 @@ class Keeping:
         if self._disturbed:
             return self._not_followed(f"{self._disturbed} runs before it")
         try:
-            found: Effect = effect(here or "/")  # type: ignore[operator]
+            found = effect(here or "/")
         except Unknown as unknown:
             return self._not_followed(str(unknown))
         except OSError as error:
             return self._not_followed(f"{shown} cannot be looked at: {error.strerror or error}")
-        removed = set(found.removed)
+        removed = {change.path for change in found.changes if change.removed}
         for place in (*(change.path for change in found.changes), *looked, *found.looked):
             if any(_meet(place, other) for other in self._moved):
                 return self._not_followed(f"{shown} names what was moved before")
-            if any(_below(place, other) or (place == other and place not in removed) for other in self._copied):
+            if any(
+                _below(place, other) or (place == other and place not in removed) for other in self._copied
+            ):
                 return self._not_followed(f"{shown} names what was copied before")
         self._changes.update(dict.fromkeys(found.changes))
+        self._extra.update(found.extra)
         self._moved += found.moved
         self._copied += found.copied
         if len(self._changes) > MOST_CHANGES:

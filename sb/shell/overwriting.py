@@ -20,10 +20,14 @@ class Change(NamedTuple):
     Args:
         path: absolute; every folder of it is real, and it is itself not followed if it is a link.
         tree: with everything below it, if it is a folder.
+        removed: it is deleted, and nothing else happens to it.
+        of_git: a file of a repository itself, which only git changes.
     """
 
     path: str
     tree: bool = False
+    removed: bool = False
+    of_git: bool = False
 
 
 class Unknown(Exception):
@@ -36,14 +40,14 @@ class Effect(NamedTuple):
     Args:
         changes: all of it. moved, copied: paths under which something appears that was elsewhere.
         looked: folders whose entries decided about the rest.
-        removed: paths of `changes` that are deleted and not overwritten.
+        extra: contents by path that have to be there when the changes are undone, such as git's objects.
     """
 
     changes: list[Change]
-    moved: list[str] = []  # noqa: RUF012 - never changed
-    copied: list[str] = []  # noqa: RUF012
-    looked: list[str] = []  # noqa: RUF012
-    removed: list[str] = []  # noqa: RUF012
+    moved: list[str] = []
+    copied: list[str] = []
+    looked: list[str] = []
+    extra: dict[str, bytes] = {}
 
 
 def written(folder: str, text: str) -> list[Change]:
@@ -66,14 +70,18 @@ def _entry(folder: str, text: str) -> str:
     return entry
 
 
-def _options(arguments: Sequence[str], short: str, long: str, flags: str) -> tuple[list[str], dict[str, list[str]]]:
+def _options(
+    arguments: Sequence[str], short: str, long: str, flags: str
+) -> tuple[list[str], dict[str, list[str]]]:
     """Operands and options; raises Unknown at an option that is not listed.
 
     Args:
         short: letters that take a value. long: names that do. flags: letters and names that take none.
     """
     options = parsed(arguments, short, long)
-    known = {f"-{letter}" for letter in short} | {name.rstrip("?") for name in long.split()} | set(flags.split())
+    known = (
+        {f"-{letter}" for letter in short} | {name.rstrip("?") for name in long.split()} | set(flags.split())
+    )
     for name in options.values:
         if name not in known:
             raise Unknown(f"the option {name} is not followed")
@@ -97,18 +105,17 @@ def _removed(folder: str, arguments: Sequence[str]) -> Effect:
         if is_link and text.endswith("/"):
             raise Unknown(f"{text} is a link")
         if is_link or not os.path.isdir(entry):
-            changes.append(Change(entry, tree))
+            changes.append(Change(entry, tree, removed=True))
         elif either:
-            changes.append(Change(entry, tree=True))
-    return Effect(changes, removed=[change.path for change in changes])
+            changes.append(Change(entry, tree=True, removed=True))
+    return Effect(changes)
 
 
 def _unlinked(folder: str, arguments: Sequence[str]) -> Effect:
     """`unlink` and `rmdir` without options."""
     if any(word.startswith("-") for word in arguments):
         raise Unknown("an option is not followed")
-    changes = [Change(_entry(folder, text), tree=True) for text in arguments]
-    return Effect(changes, removed=[change.path for change in changes])
+    return Effect([Change(_entry(folder, text), tree=True, removed=True) for text in arguments])
 
 
 def _destinations(folder: str, rest: list[str], options: dict[str, list[str]]) -> list[tuple[str, str, str]]:
@@ -175,7 +182,12 @@ def _copied(folder: str, arguments: Sequence[str]) -> Effect:
     for source, place, below in _destinations(folder, rest, options):
         origin = os.path.join(folder, source)
         for text in filter(None, (place, below)):
-            if text == place and below and os.path.isdir(_entry(folder, text)) and not source.endswith(("/", "/.")):
+            if (
+                text == place
+                and below
+                and os.path.isdir(_entry(folder, text))
+                and not source.endswith(("/", "/."))
+            ):
                 continue
             if text == below and place and not _may_be_folder(folder, place):
                 continue
@@ -260,7 +272,9 @@ def _edited(folder: str, arguments: Sequence[str]) -> Effect:
         raise Unknown("which files it changes is not followed")
     # The first operand may be the script; a file of that name is one too many at most.
     changes = []
-    for text in files if after_script else [one for one in files if os.path.lexists(os.path.join(folder, one))]:
+    for text in (
+        files if after_script else [one for one in files if os.path.lexists(os.path.join(folder, one))]
+    ):
         changes += written(folder, text)
         changes += [change for suffix in suffixes if suffix for change in written(folder, text + suffix)]
     return Effect(changes)
