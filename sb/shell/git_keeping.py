@@ -141,10 +141,12 @@ def _reset(working: _Working, arguments: list[str]) -> Effect:
     name = next((word for word in rest if word != "--hard"), "HEAD")
     commit, target = working.commit_files(name)
     changes = [*_overwritten(working, [""], target), working.own("index")]
-    if commit != working.git.commit("HEAD"):
+    moves = commit != working.git.commit("HEAD")
+    if moves:
         ref = working.git.head_ref()
         changes += [working.own(one) for one in ("logs/HEAD", *((ref, f"logs/{ref}") if ref else ("HEAD",)))]
-    return Effect(changes)
+    # Whatever was staged, the index is what the files are afterwards.
+    return Effect(changes, reads=("head",), unsettles=("head",) if moves else ())
 
 
 def _checkout(working: _Working, arguments: list[str]) -> Effect:
@@ -160,9 +162,10 @@ def _checkout(working: _Working, arguments: list[str]) -> Effect:
         raise Unknown("its options are not followed")
     specs = working.specs(paths)
     if not before:
-        return Effect(_overwritten(working, specs, None))
+        return Effect(_overwritten(working, specs, None), reads=("index",))
     _, target = working.commit_files(before[0])
-    return Effect([*_overwritten(working, specs, target), working.own("index")])
+    changes = [*_overwritten(working, specs, target), working.own("index")]
+    return Effect(changes, reads=("index", "head"), unsettles=("index",))
 
 
 def _commit(working: _Working, name: str) -> str:
@@ -185,7 +188,8 @@ def _restore(working: _Working, arguments: list[str]) -> Effect:
     if staged and target is None and files:
         target = working.commit_files("HEAD")[1]
     changes = _overwritten(working, specs, target) if files or not staged else []
-    return Effect([*changes, *([working.own("index")] if staged else [])])
+    changes += [working.own("index")] if staged else []
+    return Effect(changes, reads=("index", "head"), unsettles=("index",) if staged else ())
 
 
 def _clean(working: _Working, arguments: list[str]) -> Effect:
@@ -200,7 +204,7 @@ def _clean(working: _Working, arguments: list[str]) -> Effect:
     search = _Untracked(working, None if everything else ignored, repositories=repositories)
     for spec in specs:
         search.collect(spec, found)
-    return Effect(found)
+    return Effect(found, reads=("index", "ignore"))
 
 
 class _Untracked:
@@ -279,7 +283,8 @@ def _stash(working: _Working, arguments: list[str]) -> Effect:
     for commit in stashes:
         for sha in _stash_objects(git, commit):
             extra[git.loose_path(sha)] = _loose(git, sha)
-    return Effect([working.own("refs/stash"), working.own("logs/refs/stash")], extra=extra)
+    changes = [working.own("refs/stash"), working.own("logs/refs/stash")]
+    return Effect(changes, extra=extra, reads=("stash",), unsettles=("stash",))
 
 
 def _stash_number(word: str) -> int:

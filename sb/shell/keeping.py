@@ -97,6 +97,7 @@ class Keeping:
         self._perhaps = 0  # inside of commands that may not run, or whose variables are lost
         self._before: list[set[str]] = []  # variables known when each open compound began
         self._extra: dict[str, bytes] = {}
+        self._unsettled: set[str] = set()  # what of a repository is another by now
         self._ended = False
 
     def result(self, judge: LineJudge) -> Kept:
@@ -172,9 +173,9 @@ class Keeping:
         if name and plain and self._leaves_paths(judge, node, name, ran):
             return
         allowed = (WRITE, DESTROY) if name in _DESTROYING else (WRITE,)
-        if (name in OVERWRITING or self._is_git(judge, node, name)) and plain and ran.rank in allowed:
-            if self._overwrites(judge, node, name, writes):
-                return
+        known = name in OVERWRITING or self._is_git(judge, node, name)
+        if known and plain and ran.rank in allowed and self._overwrites(judge, node, name, writes):
+            return
         if ran.rank == DESTROY:
             self._fail(self._why or f"what {display(name or node.words[0].text, 30)} destroys is not known")
         elif ran.rank == NETWORK or not self._makes_only(node, name):
@@ -337,6 +338,11 @@ class Keeping:
             ):
                 return self._not_followed(f"{shown} names what was copied before")
         self._changes.update(dict.fromkeys(found.changes))
+        if unsettled := self._unsettled.intersection(found.reads):
+            return self._not_followed(f"what {shown} does depends on the {min(unsettled)} by then")
+        self._unsettled.update(found.unsettles)
+        if any(change.path.endswith("/.gitignore") for change in found.changes):
+            self._unsettled.add("ignore")
         self._extra.update(found.extra)
         self._moved += found.moved
         self._copied += found.copied

@@ -41,6 +41,7 @@ class Effect(NamedTuple):
         changes: all of it. moved, copied: paths under which something appears that was elsewhere.
         looked: folders whose entries decided about the rest.
         extra: contents by path that have to be there when the changes are undone, such as git's objects.
+        reads: what of a repository decided: "index", "head", "ignore", "stash". unsettles: what of it is another after.
     """
 
     changes: list[Change]
@@ -48,6 +49,8 @@ class Effect(NamedTuple):
     copied: list[str] = []
     looked: list[str] = []
     extra: dict[str, bytes] = {}
+    reads: tuple[str, ...] = ()
+    unsettles: tuple[str, ...] = ()
 
 
 def written(folder: str, text: str) -> list[Change]:
