@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Protocol
 
 from sb.errors import SBError
@@ -139,16 +140,16 @@ class Scan:
                 raise _changed(path)
             if before.st_size <= _SMALL:
                 content = os.read(handle, before.st_size + 1)
-                sha256, size = self.writer.whole(content), len(content)
+                digest, size = self.writer.whole(content), len(content)
             else:
-                sha256, size = self.writer.chunks(
+                digest, size = self.writer.chunks(
                     chunks_of(lambda length: os.read(handle, length), before.st_size)
                 )
             if size != before.st_size or _state(os.fstat(handle)) != _state(before):
                 raise _changed(path)
         finally:
             os.close(handle)
-        self._record(entry_of(path, FILE, found, size=size, sha256=sha256))
+        self._record(entry_of(path, FILE, found, size=size, sha256=digest))
 
     def _refuse(self, path: str, found: os.stat_result) -> None:
         """Raise CannotKeep for a file that restoring could not make again as it was."""
@@ -160,7 +161,8 @@ class Scan:
     def _link(self, folder: int, name: str, path: str, found: os.stat_result) -> None:
         self._reserve(path, 0)
         target = os.readlink(name, dir_fd=folder)
-        self._record(entry_of(path, LINK, found, target=target))
+        digest = sha256(os.fsencode(target)).hexdigest()
+        self._record(entry_of(path, LINK, found, sha256=digest, target=target))
 
     def _folder(self, folder: int, name: str, path: str, found: os.stat_result, depth: int) -> None:
         if path.count("/") >= MOST_COMPONENTS or len(path) >= LONGEST_PATH - 256:

@@ -16,13 +16,15 @@ from typing import Any, Self
 from sb.errors import NotFoundError
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack, PackReader
 from sb.store.packs import PackStore
-from sb.store.path_states import OTHER, is_same, state_of, states
+from sb.store.path_states import OTHER, is_same, path_of, state_of, states
 from sb.tools.failures import display, invalid, os_failures_about
 from sb.tools.folders import FOLDER as OPEN_FOLDER
 from sb.tools.folders import Folder, open_component
 from sb.tools.roots import Roots
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OF_EXTRA = 0o444  # as git leaves its objects
+_KINDS = {FILE: "file", LINK: "symbolic link", FOLDER: "folder"}
 _OWN_WHILE_FILLED = 0o700  # mode of a folder until its contents are there
 
 Rows = Sequence[Mapping[str, Any]]
@@ -111,7 +113,7 @@ class PackRestoring:
                 temporary = _temporary(name, reader.pack.header.key)
                 with suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=folder.fd)
-                _write(folder, temporary, replace(entry, mode=0o444), reader)
+                _write(folder, temporary, replace(entry, mode=_OF_EXTRA), reader)
                 with suppress(FileExistsError):
                     os.link(temporary, base, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
                 os.unlink(temporary, dir_fd=folder.fd)
@@ -119,7 +121,7 @@ class PackRestoring:
 
 def _changes(rows: Rows, pack: Pack) -> list[Change]:
     before = {entry.path: entry for entry in pack.entries}
-    left = {str(row["path"]): state_of(row) for row in rows}
+    left = {path_of(row): state_of(row) for row in rows}
     unknown = next((path for path in left if not _known(path, before)), "")
     if unknown:
         raise NotFoundError(f"snapshot {pack.header.key} does not hold {display(unknown)}")
@@ -204,8 +206,8 @@ def _obstacle(path: str, before: Entry | None, left: Entry | None, now: Entry | 
     elif left is None:
         what = "was created again" if before is not None else "was created since"
     elif now.kind != left.kind:
-        what = f"is a {now.kind} now"
-    elif (now.sha256, now.target) == (left.sha256, left.target):
+        what = f"is a {_KINDS[now.kind]} now"
+    elif now.sha256 == left.sha256:
         what = f"its mode was changed since, from {left.mode:04o} to {now.mode:04o}"
         return f"{display(path)}: {what}; it was not restored"
     return f"{display(path)} {what}; it was not restored"
