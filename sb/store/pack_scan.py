@@ -69,6 +69,7 @@ class Scan:
         max_bytes: of all contents. max_files: entries, folders and links included.
         protected: files and folders that no pack may hold.
         hard_links: take files that have a second name too.
+        files_only: refuse links and folders.
     """
 
     writer: Sink
@@ -76,6 +77,7 @@ class Scan:
     max_files: int
     protected: Collection[Identity] = ()
     hard_links: bool = False
+    files_only: bool = False
     entries: list[Entry] = field(default_factory=list)
     extra: dict[str, Entry] = field(default_factory=dict)
     _bytes: int = 0
@@ -94,8 +96,6 @@ class Scan:
         """
         if not path.startswith("/") or os.path.normpath(path) != path or path == "/" or "\0" in path:
             raise CannotKeep(f"{quoted_name(path)} is not a plain absolute path")
-        if path.count("/") > MOST_COMPONENTS or len(path) > LONGEST_PATH:
-            raise TooMuch(f"{quoted_name(path)} is too deep or too long")
         folder = open_above(os.path.dirname(path))
         if folder is None:
             self._record(Entry(path, ABSENT))
@@ -121,6 +121,8 @@ class Scan:
             raise CannotKeep(f"{quoted_name(path)} belongs to SecondBrain")
         if status.st_dev != device:
             raise CannotKeep(f"{quoted_name(path)} is on another file system")
+        if self.files_only and (stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise CannotKeep(f"{quoted_name(path)} is not a regular file")
         if stat.S_ISREG(status.st_mode):
             self._file(folder, name, path, status)
         elif stat.S_ISLNK(status.st_mode):

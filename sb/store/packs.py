@@ -117,6 +117,7 @@ class PackStore:
         session_share: float = 0.25,
         extra: Mapping[str, bytes] | None = None,
         hard_links: bool = False,
+        files_only: bool = False,
     ) -> Pack:
         """Take a snapshot of files, links and whole folders; a key that already exists is left unchanged.
 
@@ -129,6 +130,7 @@ class PackStore:
             extra: named contents that belong to the call. One that is named by an absolute path is put back there on
                 restoring where nothing is, such as a git object that was collected meanwhile.
             hard_links: take files that have a second name too; restoring one gives it a file of its own.
+            files_only: refuse links and folders.
 
         Returns:
             The key's pack, of this call or an earlier one.
@@ -155,7 +157,7 @@ class PackStore:
             with open(handle, "w+b", buffering=1 << 20) as file:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # says that its process lives
                 writer = PackWriter(file, header)
-                scan = Scan(writer, max_bytes, max_files, self._identities(), hard_links)
+                scan = Scan(writer, max_bytes, max_files, self._identities(), hard_links, files_only)
                 for one in paths:
                     scan.add(one)
                 for name, content in (extra or {}).items():

@@ -98,7 +98,9 @@ class SnapshotStore:
             UsageError: the key is not a plain name.
         """
         try:
-            self.packs.take(key, [path], session=session, max_bytes=self.max_bytes, hard_links=True)
+            self.packs.take(
+                key, [path], session=session, max_bytes=self.max_bytes, hard_links=True, files_only=True
+            )
         except TooMuch:
             raise SnapshotTooLarge(self.max_bytes) from None
         return self.get(key)

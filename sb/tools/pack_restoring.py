@@ -85,9 +85,24 @@ class PackRestoring:
             obstacles = [one.obstacle for one in changes if one.obstacle]
             if obstacles and not force:
                 raise invalid("; ".join(obstacles))
+            self._sweep(rows, reader.pack, changes, key)
             self._apply(changes, reader, key)
             self._put_back(reader)
         return changes
+
+    def _sweep(self, rows: Rows, pack: Pack, changes: Sequence[Change], key: str) -> None:
+        """Remove the unfinished files that a killed attempt left beside what it had restored already."""
+        open_ones, tops = {one.path for one in changes}, [path_of(row) for row in rows]
+        with _OpenFolders(self._roots) as opened:
+            for entry in pack.entries:
+                if (
+                    entry.kind not in (FILE, LINK)
+                    or entry.path in open_ones
+                    or not _is_below(entry.path, tops)
+                ):
+                    continue
+                with opened.parent(entry.path) as (folder, _), suppress(FileNotFoundError):
+                    os.unlink(_temporary(entry.path, key), dir_fd=folder.fd)
 
     def _apply(self, changes: Sequence[Change], reader: PackReader, key: str) -> None:
         opened = _OpenFolders(self._roots)
@@ -134,6 +149,10 @@ def _changes(rows: Rows, pack: Pack) -> list[Change]:
                 Change(path, was, present, _obstacle(path, was, left.get(path), present, path in left))
             )
     return found
+
+
+def _is_below(path: str, tops: Sequence[str]) -> bool:
+    return any(path == top or path.startswith(f"{top}/") for top in tops)
 
 
 def _concerned(
@@ -309,11 +328,24 @@ def _make(opened: _OpenFolders, change: Change, reader: PackReader, temporary: s
                 _write(folder, temporary, entry, reader)
             replaced = None if change.now and _another_kind(entry, change.now) else change.now
             _require_still(folder, name, change.path, replaced)
-            os.replace(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+            if replaced is not None or not _linked(folder, temporary, name, change.path):
+                os.replace(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=folder.fd)
             raise
+
+
+def _linked(folder: Folder, temporary: str, name: str, path: str) -> bool:
+    """Move a file to its name if that is free; False where the file system has no links. Raises ToolError."""
+    try:
+        os.link(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
+    except FileExistsError:
+        raise invalid(f"{display(path)} was created meanwhile; repeat the undo") from None
+    except OSError:
+        return False
+    os.unlink(temporary, dir_fd=folder.fd)
+    return True
 
 
 def _write(folder: Folder, name: str, entry: Entry, reader: PackReader) -> None:

@@ -26,8 +26,9 @@ def take(store: SnapshotStore, path: Path, key: str) -> Snapshot | None:
 def packs(store: SnapshotStore) -> list[str]:
     """The keys in the store; nothing unfinished is beside them."""
     names = {path.name for path in store.packs.folder.iterdir()} - {".lock", ".usage"}
-    assert names == {f"{key}.pack" for key in store.packs.keys()}
-    return store.packs.keys()
+    keys = store.packs.keys()
+    assert names == {f"{key}.pack" for key in keys}
+    return keys
 
 
 @pytest.mark.parametrize("content", [b"", b"text\n", bytes(range(256)) * 3, b"sb-kept 1 none\n"])

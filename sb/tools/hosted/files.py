@@ -96,7 +96,7 @@ class HostedFiles:
             raise denied(f"the call changes {len(paths)} files; at most {MOST_FILES} can be undone at once")
         real = [self._checked(path, wanted=keep) for path in paths]
         if keep:
-            self.take(real, idempotency_key, hard_links=True)
+            self.take(real, idempotency_key, hard_links=True, files_only=True)
 
     def take(
         self,
@@ -105,16 +105,19 @@ class HostedFiles:
         *,
         extra: Mapping[str, bytes] | None = None,
         hard_links: bool = False,
+        files_only: bool = False,
     ) -> Pack:
         """Take one snapshot of all paths of a call: files, links and whole folders.
 
         Args:
-            extra, hard_links: as `PackStore.take`.
+            extra, hard_links, files_only: as `PackStore.take`.
 
         Raises:
             ToolError: it cannot be taken, with the reason.
         """
         limits = self._limits
+        for path in paths:
+            self._roots.locate(path)
         try:
             return self._snapshots.packs.take(
                 key,
@@ -125,6 +128,7 @@ class HostedFiles:
                 session_share=limits.session_share if SESSION.get() else 1.0,
                 extra=extra,
                 hard_links=hard_links,
+                files_only=files_only,
             )
         except SBError as error:
             raise denied(f"no snapshot can be taken, so it could not be undone: {error.message}") from None
