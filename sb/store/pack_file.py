@@ -36,7 +36,7 @@ class Entry:
         path: absolute; of an extra blob its name.
         kind: "file", "link", "folder", "absent" or "extra".
         mode: permission bits (0 to 0o7777); 0 for what has none.
-        size: bytes of content. sha256: of the content, lower-case hex; "" without content.
+        size: bytes of content. sha256: of the content, or of a link's target, lower-case hex; "" for others.
         target: of a link, as it was written.
         uid: user and gid: group that owned it; -1 where there is no owner.
     """

@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Protocol
 
 from sb.errors import SBError
@@ -68,6 +69,7 @@ class Scan:
         max_bytes: of all contents. max_files: entries, folders and links included.
         protected: files and folders that no pack may hold.
         hard_links: take files that have a second name too.
+        files_only: refuse links and folders.
     """
 
     writer: Sink
@@ -75,6 +77,7 @@ class Scan:
     max_files: int
     protected: Collection[Identity] = ()
     hard_links: bool = False
+    files_only: bool = False
     entries: list[Entry] = field(default_factory=list)
     extra: dict[str, Entry] = field(default_factory=dict)
     _bytes: int = 0
@@ -93,8 +96,6 @@ class Scan:
         """
         if not path.startswith("/") or os.path.normpath(path) != path or path == "/" or "\0" in path:
             raise CannotKeep(f"{quoted_name(path)} is not a plain absolute path")
-        if path.count("/") > MOST_COMPONENTS or len(path) > LONGEST_PATH:
-            raise TooMuch(f"{quoted_name(path)} is too deep or too long")
         folder = open_above(os.path.dirname(path))
         if folder is None:
             self._record(Entry(path, ABSENT))
@@ -120,6 +121,8 @@ class Scan:
             raise CannotKeep(f"{quoted_name(path)} belongs to SecondBrain")
         if status.st_dev != device:
             raise CannotKeep(f"{quoted_name(path)} is on another file system")
+        if self.files_only and (stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise CannotKeep(f"{quoted_name(path)} is not a regular file")
         if stat.S_ISREG(status.st_mode):
             self._file(folder, name, path, status)
         elif stat.S_ISLNK(status.st_mode):
@@ -139,16 +142,16 @@ class Scan:
                 raise _changed(path)
             if before.st_size <= _SMALL:
                 content = os.read(handle, before.st_size + 1)
-                sha256, size = self.writer.whole(content), len(content)
+                digest, size = self.writer.whole(content), len(content)
             else:
-                sha256, size = self.writer.chunks(
+                digest, size = self.writer.chunks(
                     chunks_of(lambda length: os.read(handle, length), before.st_size)
                 )
             if size != before.st_size or _state(os.fstat(handle)) != _state(before):
                 raise _changed(path)
         finally:
             os.close(handle)
-        self._record(entry_of(path, FILE, found, size=size, sha256=sha256))
+        self._record(entry_of(path, FILE, found, size=size, sha256=digest))
 
     def _refuse(self, path: str, found: os.stat_result) -> None:
         """Raise CannotKeep for a file that restoring could not make again as it was."""
@@ -160,7 +163,8 @@ class Scan:
     def _link(self, folder: int, name: str, path: str, found: os.stat_result) -> None:
         self._reserve(path, 0)
         target = os.readlink(name, dir_fd=folder)
-        self._record(entry_of(path, LINK, found, target=target))
+        digest = sha256(os.fsencode(target)).hexdigest()
+        self._record(entry_of(path, LINK, found, sha256=digest, target=target))
 
     def _folder(self, folder: int, name: str, path: str, found: os.stat_result, depth: int) -> None:
         if path.count("/") >= MOST_COMPONENTS or len(path) >= LONGEST_PATH - 256:

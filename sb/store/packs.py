@@ -117,6 +117,7 @@ class PackStore:
         session_share: float = 0.25,
         extra: Mapping[str, bytes] | None = None,
         hard_links: bool = False,
+        files_only: bool = False,
     ) -> Pack:
         """Take a snapshot of files, links and whole folders; a key that already exists is left unchanged.
 
@@ -129,6 +130,7 @@ class PackStore:
             extra: named contents that belong to the call. One that is named by an absolute path is put back there on
                 restoring where nothing is, such as a git object that was collected meanwhile.
             hard_links: take files that have a second name too; restoring one gives it a file of its own.
+            files_only: refuse links and folders.
 
         Returns:
             The key's pack, of this call or an earlier one.
@@ -155,7 +157,7 @@ class PackStore:
             with open(handle, "w+b", buffering=1 << 20) as file:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # says that its process lives
                 writer = PackWriter(file, header)
-                scan = Scan(writer, max_bytes, max_files, self._identities(), hard_links)
+                scan = Scan(writer, max_bytes, max_files, self._identities(), hard_links, files_only)
                 for one in paths:
                     scan.add(one)
                 for name, content in (extra or {}).items():
@@ -203,6 +205,17 @@ class PackStore:
         """How full the store is, counted now."""
         sizes = [size for _, size in self._files()]
         return Size(len(sizes), sum(sizes), self.cap_bytes)
+
+    def has_room(self, size: int, session: str, session_share: float) -> bool:
+        """Whether contents of that many bytes would fit, if they could not be compressed at all."""
+        share = session_share if session else 1.0
+        if not self._obstacle(self._usage(), session, size, share):
+            return True
+        try:
+            with self._locked():
+                return not self._room(session, size, share, self._clock.now())[1]
+        except (CannotKeep, OSError):
+            return False
 
     def expire(
         self, now: float | None = None, promised: Callable[[str], bool] = lambda key: False
@@ -269,13 +282,7 @@ class PackStore:
         """Give a complete pack its name if there is room; False if the key has one already."""
         session, size = pack.header.session, pack.stored_bytes
         with self._locked():
-            usage = self._usage()
-            obstacle = self._obstacle(usage, session, size, session_share)
-            if obstacle and abs(now - usage.counted_at) >= _COUNTED_AGAIN_S:
-                self._remove_locked(lambda header: header.until <= now)
-                usage = self._count(now)
-                obstacle = self._obstacle(usage, session, size, session_share)
-                self._write_usage(usage)
+            usage, obstacle = self._room(session, size, session_share, now)
             if obstacle:
                 raise SnapshotStoreFull(
                     obstacle, "sb undo --purge makes room; undo.store_max_bytes is the limit"
@@ -289,6 +296,20 @@ class PackStore:
                 self._write_usage(usage)
                 return False
             return True
+
+    def _room(self, session: str, size: int, session_share: float, now: float) -> tuple[_Usage, str]:
+        """What is in the store, and why there is no room in it, "" if there is.
+
+        Where there is none, packs past their time are removed and the rest is counted again, at most once a minute.
+        """
+        usage = self._usage()
+        obstacle = self._obstacle(usage, session, size, session_share)
+        if obstacle and abs(now - usage.counted_at) >= _COUNTED_AGAIN_S:
+            self._remove_locked(lambda header: header.until <= now)
+            usage = self._count(now)
+            obstacle = self._obstacle(usage, session, size, session_share)
+            self._write_usage(usage)
+        return usage, obstacle
 
     def _obstacle(self, usage: _Usage, session: str, size: int, session_share: float) -> str:
         share = int(self.cap_bytes * session_share)

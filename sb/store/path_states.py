@@ -78,7 +78,7 @@ def is_same(one: Entry | None, other: Entry | None) -> bool:
     """Whether two states are equal in kind, content and mode; None and absent are the same."""
     if one is None or one.kind == ABSENT:
         return other is None or other.kind == ABSENT
-    if other is None or (one.kind, one.sha256, one.target) != (other.kind, other.sha256, other.target):
+    if other is None or (one.kind, one.sha256) != (other.kind, other.sha256):
         return False
     return one.kind in (LINK, OTHER) or one.mode == other.mode
 
@@ -114,26 +114,36 @@ def rows_after(pack: Pack) -> list[dict[str, Any]]:
 
 def row(path: str, state: Entry | None) -> dict[str, Any]:
     """One state as undo records keep it: path, sha256 and mode, and the kind of what is no file."""
+    found: dict[str, Any] = {"path": path, "sha256": None, "mode": None}
+    raw = os.fsencode(path)
+    if raw.decode("utf-8", "replace") != path:  # JSON holds no bytes that are not UTF-8
+        found |= {"path": raw.decode("utf-8", "replace"), "raw": raw.hex()}
     if state is None or state.kind == ABSENT:
-        return {"path": path, "sha256": None, "mode": None}
-    if state.kind == FILE:
-        return {"path": path, "sha256": state.sha256, "mode": state.mode}
-    found: dict[str, Any] = {"path": path, "sha256": None, "mode": state.mode, "kind": state.kind}
-    return found | {"mode": None, "target": state.target} if state.kind == LINK else found
+        return found
+    found |= {"sha256": state.sha256 or None, "mode": None if state.kind in (LINK, OTHER) else state.mode}
+    return found if state.kind == FILE else found | {"kind": state.kind}
+
+
+def path_of(row: Mapping[str, Any]) -> str:
+    """The path that a row is about."""
+    raw = row.get("raw")
+    return os.fsdecode(bytes.fromhex(raw)) if isinstance(raw, str) else str(row["path"])
 
 
 def state_of(row: Mapping[str, Any]) -> Entry | None:
     """The state that a row describes; None for an absent path."""
-    kind, mode = row.get("kind"), row.get("mode")
-    if kind is None:
-        kind = FILE if row.get("sha256") else ABSENT
+    digest, mode = row.get("sha256"), row.get("mode")
+    kind = row.get("kind") or (FILE if digest else ABSENT)
     if kind == ABSENT:
         return None
-    return Entry(
-        str(row["path"]),
-        str(kind),
-        mode if isinstance(mode, int) else -1,
-        0,
-        str(row.get("sha256") or ""),
-        str(row.get("target") or ""),
-    )
+    return Entry(path_of(row), str(kind), mode if isinstance(mode, int) else -1, 0, str(digest or ""))
+
+
+def is_unchanged(pack: Pack) -> bool:
+    """Whether everything that a pack holds is as it was; False if that cannot be told."""
+    before = {entry.path: entry for entry in pack.entries if entry.kind != ABSENT}
+    try:
+        now = states(roots_of(pack))
+    except CannotKeep:
+        return False
+    return before.keys() == now.keys() and all(is_same(before[path], now[path]) for path in now)

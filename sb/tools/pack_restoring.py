@@ -16,13 +16,15 @@ from typing import Any, Self
 from sb.errors import NotFoundError
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack, PackReader
 from sb.store.packs import PackStore
-from sb.store.path_states import OTHER, is_same, state_of, states
+from sb.store.path_states import OTHER, is_same, path_of, state_of, states
 from sb.tools.failures import display, invalid, os_failures_about
 from sb.tools.folders import FOLDER as OPEN_FOLDER
 from sb.tools.folders import Folder, open_component
 from sb.tools.roots import Roots
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OF_EXTRA = 0o444  # as git leaves its objects
+_KINDS = {FILE: "file", LINK: "symbolic link", FOLDER: "folder"}
 _OWN_WHILE_FILLED = 0o700  # mode of a folder until its contents are there
 
 Rows = Sequence[Mapping[str, Any]]
@@ -83,9 +85,24 @@ class PackRestoring:
             obstacles = [one.obstacle for one in changes if one.obstacle]
             if obstacles and not force:
                 raise invalid("; ".join(obstacles))
+            self._sweep(rows, reader.pack, changes, key)
             self._apply(changes, reader, key)
             self._put_back(reader)
         return changes
+
+    def _sweep(self, rows: Rows, pack: Pack, changes: Sequence[Change], key: str) -> None:
+        """Remove the unfinished files that a killed attempt left beside what it had restored already."""
+        open_ones, tops = {one.path for one in changes}, [path_of(row) for row in rows]
+        with _OpenFolders(self._roots) as opened:
+            for entry in pack.entries:
+                if (
+                    entry.kind not in (FILE, LINK)
+                    or entry.path in open_ones
+                    or not _is_below(entry.path, tops)
+                ):
+                    continue
+                with opened.parent(entry.path) as (folder, _), suppress(FileNotFoundError):
+                    os.unlink(_temporary(entry.path, key), dir_fd=folder.fd)
 
     def _apply(self, changes: Sequence[Change], reader: PackReader, key: str) -> None:
         opened = _OpenFolders(self._roots)
@@ -111,7 +128,7 @@ class PackRestoring:
                 temporary = _temporary(name, reader.pack.header.key)
                 with suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=folder.fd)
-                _write(folder, temporary, replace(entry, mode=0o444), reader)
+                _write(folder, temporary, replace(entry, mode=_OF_EXTRA), reader)
                 with suppress(FileExistsError):
                     os.link(temporary, base, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
                 os.unlink(temporary, dir_fd=folder.fd)
@@ -119,7 +136,7 @@ class PackRestoring:
 
 def _changes(rows: Rows, pack: Pack) -> list[Change]:
     before = {entry.path: entry for entry in pack.entries}
-    left = {str(row["path"]): state_of(row) for row in rows}
+    left = {path_of(row): state_of(row) for row in rows}
     unknown = next((path for path in left if not _known(path, before)), "")
     if unknown:
         raise NotFoundError(f"snapshot {pack.header.key} does not hold {display(unknown)}")
@@ -132,6 +149,10 @@ def _changes(rows: Rows, pack: Pack) -> list[Change]:
                 Change(path, was, present, _obstacle(path, was, left.get(path), present, path in left))
             )
     return found
+
+
+def _is_below(path: str, tops: Sequence[str]) -> bool:
+    return any(path == top or path.startswith(f"{top}/") for top in tops)
 
 
 def _concerned(
@@ -204,8 +225,8 @@ def _obstacle(path: str, before: Entry | None, left: Entry | None, now: Entry | 
     elif left is None:
         what = "was created again" if before is not None else "was created since"
     elif now.kind != left.kind:
-        what = f"is a {now.kind} now"
-    elif (now.sha256, now.target) == (left.sha256, left.target):
+        what = f"is a {_KINDS[now.kind]} now"
+    elif now.sha256 == left.sha256:
         what = f"its mode was changed since, from {left.mode:04o} to {now.mode:04o}"
         return f"{display(path)}: {what}; it was not restored"
     return f"{display(path)} {what}; it was not restored"
@@ -307,11 +328,24 @@ def _make(opened: _OpenFolders, change: Change, reader: PackReader, temporary: s
                 _write(folder, temporary, entry, reader)
             replaced = None if change.now and _another_kind(entry, change.now) else change.now
             _require_still(folder, name, change.path, replaced)
-            os.replace(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+            if replaced is not None or not _linked(folder, temporary, name, change.path):
+                os.replace(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=folder.fd)
             raise
+
+
+def _linked(folder: Folder, temporary: str, name: str, path: str) -> bool:
+    """Move a file to its name if that is free; False where the file system has no links. Raises ToolError."""
+    try:
+        os.link(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
+    except FileExistsError:
+        raise invalid(f"{display(path)} was created meanwhile; repeat the undo") from None
+    except OSError:
+        return False
+    os.unlink(temporary, dir_fd=folder.fd)
+    return True
 
 
 def _write(folder: Folder, name: str, entry: Entry, reader: PackReader) -> None:

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sb.kernel.contracts import ToolError
 from sb.store.packs import PackStore
 from sb.store.path_states import rows_after
 from sb.tools.pack_restoring import PackRestoring
@@ -164,7 +163,7 @@ class Killed(BaseException):
 def half_done(undo: Undo, rows: list[dict[str, object]], calls: int) -> None:
     """Restore until that many changes of the disk were made, as a killed process leaves them."""
     left = [calls]
-    names = ("mkdir", "rmdir", "unlink", "replace", "fchmod", "symlink", "write")
+    names = ("mkdir", "rmdir", "unlink", "replace", "fchmod", "symlink", "write", "link")
     real = {name: getattr(os, name) for name in names}
 
     def counted(name: str) -> Callable[..., object]:

@@ -31,7 +31,7 @@ from sb.parts import hosted_files, protected
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime, open_runtime
 from sb.tools.hosted.contracts import UNKNOWN, WRITE_CONFIG
-from sb.tools.hosted.files import HostedFiles
+from sb.tools.hosted.files import SESSION, HostedFiles
 from sb.tools.hosted.guarding import guarded
 
 MOST_SHOWN = 4_000  # characters of what a call gave that are put on record
@@ -80,6 +80,7 @@ class _Session:
         self._adapter = adapter
         self._event = event
         self._ctx = context_of(event)
+        SESSION.set(self._ctx.run_id)
         self._files = hosted_files(runtime.config)
         self._context = judging_context(runtime.config, event, self._files)
 

@@ -6,6 +6,7 @@ They are the same for every host, so that a policy says `host.shell.*` once; the
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sb.kernel.contracts import (
@@ -17,11 +18,13 @@ from sb.kernel.contracts import (
     ToolReturnSchema,
 )
 from sb.kernel.execution.admission import PERFORMED_BY_HOST
+from sb.kernel.recovery.variants import OVER
 from sb.kernel.registry.registry import ToolRegistry
 from sb.tools.hosted.files import HostedFiles
 
 READ, WRITE, WRITE_CONFIG = "host.read", "host.write", "host.write_config"
 FETCH, MCP, AGENT, UNKNOWN = "host.fetch", "host.mcp", "host.agent", "host.unknown"
+RESTORE = "host.restore"
 SHELL = {
     SafetyClass.READ_ONLY: "host.shell.read",
     SafetyClass.LOCAL_WRITE: "host.shell.write",
@@ -50,12 +53,13 @@ _PATHS = [
 ]
 _RESTORED = ReversalSpec(
     ReversalClass.REVERSIBLE,
-    compensation_capability="host.restore",
+    compensation_capability=RESTORE,
     recovery_approval_mode=RecoveryApprovalMode.HUMAN,
     reversal_args={"files": "result.files", "key": "call.idempotency_key"},
     irreversible_when={"keep": False},
     preview_capability="host.restorable",
 )
+_RESTORED_OVER = replace(_RESTORED, irreversible_when={})
 _NO_WAY_BACK = ReversalSpec(ReversalClass.COMPENSABLE)  # ordinary work; nothing knows how to take it back
 
 
@@ -126,7 +130,7 @@ def _register_restoring(registry: ToolRegistry, files: HostedFiles) -> None:
         ToolArgSchema("key", description="Under which the former contents are kept."),
     ]
     registry.register_fn(
-        "host.restore",
+        RESTORE,
         "Restore what a host changed",
         files.restore,
         SafetyClass.LOCAL_WRITE,
@@ -136,6 +140,22 @@ def _register_restoring(registry: ToolRegistry, files: HostedFiles) -> None:
         allowlisted_agents=["recovery"],
         returns_schema=ToolReturnSchema("object", "files: path, existed (before), sha256 and mode each"),
         timeout_ms=30_000,
+    )
+    registry.register_fn(
+        f"{RESTORE}{OVER}",
+        "Restore what a host changed, over later changes",
+        files.restore_over,
+        SafetyClass.LOCAL_WRITE,
+        "Put files back to what they were before a host changed them, also where they changed since. What is there now "
+        "is kept first.",
+        idempotent=True,
+        args_schema=args,
+        allowlisted_agents=["recovery"],
+        returns_schema=ToolReturnSchema(
+            "object", "files: as this call left them; restored: path, existed (before) each"
+        ),
+        timeout_ms=30_000,
+        reversal=_RESTORED_OVER,
     )
     registry.register_fn(
         "host.restorable",
