@@ -213,6 +213,13 @@ class Hooks:
         "Tools of hosts, and of MCP servers, that only read, as patterns of their names.",
         example='["mcp__github__get_*"]',
     )
+    keep: bool = setting(
+        True,
+        kinds.boolean(),
+        "Take a snapshot of what a command line deletes or overwrites in the project, instead of asking a person; `sb undo` "
+        "restores it.",
+        narrow=only_off(),
+    )
 
 
 @dataclass(frozen=True)

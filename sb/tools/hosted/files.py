@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sb.errors import NotFoundError, SBError
@@ -27,6 +28,10 @@ MOST_FILES = 500  # of one call
 MOST_NAMED = 5  # paths in one message
 # The session whose call is judged, which its snapshots count for; "" outside of one.
 SESSION: ContextVar[str] = ContextVar("session", default="")
+
+
+# Contents by path that the snapshot of the judged line needs besides: git's objects.
+EXTRA: ContextVar[Mapping[str, bytes]] = ContextVar("extra", default=MappingProxyType({}))
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,17 @@ class HostedFiles:
         real = [self._checked(path, wanted=keep) for path in paths]
         if keep:
             self.take(real, idempotency_key, hard_links=True, files_only=True)
+
+    def keep_line(
+        self, command: str, paths: list[str], keep: bool = True, *, idempotency_key: str = "", **_: Any
+    ) -> None:
+        """Take a snapshot of what a command line is about to delete and overwrite.
+
+        Raises:
+            ToolError: it cannot be taken, with the reason.
+        """
+        if keep:
+            self.take(paths, idempotency_key, extra=EXTRA.get())
 
     def take(
         self,
