@@ -13,6 +13,7 @@ from pathlib import Path
 from sb.kernel.contracts import SafetyClass
 from sb.shell.guarded import Guarded
 from sb.shell.judging import LineJudge
+from sb.shell.keeping import NOTHING_KNOWN, Kept
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, Finding
 from sb.shell.syntax import parse
@@ -30,6 +31,7 @@ class ShellVerdict:
         programs: as they are called, for display.
         writes: absolute paths that redirections and known programs write, as far as they are known.
         parsed: whether it is a command line that could be parsed.
+        changes: all that it deletes and overwrites, and what is known of its other parts.
     """
 
     safety_class: SafetyClass
@@ -38,6 +40,7 @@ class ShellVerdict:
     programs: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     parsed: bool = True
+    changes: Kept = NOTHING_KNOWN
 
 
 def classify(
@@ -62,9 +65,11 @@ def classify(
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
     parsed = True
+    kept = NOTHING_KNOWN
     try:
         script = parse(command)
         found = judge.script(script)
+        kept = judge.keeping.result(judge)
         if judge.repeats:  # what a loop or a function sets last may be what it uses first
             found = max(found, judge.again(script), key=lambda finding: finding.rank)
     except Unparsed as problem:
@@ -81,4 +86,5 @@ def classify(
         tuple(dict.fromkeys(judge.programs)),
         tuple(dict.fromkeys(judge.writes)),
         parsed,
+        kept if parsed else NOTHING_KNOWN,
     )

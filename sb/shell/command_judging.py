@@ -23,6 +23,7 @@ from sb.shell.changing import change, changes
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
 from sb.shell.inputs import NOTHING, Input
+from sb.shell.keeping import Keeping
 from sb.shell.nodes import Script, Unparsed
 from sb.shell.packages import environment_changes
 from sb.shell.paths import Paths
@@ -97,6 +98,9 @@ class CommandJudge(ABC):
         self.links: list[str] = []  # which the line has made, into folders that hold what is protected
         self.settled = True  # nothing so far changed a file, or took a while
         self.several = False  # a word of the command stands for several values of a variable
+        self.keeping = Keeping()
+        self.moves = 0  # commands so far that may have changed the folder
+        self._ran = QUIET  # the class of the last command alone
         self._depth = 0
         self._steps = 0
 
@@ -116,6 +120,7 @@ class CommandJudge(ABC):
         """Enter another folder; it is surely reached if it exists and nothing before can have removed it."""
         before = self.paths.here
         self.paths.go(word)
+        self.moves += 1
         self._doubtful = not (self.settled and os.path.isdir(self.paths.here)) and self.paths.here != before
 
     def _expand(self, text: str) -> list[str]:
@@ -228,6 +233,7 @@ class CommandJudge(ABC):
             worst = Finding(NETWORK, f"{base}: changes files in the container only")
         if base in self.functions or base in ("source", "."):  # it may go anywhere
             self.paths.here = ""
+            self.moves += 1
         elif base not in GO:
             self.paths.here = here
         self.settled = self.settled and base in INSTANT
