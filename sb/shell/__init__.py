@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sb.kernel.contracts import SafetyClass
+from sb.shell.flows import Upload
 from sb.shell.guarded import Guarded
 from sb.shell.judging import LineJudge
 from sb.shell.nodes import Unparsed
 from sb.shell.rules import DESTROY, Finding
 from sb.shell.syntax import parse
 
-__all__ = ["ShellVerdict", "classify"]
+__all__ = ["ShellVerdict", "Upload", "classify"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,9 @@ class ShellVerdict:
         programs: as they are called, for display.
         writes: absolute paths that redirections and known programs write, as far as they are known.
         parsed: whether it is a command line that could be parsed.
+        secrets: why it reads credentials, each as in "reads an SSH key: ~/.ssh/id_rsa".
+        flow: why a credential would leave this machine, or "".
+        uploads: what it sends to other machines, whatever that holds.
     """
 
     safety_class: SafetyClass
@@ -38,6 +42,9 @@ class ShellVerdict:
     programs: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     parsed: bool = True
+    secrets: tuple[str, ...] = ()
+    flow: str = ""
+    uploads: tuple[Upload, ...] = ()
 
 
 def classify(
@@ -74,6 +81,7 @@ def classify(
         # What cannot be judged waits for a person.
         found = Finding(DESTROY, f"cannot be parsed: {type(error).__name__}")
         parsed = False
+    judge.trail.finish()
     return ShellVerdict(
         tuple(SafetyClass)[found.rank],
         found.reason,
@@ -81,4 +89,7 @@ def classify(
         tuple(dict.fromkeys(judge.programs)),
         tuple(dict.fromkeys(judge.writes)),
         parsed,
+        tuple(judge.trail.reads),
+        judge.trail.flow,
+        tuple(judge.trail.uploads),
     )

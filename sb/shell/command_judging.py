@@ -20,6 +20,7 @@ from sb.shell.arguments import (
     WRITES,
 )
 from sb.shell.changing import change, changes
+from sb.shell.flows import Trail
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
 from sb.shell.inputs import NOTHING, Input
@@ -99,6 +100,7 @@ class CommandJudge(ABC):
         self.several = False  # a word of the command stands for several values of a variable
         self._depth = 0
         self._steps = 0
+        self.trail = Trail(self)
 
     @abstractmethod
     def line(self, text: str, stdin: Input = NOTHING) -> Finding:
@@ -117,6 +119,10 @@ class CommandJudge(ABC):
         before = self.paths.here
         self.paths.go(word)
         self._doubtful = not (self.settled and os.path.isdir(self.paths.here)) and self.paths.here != before
+
+    def expanded(self, text: str) -> list[str]:
+        """The texts that a word can become by now."""
+        return self._expand(text)
 
     def _expand(self, text: str) -> list[str]:
         return expand(text, {} if self._splits_elsewhere else self.values)
@@ -221,7 +227,10 @@ class CommandJudge(ABC):
         base, here = name.rpartition("/")[2].lower(), self.paths.here
         if base in WRAPPERS or base == "env":
             self.paths.here = here if len(self.paths.folders) == folders else ""
+        words = self.trail.wrapping(base, argv[1:])
         found = self._program(name, list(argv[1:]), stdin)
+        self.trail.words = words
+        self.trail.command(base, argv[1:], stdin, known=found.rank < NETWORK or rule_finding(base, argv[1:]) is not None)
         self._depth -= 1
         worst = highest(found, self._consequences(list(argv), found, stdin))
         if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:

@@ -73,21 +73,28 @@ class LineJudge(CommandJudge):
 
     def _scripts(self, words: Sequence[Word]) -> Finding:
         here = self.paths.here
-        found = highest(*(self.script(script) for word in words for script in word.scripts))
+        found = QUIET
+        for word in words:
+            for script in word.scripts:
+                found = highest(found, self.trail.substituted(lambda inner=script: self.script(inner)))
         self.paths.here = here
         return found
 
     def _node(self, node: Node, stdin: Input) -> Finding:
         self._count(1)
         if isinstance(node, Pipeline):
-            found = QUIET
-            for part in node.parts:  # each is a shell of its own; in zsh the last one is not
-                found = highest(found, self._apart((part,), stdin, comes_back=False))
-                stdin = piped_input(part, self._expand, self._of_processes)
-            return found
+            return self.trail.piped(lambda: self._piped(node, stdin))
         if isinstance(node, Compound):
-            return self._compound(node, stdin)
-        return self._simple(node, stdin)
+            return self.trail.within(node.redirects, lambda: self._compound(node, stdin))
+        return self.trail.simple(node, lambda: self._simple(node, stdin))
+
+    def _piped(self, node: Pipeline, stdin: Input) -> Finding:
+        found = QUIET
+        for part in node.parts:  # each is a shell of its own; in zsh the last one is not
+            found = highest(found, self._apart((part,), stdin, comes_back=False))
+            stdin = piped_input(part, self._expand, self._of_processes)
+            self.trail.pass_on()
+        return found
 
     def _compound(self, node: Compound, stdin: Input) -> Finding:
         if node.kind == "function":
@@ -109,6 +116,7 @@ class LineJudge(CommandJudge):
                 self.look(text)
             if node.name:
                 self._set(node.name, texts)
+                self.trail.loop(node)
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
             stdin = redirected_input(redirect, stdin)
@@ -133,6 +141,7 @@ class LineJudge(CommandJudge):
         found = self._scripts([word for _, word in node.assigned])
         for name, word in node.assigned:
             found = highest(found, self.assign(name, word.text, made=is_made(word)))
+        self.trail.assign(node)
         if not node.words and any(name == "IFS" for name, _ in node.assigned):
             self._splits_elsewhere = True
         found = highest(found, self._scripts(node.words))

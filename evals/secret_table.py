@@ -1,0 +1,54 @@
+"""Write the table of credentials that the pack `secrets.yaml` is compiled to: `make docs`; a test compares them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sb.shell.packing import Pack, read_pack
+from sb.shell.secret_packing import SECTIONS, Illustration
+
+SHELL = Path(__file__).parents[1] / "sb" / "shell"
+SOURCE = SHELL / "packs" / "secrets.yaml"
+TABLE = SHELL / "secret_table.py"
+
+
+@cache
+def pack() -> Pack:
+    return read_pack(SOURCE.read_bytes(), SOURCE.name, SECTIONS)
+
+
+def examples() -> list[Illustration]:
+    """The command lines of the pack, and which of them read a secret."""
+    return [one for section in pack().sections.values() for one in section.examples]
+
+
+def table() -> str:
+    """The Python table of the pack."""
+    sections = {name: section.values for name, section in pack().sections.items()}
+    lines = [
+        '"""The compiled credentials, generated from `sb/shell/packs/secrets.yaml` by `make docs`."""\n',
+        "from __future__ import annotations\n",
+        "# what, kind, paths, names that are none",
+        *_rows("FILES", "tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...]", sections["secret_files"]),
+        "# what, commands, options of which one has to stand there, and of which none",
+        *_rows(
+            "COMMANDS",
+            "tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...]",
+            sections["secret_commands"],
+        ),
+        f"VARIABLES: tuple[str, ...] = {sections['secret_variables'][0]!r}",
+        f"NO_VARIABLES: tuple[str, ...] = {sections['secret_variables'][1]!r}",
+        f"ADDRESSES: tuple[str, ...] = {sections['secret_addresses']!r}",
+        f"HOSTS: dict[str, tuple[str, ...]] = {sections['secret_hosts']!r}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(name: str, kind: str, rows: Any) -> list[str]:
+    return [f"{name}: {kind} = (", *(f"    {tuple(row)!r}," for row in rows), ")"]
+
+
+if __name__ == "__main__":
+    TABLE.write_text(table(), encoding="utf-8")
