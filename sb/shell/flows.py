@@ -357,10 +357,11 @@ class Trail:
             given = merged(given, Taint(CONTENT, self.words.what))
         self._send(program, arguments, given)
         self._keep(program, arguments, given)
-        if only_names or compiled(_TAKES_LOGIN).match(line):
+        if only_names:
             return
         passes = program in _PASSES or not known or program.startswith(("python", "pypy"))
-        carried = merged(given, self.words if program in _PRINTS or (not known and not self.words.variable) else CLEAN, self.input if passes else CLEAN)
+        passes = passes and compiled(_TAKES_LOGIN).match(line) is None
+        carried = merged(given, self.words if program in _PRINTS or (passes and not known and not self.words.variable) else CLEAN, self.input if passes else CLEAN)
         if program in ("ls", "rg", "grep") and carried.level == NAMES:
             carried = CLEAN
         if program in ("ls",) and any(secret_word(self._judge.paths, word) for word in arguments if word[:1] != "-"):
