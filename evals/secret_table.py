@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from sb.shell.packing import Pack, read_pack
-from sb.shell.secret_packing import SECTIONS, Illustration
+from evals.packs import SHELL, packs
+from sb.shell.secret_packing import Illustration
 
-SHELL = Path(__file__).parents[1] / "sb" / "shell"
-SOURCE = SHELL / "packs" / "secrets.yaml"
 TABLE = SHELL / "secret_table.py"
-
-
-@cache
-def pack() -> Pack:
-    return read_pack(SOURCE.read_bytes(), SOURCE.name, SECTIONS)
 
 
 def examples() -> list[Illustration]:
     """The command lines of the pack, and which of them read a secret."""
-    return [one for section in pack().sections.values() for one in section.examples]
+    return [one for section in packs()["secrets"].sections.values() for one in section.examples]
 
 
-def table() -> str:
+def secret_table() -> str:
     """The Python table of the pack."""
-    sections = {name: section.values for name, section in pack().sections.items()}
+    sections = {name: section.values for name, section in packs()["secrets"].sections.items()}
     lines = [
         '"""The compiled credentials, generated from `sb/shell/packs/secrets.yaml` by `make docs`."""\n',
         "from __future__ import annotations\n",
@@ -51,4 +42,4 @@ def _rows(name: str, kind: str, rows: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(table(), encoding="utf-8")
+    TABLE.write_text(secret_table(), encoding="utf-8")

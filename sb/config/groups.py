@@ -19,6 +19,7 @@ from sb.config.narrowing import (
     smaller,
     stricter,
 )
+from sb.config.pack_files import PackFile, more_packs, pack_file
 from sb.config.setting import setting
 
 MIB = 1 << 20
@@ -185,6 +186,20 @@ class Hooks:
         kinds.listing(kinds.text("a pattern of a host's tool names, such as mcp__github__get_*")),
         "Tools of hosts, and of MCP servers, that only read, as patterns of their names.",
         example='["mcp__github__get_*"]',
+    )
+    packs: tuple[PackFile, ...] = setting(
+        (),
+        kinds.listing(pack_file()),
+        "Files of rules about programs, beside the shipped packs: what a command does, with examples "
+        "(docs/reference/shell-classes.md). Relative to the configuration file.",
+        narrow=more_packs(),
+        example="[packs/our-tools.yaml]",
+    )
+    packs_disabled: tuple[str, ...] = setting(
+        (),
+        kinds.listing(kinds.text("the name of a shipped pack")),
+        "Shipped packs that are switched off, so that their programs are unknown ones, which are network.",
+        example="[clouds, migrations]",
     )
 
 

@@ -15,6 +15,7 @@ from sb.shell.flows import Upload
 from sb.shell.guarded import Guarded
 from sb.shell.judging import LineJudge
 from sb.shell.nodes import Unparsed
+from sb.shell.programs import SHIPPED_RULES, Ruleset, judged_by
 from sb.shell.rules import DESTROY, Finding
 from sb.shell.syntax import parse
 
@@ -56,6 +57,7 @@ def classify(
     guarded: Guarded | None = None,
     env: Mapping[str, str] | None = None,
     wandered: bool = False,
+    rules: Ruleset = SHIPPED_RULES,
 ) -> ShellVerdict:
     """Judge a command line; it never raises, and takes time in proportion to the line's length.
 
@@ -65,22 +67,12 @@ def classify(
         guarded: places that no command may change: what decides how calls are judged.
         env: the environment that it would have; by default this process's.
         wandered: whether an earlier command of its shell may have gone to another folder.
+        rules: of programs; by default the shipped ones.
     """
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
-    parsed = True
-    try:
-        script = parse(command)
-        found = judge.script(script)
-        if judge.repeats:  # what a loop or a function sets last may be what it uses first
-            found = max(found, judge.again(script), key=lambda finding: finding.rank)
-    except Unparsed as problem:
-        found = Finding(DESTROY, f"cannot be parsed: {problem}")
-        parsed = False
-    except (RecursionError, ValueError, OSError) as error:
-        # What cannot be judged waits for a person.
-        found = Finding(DESTROY, f"cannot be parsed: {type(error).__name__}")
-        parsed = False
+    with judged_by(rules):
+        found, parsed = _found(judge, command)
     judge.trail.finish()
     return ShellVerdict(
         tuple(SafetyClass)[found.rank],
@@ -93,3 +85,18 @@ def classify(
         judge.trail.flow,
         tuple(judge.trail.uploads),
     )
+
+
+def _found(judge: LineJudge, command: str) -> tuple[Finding, bool]:
+    """The finding for a line, and whether it could be parsed."""
+    try:
+        script = parse(command)
+        found = judge.script(script)
+        if judge.repeats:  # what a loop or a function sets last may be what it uses first
+            found = max(found, judge.again(script), key=lambda finding: finding.rank)
+    except Unparsed as problem:
+        return Finding(DESTROY, f"cannot be parsed: {problem}"), False
+    except (RecursionError, ValueError, OSError) as error:
+        # What cannot be judged waits for a person.
+        return Finding(DESTROY, f"cannot be parsed: {type(error).__name__}"), False
+    return found, True

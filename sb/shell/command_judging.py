@@ -35,6 +35,7 @@ from sb.shell.rules import (
     WRITE,
     Finding,
     affected_folders,
+    floor_finding,
     highest,
     operands,
     rule_finding,
@@ -274,7 +275,7 @@ class CommandJudge(ABC):
         if found is None and base.startswith("mkfs"):
             found = rule_finding("mkfs", arguments)
         floor = highest(floor, *(self.line(text) for text in run_by_options(base, arguments)))
-        floor = highest(floor, environment_changes(self, name, arguments))
+        floor = highest(floor, environment_changes(self, name, arguments), floor_finding(base, arguments))
         return highest(found or Finding(NETWORK, f"{display(name, 40)}: runs an unknown program"), floor)
 
     def _variables(self, builtin: str, arguments: Sequence[str]) -> Finding:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.secret_table import TABLE, examples, table
+from evals.secret_table import TABLE, examples, secret_table
 from sb.shell import ShellVerdict, classify
 
 
@@ -22,7 +22,7 @@ def judged(home: Path, command: str) -> ShellVerdict:
 
 
 def test_the_table_is_what_the_pack_compiles_to() -> None:
-    assert TABLE.read_text(encoding="utf-8") == table()
+    assert TABLE.read_text(encoding="utf-8") == secret_table()
 
 
 def test_examples_of_the_pack_hold(home: Path) -> None:

@@ -27,9 +27,10 @@ from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import Report
-from sb.parts import hosted_files, protected
+from sb.parts import hosted_files, protected, shell_rules
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime, open_runtime
+from sb.shell.programs import SHIPPED_RULES, Ruleset
 from sb.tools.hosted.contracts import UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import HostedFiles
 from sb.tools.hosted.guarding import guarded
@@ -46,7 +47,9 @@ def matters(event: HookEvent) -> bool:
     return event.moment is not Moment.OTHER and bool(event.session_id)
 
 
-def judging_context(config: Config, event: HookEvent, files: HostedFiles | None = None) -> JudgingContext:
+def judging_context(
+    config: Config, event: HookEvent, files: HostedFiles | None = None, rules: Ruleset = SHIPPED_RULES
+) -> JudgingContext:
     """What the calls of an event are judged against."""
     cwd = Path(event.cwd) if os.path.isabs(event.cwd) else Path("/")
     return JudgingContext(
@@ -55,8 +58,9 @@ def judging_context(config: Config, event: HookEvent, files: HostedFiles | None 
         protected(config),
         config.hooks.read_only,
         files.too_large if files else lambda paths: False,
-        guarded(config.home, os.environ),
+        guarded(config.home, os.environ, [pack.path for pack in config.hooks.packs]),
         os.path.isabs(event.cwd),
+        rules,
     )
 
 
@@ -81,7 +85,7 @@ class _Session:
         self._event = event
         self._ctx = context_of(event)
         self._files = hosted_files(runtime.config)
-        self._context = judging_context(runtime.config, event, self._files)
+        self._context = judging_context(runtime.config, event, self._files, shell_rules(runtime.config))
 
     def handle(self) -> Verdict:
         event = self._event

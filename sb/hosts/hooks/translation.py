@@ -266,6 +266,7 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
         protected=context.protected,
         guarded=context.guarded,
         wandered=folder_unknown,
+        rules=context.rules,
     )
     if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
         unread = "cannot be parsed: PowerShell"
