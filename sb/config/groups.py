@@ -170,6 +170,14 @@ class Hooks:
         "hosts that can ask their own user at once, until an operator is enrolled (others queue).",
         narrow=stricter("ask", "queue"),
     )
+    secrets: str = setting(
+        "ask",
+        kinds.choice("allow", "ask", "queue", "deny"),
+        "What becomes of a call that reads credentials: ask has the host ask its own user where one is there, and queues "
+        "the call elsewhere, queue needs an operator's approval, deny refuses, allow lets it go. What would send "
+        "credentials over the network is queued under each of them but deny.",
+        narrow=stricter("allow", "ask", "queue", "deny"),
+    )
     unjudged: str = setting(
         "reads",
         kinds.choice("all", "reads", "none"),

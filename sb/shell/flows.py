@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sb.shell.arguments import WRAPPERS
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.reading import NAME
+from sb.shell.repositories import settings_of
 from sb.shell.rules import Finding, operands
 from sb.shell.secrets import (
     DOTENV,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from sb.shell.judge import Judge
 
 NONE, NAMES, CONTENT = range(3)
+UNKNOWN_REMOTE = "?"
 
 # Programs that name a file and show nothing of it, use it as their own login, or put it in place for another one.
 _SILENT = frozenset(
@@ -115,7 +117,7 @@ CLEAN = Taint()
 
 
 class Upload(NamedTuple):
-    """Something that the line sends; `remote` is that of a push, None for others."""
+    """Something that the line sends; `remote` is that of a push, "" for the usual one, "?" if it is not known, None for others."""
 
     what: str
     host: str = ""
@@ -146,6 +148,7 @@ class Trail:
         self._files: dict[str, Taint] = {}
         self._added = CLEAN  # to a commit
         self._socket = ""
+        self._remotes_set = False
         self._loading = False  # the words that are read give variables their values
 
     # --- parts of a line
@@ -444,6 +447,8 @@ class Trail:
             if not any(word[:1] != "-" for word in arguments):
                 self._variables["REPLY"] = self.input
             return
+        if program == "git" and {"remote", "config"} & set(arguments[:6]):
+            self._remotes_set = True
         if program == "git" and given.level and {"add", "commit", "stash"} & set(arguments[:6]):
             self._added = merged(self._added, given)
         if given.level == CONTENT or (program in ("tee", "dd", "sponge", "gpg", "openssl", "split") and self.input.level == CONTENT):
@@ -474,9 +479,18 @@ class Trail:
             carried = CLEAN
         if found.kind == "push":
             carried = self._added
+            if self._elsewhere(arguments):
+                found = found._replace(remote=UNKNOWN_REMOTE)
         self._sent(carried, found)
         if (found.uploads or found.computed) and not is_loopback(found.host) and len(self.uploads) < _MOST:
             self.uploads.setdefault(Upload(found.what, found.host, found.remote))
+
+    def _elsewhere(self, arguments: Sequence[str]) -> bool:
+        """Whether a push may be to another repository's remotes, or to one that the line itself has set."""
+        paths = self._judge.paths
+        options = arguments[: arguments.index("push")] if "push" in arguments else arguments
+        named = any(word in ("-C", "-c", "--git-dir", "--config-env") or word.startswith("--git-dir=") for word in options)
+        return named or self._remotes_set or not paths.here or settings_of(paths.here) != settings_of(paths.folders[0])
 
     def _sent(self, carried: Taint, to: Sink) -> None:
         """A secret leaves this machine, unless it goes to the service that it is for."""

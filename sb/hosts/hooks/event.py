@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from sb.kernel.contracts import SafetyClass
+from sb.shell.flows import Upload
 
 # What an agent is told to do after a denial.
 INSTEAD = "Do not work around it. If the task needs it, ask the user."
@@ -56,6 +57,7 @@ class HookEvent(NamedTuple):
         host: who sent it. name: as the host calls it.
         agent_id: the subagent, "" for the session's own agent.
         note: what the session's record says of it, such as why it started.
+        mode: in which the host asks its person for permissions, as it calls it; "" where it does not say.
     """
 
     host: str
@@ -66,6 +68,7 @@ class HookEvent(NamedTuple):
     calls: tuple[NativeCall, ...] = ()
     agent_id: str = ""
     note: str = ""
+    mode: str = ""
 
 
 class GovernedCall(NamedTuple):
@@ -75,6 +78,8 @@ class GovernedCall(NamedTuple):
         safety_class: of the call, before the policy is asked.
         refused: why no agent may make it, or "".
         paths: the files that it changes. why: what it would do, where the contract's name does not say.
+        secrets: why it reads credentials. flow: why these would leave this machine, or "".
+        uploads: what it sends to other machines, whatever that holds.
     """
 
     tool_id: str
@@ -83,6 +88,9 @@ class GovernedCall(NamedTuple):
     refused: str = ""
     paths: tuple[str, ...] = ()
     why: str = ""
+    secrets: tuple[str, ...] = ()
+    flow: str = ""
+    uploads: tuple[Upload, ...] = ()
 
 
 class Decision(StrEnum):

@@ -23,6 +23,7 @@ from sb.hosts.hooks.event import (
 )
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.project import context_of
+from sb.hosts.hooks.secrets import NO_MESSAGE, WITHHELD, guard_secrets
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
@@ -123,7 +124,8 @@ class _Session:
 
     def _before(self, call: NativeCall) -> Verdict:
         governed = govern(call, self._context)
-        asks = self._config.hooks.approval == "ask" and self._event.name in self._adapter.asks_on
+        can_ask = self._adapter.can_ask(self._event)
+        secrets = guard_secrets(governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id)
         step, no_ids = _name(call)
         result = self._calls.announce(
             self._ctx,
@@ -131,9 +133,12 @@ class _Session:
             governed.args,
             step=step,
             host_has_no_call_ids=no_ids,
-            refused=governed.refused,
-            host_asks=asks,
+            refused=governed.refused or secrets.refused,
+            host_asks=can_ask and self._config.hooks.approval == "ask",
             unshowable=unshowable(governed),
+            asked=secrets.asked,
+            host_permits=can_ask and self._config.hooks.secrets in ("ask", "allow"),
+            notes=secrets.notes,
         )
         return _verdict(result, governed)
 
@@ -143,7 +148,7 @@ class _Session:
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
             return  # it was refused here, or reported before by another event of its host
         governed = govern(call, self._context)
-        args, value = governed.args, _shown(call.response)
+        args, value = governed.args, WITHHELD if governed.secrets else _shown(call.response)
         if governed.paths:
             announced = self._calls.announced_args(pending) if pending else {}
             paths = self._changed(governed, announced, pending)
@@ -156,7 +161,8 @@ class _Session:
                 else self._files.states(paths)
             )
             value = {"files": now}
-        report = Report(value, call.error, call.interrupted, call.ms)
+        error = NO_MESSAGE if governed.secrets and call.error else call.error
+        report = Report(value, error, call.interrupted, call.ms)
         self._calls.report(self._ctx, governed.tool_id, args, report, step=step, host_has_no_call_ids=no_ids)
 
     def _changed(
