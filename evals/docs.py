@@ -12,7 +12,8 @@ import typer
 from sb.screens.actions import key_table
 
 from evals.packs import TABLE, table
-from evals.secret_table import TABLE as SECRETS, secret_table
+from evals.secret_table import TABLE as SECRETS
+from evals.secret_table import secret_table
 from sb.cli import COMMANDS, load, root_command
 from sb.config import render_example, render_table
 from sb.harness.running import audit

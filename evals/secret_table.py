@@ -22,7 +22,9 @@ def secret_table() -> str:
         '"""The compiled credentials, generated from `sb/shell/packs/secrets.yaml` by `make docs`."""\n',
         "from __future__ import annotations\n",
         "# what, kind, paths, names that are none",
-        *_rows("FILES", "tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...]", sections["secret_files"]),
+        *_rows(
+            "FILES", "tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...]", sections["secret_files"]
+        ),
         "# what, commands, options of which one has to stand there, and of which none",
         *_rows(
             "COMMANDS",

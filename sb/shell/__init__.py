@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sb.kernel.contracts import SafetyClass
-from sb.shell.flows import Upload
 from sb.shell.guarded import Guarded
 from sb.shell.judging import LineJudge
 from sb.shell.nodes import Unparsed
 from sb.shell.programs import SHIPPED_RULES, Ruleset, judged_by
 from sb.shell.rules import DESTROY, Finding
 from sb.shell.syntax import parse
+from sb.shell.taints import Upload
 
 __all__ = ["ShellVerdict", "Upload", "classify"]
 

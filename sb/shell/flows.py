@@ -7,8 +7,8 @@ counts ends its way.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from sb.shell.arguments import WRAPPERS
 from sb.shell.nodes import Compound, Redirect, Simple, Word
@@ -27,106 +27,52 @@ from sb.shell.secrets import (
     secret_variable,
     secret_word,
 )
+from sb.shell.showing import (
+    CODE,
+    COPIES,
+    COUNTS,
+    ENVIRONMENT,
+    FINDS,
+    LOADING,
+    ONLY_NAMES,
+    PASSES,
+    PRINTS,
+    RUN_OTHERS,
+    SILENT,
+    TAKES_LOGIN,
+    lets_names_through,
+    read_words,
+    shows_files,
+    variables_shown,
+)
 from sb.shell.sinks import SENDS_IN_CODE, Sink, sink
+from sb.shell.taints import CLEAN, CONTENT, NAMES, UNKNOWN_REMOTE, Taint, Upload, merged
 from sb.shell.words import END_VARIABLE, SPLIT_VARIABLE, VARIABLE, compiled, display, is_literal, is_sure
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
     from sb.shell.judge import Judge
 
-NONE, NAMES, CONTENT = range(3)
-UNKNOWN_REMOTE = "?"
 
-# Programs that name a file and show nothing of it, use it as their own login, or put it in place for another one.
-_SILENT = frozenset(
-    "ls ll dir exa eza lsd stat test [ [[ chmod chown chgrp touch mkdir rmdir rm unlink shred trash cd pushd popd basename dirname realpath "
-    "readlink which type file du df tree wc md5sum sha1sum sha256sum sha512sum shasum cksum md5 b2sum echo printf print : true false ssh ssh-add "
-    "ssh-keygen ssh-copy-id ssh-agent mosh autossh ansible ansible-playbook ansible-inventory helm k9s terraform tofu terragrunt pulumi gcloud az gh psql pg_dump mysql make npm "
-    "yarn pnpm direnv dotenv dotenvx env-cmd foreman honcho heroku vercel flyctl fly code open xdg-open subl idea cmp lsattr chattr getfacl setfacl source . export unset "
-    "declare typeset local readonly set alias shopt getopts for let hash umask ulimit trap kill wait mktemp date sleep sops git-crypt age-keygen certbot mkcert keytool update-ca-certificates "
-    "ln-check pass gopass vault op bw lpass aws-vault minikube kind k3d eksctl kubectx kubens stern skaffold tilt cargo go mvn gradle bundle gem pip pip3 poetry uv "
-    "nginx apachectl systemctl launchctl docker-compose podman-compose detect-secrets gitleaks trufflehog git-secrets pre-commit apt apt-get brew command uvicorn gunicorn flask django-admin "
-    "rails celery alembic prisma drizzle-kit supabase firebase wrangler netlify railway redis-server postgres mongod".split()
-)
-_SHOWING_GIT = frozenset("add diff show blame annotate cat-file grep archive log stash".split())
-_COUNTS = frozenset("wc md5sum sha1sum sha256sum sha512sum shasum cksum md5 b2sum cmp true test [ sum ssh-keygen ssh-add pbcopy xclip xsel wl-copy clip.exe".split())
-# Programs whose output holds what they are given.
-_PASSES = frozenset(
-    "cat tac head tail less more most bat batcat nl tee sed gsed awk gawk mawk nawk grep egrep fgrep rg ag ack zgrep cut tr sort uniq rev fold fmt paste join column comm "
-    "base64 base32 basenc xxd od hexdump hd strings gzip gunzip zcat bzip2 xz zstd lz4 openssl jq yq dasel gron xargs parallel echo printf print diff sdiff vimdiff tar cpio pax zip 7z 7za dd pv "
-    "iconv expand unexpand shuf split csplit perl python python3 python2 ruby node php lua gpg gpg2 age rage uuencode uudecode look pr cp mv install rsync ln sponge ts "
-    "view vi vim nvim nano emacs ed ex qrencode enscript pandoc sqlite3 plutil dotenv xmllint tomlq toml cpp m4 envsubst logger wall figlet cowsay docker_ script espeak say notify-send read mapfile readarray".split()
-)
-_PRINTS = frozenset("echo printf print cat tee base64 xxd od hexdump rev logger wall cowsay figlet say notify-send qrencode sed awk tr cut head tail grep jq python python3 perl ruby node".split())
-_FINDS = frozenset(("find", "fd", "fdfind", "locate", "mdfind", "ls", "rg", "grep"))
-_CODE = frozenset(("node", "ruby", "perl", "php", "lua", "bun", "deno", "osascript", "julia", "rscript"))
-_COPIES = frozenset(("cp", "mv", "ln", "install", "rsync", "scp", "gcp", "gmv", "ditto"))
-_GREPS = frozenset("grep egrep fgrep zgrep ggrep rg ag ack ugrep".split())
-_PATTERN_FIRST = _GREPS | {"sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq", "perl", "tr"}
-_LOADING = frozenset(("export", "env", "declare", "local", "readonly", "typeset"))
-_RUN_OTHERS = frozenset(("exec", "eval", "bash", "sh", "zsh", "dash", "ksh", "ash", "fish", "trap", "coproc"))
-# Options whose value is a program's own login or configuration.
-_OWN_USE = (
-    "-i --identity --identity-file --key --cert --cacert --netrc-file --env-file --env --kubeconfig --private-key --key-file --vault-password-file --password-file --var-file "
-    "-var-file --credentials --credentials-file --service-account-key-file --key-path --from-file --from-env-file --secret --inkey -inkey -CAkey -signkey -keyfile --keyfile --ssl-key --ssl-cert --tlskey --tlscert "
-    "--tls-key --tls-cert -E --config-file --userconfig --globalconfig --netrc --age-key-file --defaults-file --defaults-extra-file --passphrase-file --keystore -keystore -K --mode --dotenv "
-    "--authfile --cloud-config --ssh-key --certfile --keytab --key-filename --gpg-key --backend-config --client-certificate --client-key --certificate-authority --envfile --env-path"
-).split()
-_WITH_OWN_KEY = frozenset(("ssh", "scp", "sftp", "rsync", "mosh", "autossh"))
-_OPENSSL_SHOWS = frozenset("enc base64 rsa ec pkey pkcs8 pkcs12 dsa asn1parse".split())
-_TAKES_LOGIN = (
-    r"(?:docker|podman|nerdctl|buildah|skopeo|crane|helm|oras|gh|glab|az|vault|npm|heroku|flyctl|fly|argocd|registry)(?: \S+){0,2} log-?in\b"
-    r"|ssh-add|gpg2? .*--import|kubectl .*(?:create|apply)|(?:gh|glab) secret set|(?:vault|op|doppler|wrangler|fly|flyctl|heroku|kubeseal|pass|gcloud secrets|aws secretsmanager) "
-    r"|wrangler secret|security add|sudo -S|sshpass|passwd|chpasswd|cryptsetup|kubeseal|ansible-vault encrypt|git credential approve|git credential-\S+ store|secret-tool store"
-)
-_ONLY_NAMES = (
-    r"(?:(?:grep|egrep|rg)\b.* (?:-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--silent|--files-with-matches|--files-without-match)\b.*"
-    r"|(?:grep|egrep)\b.* -[a-zA-Z]*o[a-zA-Z]* \^\S*=?"
-    r"|cut\b(?=.*-d ?=).* (?:-f ?1|--fields=1)|cut\b.*-f ?1 .*-d ?=.*"
-    r"|g?awk\b.*-F ?=.*\{ ?print \$1 ?\}.*|g?sed\b.*s(.)=\.\*\1[^&\\]*\1.*|jq\b.*\bkeys\b.*|ssh-keygen.*)"
-)
-_ENVIRONMENT = "prints the environment"
-_NAMED_SECRET = r"token|secret|passw|key|cred|auth|aws|pat\b|api|\bpw\b"
 _IN_HEADER = r"(?i)(?:-H|--header=?)?\s*(?:authorization|proxy-authorization|x-api-key|api-key|apikey|private-token|x-auth-token|x-token|deploy-token|job-token|x-\w+-(?:token|key)|token|cookie)\s*:.*"
-_AUTH_OPTIONS = ("-u", "--user", "--oauth2-bearer", "-b", "--cookie", "--password", "--http-password", "--http-user", "-A", "-a", "--auth", "--token")
+_AUTH_OPTIONS = (
+    "-u",
+    "--user",
+    "--oauth2-bearer",
+    "-b",
+    "--cookie",
+    "--password",
+    "--http-password",
+    "--http-user",
+    "-A",
+    "-a",
+    "--auth",
+    "--token",
+)
 _EXPANDED = r"\$\{!?([A-Za-z_]\w*)(?![\w}]|:?\+)"
 _IN_SINGLE = r"'[^']*'"
 _MARKED = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
 _MOST = 8  # secrets, and uploads, that are told of one line
-
-
-class Taint(NamedTuple):
-    """What a text may hold.
-
-    Args:
-        level: nothing, names of files with secrets, or a secret itself.
-        what: for people. soft: nothing of it has been shown yet, so it does not count as read.
-        hosts: where it may be sent. auth: it stands only where a request has its login.
-        variable: it comes from a variable of the environment.
-    """
-
-    level: int = NONE
-    what: str = ""
-    soft: bool = False
-    hosts: tuple[str, ...] = ()
-    auth: bool = False
-    variable: bool = False
-
-
-CLEAN = Taint()
-
-
-class Upload(NamedTuple):
-    """Something that the line sends; `remote` is that of a push, "" for the usual one, "?" if it is not known, None for others."""
-
-    what: str
-    host: str = ""
-    remote: str | None = None
-
-
-def merged(*taints: Taint) -> Taint:
-    """The worst of them: the highest level, read before not read, without hosts before with."""
-    return max(taints, key=lambda one: (one.level, not one.soft, not one.hosts, not one.auth), default=CLEAN)
 
 
 class Trail:
@@ -159,7 +105,7 @@ class Trail:
         self.words = CLEAN if node.assigned else self._of_words(node)
         self.input = self._of_redirects(node.redirects, self.input)
         first = node.words[0].text if node.words else ""
-        self._loading = self._loading or bool(node.assigned) or first in _LOADING
+        self._loading = self._loading or bool(node.assigned) or first in LOADING
         before, self.output = self.output, CLEAN
         found = run()
         self._redirected(node.redirects)
@@ -222,18 +168,29 @@ class Trail:
         for word in node.words:
             taint = self.of_word(word)
             if taint.level and taint.variable:
-                header = before in _AUTH_OPTIONS or compiled(_IN_HEADER, re.DOTALL).fullmatch(word.text.replace(VARIABLE, "$")) is not None
+                header = (
+                    before in _AUTH_OPTIONS
+                    or compiled(_IN_HEADER, re.DOTALL).fullmatch(word.text.replace(VARIABLE, "$")) is not None
+                )
                 taint = taint._replace(auth=header)
             found = merged(found, taint)
             before = word.text
         for redirect in node.redirects:
             if redirect.body is not None or redirect.operator == "<<<":
-                found = merged(found, self.of_word(redirect.body or redirect.target)) if program in _PRINTS else found
+                found = (
+                    merged(found, self.of_word(redirect.body or redirect.target))
+                    if program in PRINTS
+                    else found
+                )
         return found
 
     def of_word(self, word: Word) -> Taint:
         """What the variables in a word hold."""
-        names = compiled(_MARKED).findall(word.text) if VARIABLE in word.text or SPLIT_VARIABLE in word.text else []
+        names = (
+            compiled(_MARKED).findall(word.text)
+            if VARIABLE in word.text or SPLIT_VARIABLE in word.text
+            else []
+        )
         if "${" in word.raw:
             raw = word.raw if word.raw.startswith('"') else compiled(_IN_SINGLE).sub("", word.raw)
             names = [*names, *compiled(_EXPANDED).findall(raw)]
@@ -270,10 +227,20 @@ class Trail:
             for target in self._judge.expanded(redirect.target.text):
                 if target.startswith(("/dev/tcp/", "/dev/udp/")):
                     self._socket = target.split("/")[3] if target.count("/") > 2 else target
-                    self._sent(self.output, Sink(f"{display(target)}: sends to the network", self._socket, kind="stream"))
-                elif redirect.operator in (">&", "<>") and (target.isdigit() and len(target) == 1 and int(target) > 2):
+                    self._sent(
+                        self.output,
+                        Sink(f"{display(target)}: sends to the network", self._socket, kind="stream"),
+                    )
+                elif redirect.operator in (">&", "<>") and (
+                    target.isdigit() and len(target) == 1 and int(target) > 2
+                ):
                     if self._socket:
-                        self._sent(self.output, Sink(f"{display(self._socket)}: sends to the network", self._socket, kind="stream"))
+                        self._sent(
+                            self.output,
+                            Sink(
+                                f"{display(self._socket)}: sends to the network", self._socket, kind="stream"
+                            ),
+                        )
                 elif self.output.level == CONTENT and not target.startswith("/dev/") and not target.isdigit():
                     self._written(target, self.output)
                     if self.output.soft and secret_word(self._judge.paths, target) is None:
@@ -326,9 +293,21 @@ class Trail:
         """Whether a search finds files with secrets."""
         for at, word in enumerate(arguments):
             before = arguments[at - 1] if at else ""
-            if word[:1] == "-" or before in ("-type", "-maxdepth", "-mindepth", "-exec", "-user", "-size", "-mtime", "-perm", "-newer"):
+            if word[:1] == "-" or before in (
+                "-type",
+                "-maxdepth",
+                "-mindepth",
+                "-exec",
+                "-user",
+                "-size",
+                "-mtime",
+                "-perm",
+                "-newer",
+            ):
                 continue
-            text = word.rstrip("/").rpartition("*/")[2] if before in ("-path", "-wholename", "-ipath") else word
+            text = (
+                word.rstrip("/").rpartition("*/")[2] if before in ("-path", "-wholename", "-ipath") else word
+            )
             secret = secret_word(self._judge.paths, text.replace("*", "\x04") if "*" in text else text)
             if secret is None and "*" in text:
                 secret = secret_word(self._judge.paths, text.replace("*", ""))
@@ -344,7 +323,11 @@ class Trail:
         """
         if program in ("ssh", "autossh"):
             self._send(program, arguments, CLEAN)
-        if program in _RUN_OTHERS or (program in WRAPPERS and program != "command") or program in ("xargs", "sudo"):
+        if (
+            program in RUN_OTHERS
+            or (program in WRAPPERS and program != "command")
+            or program in ("xargs", "sudo")
+        ):
             return
         if program == "env" and any(word[:1] != "-" and "=" not in word for word in arguments):
             return
@@ -352,38 +335,44 @@ class Trail:
             self.output = merged(self.output, self._found(program, arguments))
             return
         line = " ".join([program, *arguments[:40]])
-        only_names = compiled(_ONLY_NAMES, re.DOTALL).fullmatch(line) is not None or program in _COUNTS
+        only_names = compiled(ONLY_NAMES, re.DOTALL).fullmatch(line) is not None or program in COUNTS
         given = self._operands(program, arguments, only_names=only_names)
         given = merged(given, self._printed(program, arguments), self._code(program, arguments, stdin))
-        if self.words.level == NAMES and program not in _SILENT and program not in _FINDS and not only_names:
+        if self.words.level == NAMES and program not in SILENT and program not in FINDS and not only_names:
             self._read(self.words.what)
             given = merged(given, Taint(CONTENT, self.words.what))
         self._send(program, arguments, given)
         self._keep(program, arguments, given)
         if only_names:
             return
-        passes = program in _PASSES or not known or program.startswith(("python", "pypy"))
-        passes = passes and compiled(_TAKES_LOGIN).match(line) is None
-        carried = merged(given, self.words if program in _PRINTS or (passes and not known and not self.words.variable) else CLEAN, self.input if passes else CLEAN)
+        passes = program in PASSES or not known or program.startswith(("python", "pypy"))
+        passes = passes and compiled(TAKES_LOGIN).match(line) is None
+        carried = merged(
+            given,
+            self.words if program in PRINTS or (passes and not known and not self.words.variable) else CLEAN,
+            self.input if passes else CLEAN,
+        )
         if program in ("ls", "rg", "grep") and carried.level == NAMES:
             carried = CLEAN
-        if program in ("ls",) and any(secret_word(self._judge.paths, word) for word in arguments if word[:1] != "-"):
+        if program == "ls" and any(
+            secret_word(self._judge.paths, word) for word in arguments if word[:1] != "-"
+        ):
             carried = Taint(NAMES, "reads files of a folder with secrets")
-        if _filtered(program, arguments, carried):
+        if carried.what == ENVIRONMENT and lets_names_through(program, arguments):
             carried = CLEAN
         self.output = merged(self.output, carried)
 
     def _operands(self, program: str, arguments: Sequence[str], *, only_names: bool) -> Taint:
         """What the files hold that a command reads, as far as they are secrets or copies of one."""
-        if program in _SILENT or (program == "git" and not _SHOWING_GIT & set(arguments[:6])):
-            return CLEAN
-        if program in ("kubectl", "oc", "docker", "podman", "nerdctl") and not _hands_over(arguments):
-            return CLEAN
-        if program == "openssl" and not _openssl_shows(arguments):
+        if not shows_files(program, arguments):
             return CLEAN
         found = CLEAN
-        for word in _read_words(program, arguments):
-            own = secret_word(self._judge.paths, word) if word[:1] != "-" or "=" in word or len(word) > 3 else None
+        for word in read_words(program, arguments):
+            own = (
+                secret_word(self._judge.paths, word)
+                if word[:1] != "-" or "=" in word or len(word) > 3
+                else None
+            )
             if own is None:
                 found = merged(found, self._of_copy(word))
             elif not (only_names and own.kind == DOTENV) and not self._stays_guarded(program, arguments, own):
@@ -392,7 +381,7 @@ class Trail:
 
     def _stays_guarded(self, program: str, arguments: Sequence[str], own: Secret) -> bool:
         """Whether a copy has a name by which it is a secret of the same kind."""
-        if program not in _COPIES or program in ("scp", "rsync"):
+        if program not in COPIES or program in ("scp", "rsync"):
             return False
         named = operands(arguments)
         target = secret_word(self._judge.paths, arguments[named[-1]]) if len(named) > 1 else None
@@ -402,8 +391,13 @@ class Trail:
         """What a command prints by itself that is secret."""
         what = secret_command(program, arguments)
         if what:
-            return Taint(CONTENT, f"{display(' '.join([program, *arguments]), 60)}: {what}", soft=True, hosts=own_hosts(program))
-        shown = _variables_shown(program, arguments)
+            return Taint(
+                CONTENT,
+                f"{display(' '.join([program, *arguments]), 60)}: {what}",
+                soft=True,
+                hosts=own_hosts(program),
+            )
+        shown = variables_shown(program, arguments)
         if shown is not None:
             return Taint(CONTENT, shown, soft=True) if shown else CLEAN
         if program in ("curl", "wget", "http", "https", "xh"):
@@ -417,9 +411,13 @@ class Trail:
 
     def _code(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
         """What a program's text reads that stands in the line; one that also sends is a flow."""
-        if program not in _CODE and not program.startswith(("python", "pypy")):
+        if program not in CODE and not program.startswith(("python", "pypy")):
             return CLEAN
-        codes = [arguments[at + 1] for at, word in enumerate(arguments[:-1]) if compiled("-[a-zA-Z]*[cerpE]|--eval|--print").fullmatch(word)]
+        codes = [
+            arguments[at + 1]
+            for at, word in enumerate(arguments[:-1])
+            if compiled("-[a-zA-Z]*[cerpE]|--eval|--print").fullmatch(word)
+        ]
         codes += [stdin.text] if stdin.kind == "text" else []
         found = CLEAN
         for code in codes:
@@ -429,16 +427,18 @@ class Trail:
                 self._read(why)
                 found = Taint(CONTENT, why)
             if sends and (merged(found, self.words, self.input).level == CONTENT):
-                self._sent(merged(found, self.words, self.input), Sink(f"{program}: sends to the network", kind="code"))
+                self._sent(
+                    merged(found, self.words, self.input),
+                    Sink(f"{program}: sends to the network", kind="code"),
+                )
         return found
 
     def _keep(self, program: str, arguments: Sequence[str], given: Taint) -> None:
         """Follow what a command keeps: variables that it sets, files that it writes, what goes into a commit."""
         if program in ("export", "declare", "typeset", "local", "readonly"):
             for word in arguments:
-                if found := NAME.match(word):
-                    if "=" in word:
-                        self._variables[found[0]] = self.words
+                if (found := NAME.match(word)) and "=" in word:
+                    self._variables[found[0]] = self.words
             return
         if program in ("read", "mapfile", "readarray") and self.input.level:
             for word in arguments:
@@ -451,21 +451,43 @@ class Trail:
             self._remotes_set = True
         if program == "git" and given.level and {"add", "commit", "stash"} & set(arguments[:6]):
             self._added = merged(self._added, given)
-        if given.level == CONTENT or (program in ("tee", "dd", "sponge", "gpg", "openssl", "split") and self.input.level == CONTENT):
+        if given.level == CONTENT or (
+            program in ("tee", "dd", "sponge", "gpg", "openssl", "split") and self.input.level == CONTENT
+        ):
             taint = merged(given, self.input)
             for word in arguments:
                 value = word.partition("=")[2] if word.startswith(("of=", "--output=", "--file=")) else word
-                if value and value[:1] != "-" and is_literal(value) and " " not in value and secret_word(self._judge.paths, value) is None:
+                if (
+                    value
+                    and value[:1] != "-"
+                    and is_literal(value)
+                    and " " not in value
+                    and secret_word(self._judge.paths, value) is None
+                ):
                     self._written(value, taint)
 
     # --- what is sent
 
     def _send(self, program: str, arguments: Sequence[str], given: Taint) -> None:
-        if program.startswith("python") and "http.server" in arguments or program in ("serve", "http-server", "miniserve"):
-            here = secret_word(self._judge.paths, f"{self._judge.paths.here}/") if self._judge.paths.here else None
-            served = self._operands(program, arguments, only_names=False) if program.startswith("python") else given
+        if (program.startswith("python") and "http.server" in arguments) or program in (
+            "serve",
+            "http-server",
+            "miniserve",
+        ):
+            here = (
+                secret_word(self._judge.paths, f"{self._judge.paths.here}/")
+                if self._judge.paths.here
+                else None
+            )
+            served = (
+                self._operands(program, arguments, only_names=False)
+                if program.startswith("python")
+                else given
+            )
             if here is not None or served.level:
-                self.flow = self.flow or f"{program}: serves {here.what if here else 'secrets'} to the network"
+                self.flow = (
+                    self.flow or f"{program}: serves {here.what if here else 'secrets'} to the network"
+                )
             return
         found = sink(program, arguments)
         if found is None:
@@ -474,7 +496,9 @@ class Trail:
             given = self._added
         elif found.kind not in ("http", "service", "shell") or not given.level:
             given = merged(given, *(map(self._of_copy, arguments)))
-        carried = merged(given, self.words, self.input if found.from_input or self.input.level == NAMES else CLEAN)
+        carried = merged(
+            given, self.words, self.input if found.from_input or self.input.level == NAMES else CLEAN
+        )
         if found.kind == "shell" and carried.variable:
             carried = CLEAN
         if found.kind == "push":
@@ -489,18 +513,35 @@ class Trail:
         """Whether a push may be to another repository's remotes, or to one that the line itself has set."""
         paths = self._judge.paths
         options = arguments[: arguments.index("push")] if "push" in arguments else arguments
-        named = any(word in ("-C", "-c", "--git-dir", "--config-env") or word.startswith("--git-dir=") for word in options)
-        return named or self._remotes_set or not paths.here or settings_of(paths.here) != settings_of(paths.folders[0])
+        named = any(
+            word in ("-C", "-c", "--git-dir", "--config-env") or word.startswith("--git-dir=")
+            for word in options
+        )
+        return (
+            named
+            or self._remotes_set
+            or not paths.here
+            or settings_of(paths.here) != settings_of(paths.folders[0])
+        )
 
     def _sent(self, carried: Taint, to: Sink) -> None:
         """A secret leaves this machine, unless it goes to the service that it is for."""
         if carried.level != CONTENT and not (carried.level == NAMES and to.uploads):
             return
-        if (to.host and is_loopback(to.host)) or (carried.hosts and to.host and is_own_host(to.host, carried.hosts)):
+        if (to.host and is_loopback(to.host)) or (
+            carried.hosts and to.host and is_own_host(to.host, carried.hosts)
+        ):
             return
-        if carried.variable and to.kind in ("http", "service"):
-            if to.kind == "service" or (carried.auth and not carried.hosts) or _is_named_after(to.host, carried.what):
-                return
+        if (
+            carried.variable
+            and to.kind in ("http", "service")
+            and (
+                to.kind == "service"
+                or (carried.auth and not carried.hosts)
+                or _is_named_after(to.host, carried.what)
+            )
+        ):
+            return
         self.flow = self.flow or f"{to.what}, with what {carried.what}"
         if not carried.soft:
             return
@@ -509,84 +550,9 @@ class Trail:
 
 def _is_named_after(host: str, what: str) -> bool:
     """Whether a word of a variable's name is a part of the host: `$ACME_TOKEN` for api.acme.com."""
-    words = [word for word in compiled("[^a-z0-9]+").split(what.lower()) if len(word) > 3 and word not in ("prints", "token", "secret", "password")]
+    words = [
+        word
+        for word in compiled("[^a-z0-9]+").split(what.lower())
+        if len(word) > 3 and word not in ("prints", "token", "secret", "password")
+    ]
     return any(word in host.split(".") for word in words)
-
-
-def _variables_shown(program: str, arguments: Sequence[str]) -> str | None:
-    """Why a command prints variables that may be secrets; "" if it prints others, None if it prints none at all."""
-    if program == "printenv":
-        names = [word for word in arguments if word[:1] != "-"]
-        secrets = [name for name in names if not is_literal(name) or secret_variable(name)]
-        return f"prints ${display(secrets[0])}" if secrets else "" if names else _ENVIRONMENT
-    if program == "env":
-        return _ENVIRONMENT if all(word[:1] == "-" or "=" in word for word in arguments) and "--version" not in arguments and "--help" not in arguments else ""
-    if program in ("export", "set", "declare", "typeset"):
-        printing = not arguments or (program != "set" and all(word in ("-p", "-x", "-px", "-xp") for word in arguments))
-        return _ENVIRONMENT if printing else None
-    if program == "ps" and any(compiled("-?[a-zA-Z]*[eE][a-zA-Z]*w*").fullmatch(word) and word[:1] != "-" for word in arguments):
-        return "prints the environment of processes"
-    if program in ("declare", "typeset") and arguments[:1] == ["-p"]:
-        names = [name for name in arguments[1:] if secret_variable(name)]
-        return f"prints ${names[0]}" if names else ""
-    return None
-
-
-def _filtered(program: str, arguments: Sequence[str], carried: Taint) -> bool:
-    """Whether a filter lets only lines of the environment through that name nothing secret."""
-    if carried.what != _ENVIRONMENT or program not in _GREPS:
-        return False
-    patterns = [word for word in arguments if word[:1] != "-"]
-    inverted = any(word[:1] == "-" and word[1:2] != "-" and "v" in word for word in arguments)
-    return bool(patterns) and not inverted and all(is_literal(word) for word in patterns) and (
-        compiled(_NAMED_SECRET, re.IGNORECASE).search(patterns[0]) is None and len(compiled(r"[^\w]|_").sub("", patterns[0])) > 1
-    )
-
-
-def _read_words(program: str, arguments: Sequence[str]) -> list[str]:
-    """The arguments that may be files which a command reads."""
-    found: list[str] = []
-    patterns = program in _PATTERN_FIRST and not any(word in ("-e", "-f", "--regexp", "--file", "-E") and program in _GREPS for word in arguments)
-    inplace = program in ("sed", "gsed", "perl") and any(compiled("-[a-zA-Z]*i.*|--in-place.*").fullmatch(word) for word in arguments)
-    if (inplace and "-n" not in arguments) or program == "tee" or _unpacks(program, arguments):
-        return []
-    before = ""
-    positions = operands(arguments)
-    last = positions[-1] if program in _COPIES and len(positions) > 1 and not any(word in ("-t", "--target-directory") for word in arguments) else -1
-    for at, word in enumerate(arguments):
-        own_use = before in _OWN_USE and (before not in ("-i", "-E", "-K", "-e") or program in _WITH_OWN_KEY or program in ("curl", "age", "rage") or before == "-K")
-        before, previous = word, before
-        if own_use or at == last or word.startswith("of="):
-            continue
-        if word[:1] == "-" and "=" in word and word.partition("=")[0] in _OWN_USE:
-            continue
-        if previous in ("-o", "--output", "-O") and program in ("curl", "wget", "sort", "gcc", "openssl"):
-            continue
-        if previous in ("-e", "--regexp", "-m", "--message", "-A", "-B", "-C", "--include", "--exclude", "--glob", "-g", "--exclude-dir") and program in (*_GREPS, "git", "tar", "rsync", "zip"):
-            continue
-        if word.startswith(("--exclude", "--include", "--glob=", "--ignore")):
-            continue
-        if patterns and word[:1] != "-":
-            patterns = False
-            continue
-        found.append(word)
-    return found
-
-
-def _unpacks(program: str, arguments: Sequence[str]) -> bool:
-    if program in ("unzip", "gunzip"):
-        return True
-    return program in ("tar", "gtar", "bsdtar") and any(compiled("-?[a-zA-Z]*x[a-zA-Z]*|--(?:ext|get).*").fullmatch(word) for word in arguments[:2])
-
-
-def _hands_over(arguments: Sequence[str]) -> bool:
-    """Whether a container program gets a file into a container, or out of it."""
-    return "cp" in arguments[:4] or any(
-        word in ("-v", "--volume", "--mount") or word.startswith(("-v=", "--volume=", "--mount=", "-v/")) for word in arguments
-    )
-
-
-def _openssl_shows(arguments: Sequence[str]) -> bool:
-    verb = arguments[0] if arguments else ""
-    shows = verb in _OPENSSL_SHOWS or verb.startswith(("aes", "des"))
-    return shows and "-pubout" not in arguments and ("-noout" not in arguments or "-text" in arguments)

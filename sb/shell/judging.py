@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 from sb.shell.command_judging import CommandJudge
 from sb.shell.inputs import NOTHING, Input, piped_input, redirected_input
@@ -76,7 +77,7 @@ class LineJudge(CommandJudge):
         found = QUIET
         for word in words:
             for script in word.scripts:
-                found = highest(found, self.trail.substituted(lambda inner=script: self.script(inner)))
+                found = highest(found, self.trail.substituted(partial(self.script, script)))
         self.paths.here = here
         return found
 

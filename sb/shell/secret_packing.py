@@ -69,7 +69,9 @@ def _files(reader: PackReader, node: Node, key: str) -> Illustrated:
         given = reader.fields(item, where, ("what", "paths"), ("kind", "except", "reads", "passes"))
         if not given:
             continue
-        kind = reader.text(given["kind"], f"{where}.kind", re.compile(DOTENV), DOTENV) if "kind" in given else ""
+        kind = (
+            reader.text(given["kind"], f"{where}.kind", re.compile(DOTENV), DOTENV) if "kind" in given else ""
+        )
         paths = reader.texts(given["paths"], f"{where}.paths", _PATH, "a path")
         names = reader.texts(given["except"], f"{where}.except", _NAME, "a name") if "except" in given else []
         what = reader.text(given["what"], f"{where}.what", _WHAT, "3 to 60 characters")

@@ -91,10 +91,17 @@ def secret_path(parts: Sequence[str]) -> Secret | None:
         for pattern in index.literal.get(part, ()):
             start = at - pattern.key
             end = start + len(pattern.parts)
-            if start < 0 or end > len(parts) or (pattern.rooted and start) or (end < len(parts) and not pattern.folder):
+            if (
+                start < 0
+                or end > len(parts)
+                or (pattern.rooted and start)
+                or (end < len(parts) and not pattern.folder)
+            ):
                 continue
             own = parts[start:end]
-            if (len(own) == 1 or all(map(glob, own, pattern.parts))) and not _excepted(parts[-1], pattern, end, parts):
+            if (len(own) == 1 or all(map(glob, own, pattern.parts))) and not _excepted(
+                parts[-1], pattern, end, parts
+            ):
                 return _secret(pattern)
     name = parts[-1] if parts else ""
     named = (index.begins.get(name[:_KEY], ()), index.ends.get(name[-_KEY:], ()), index.others)
@@ -125,13 +132,17 @@ def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | No
     """
     for row, (_, _, paths, _) in enumerate(FILES):
         for path in paths:
-            pattern = _Pattern(tuple(path.strip("/").split("/")), path.endswith("/"), path.startswith("/"), 0, row)
+            pattern = _Pattern(
+                tuple(path.strip("/").split("/")), path.endswith("/"), path.startswith("/"), 0, row
+            )
             count = len(pattern.parts)
             last = 0 if pattern.rooted else len(parts) - count
             first = 0 if pattern.folder else max(last, 0)
             for start in range(first, last + 1):
                 own = parts[start : start + count]
-                if len(own) < count or not all(_may_be(part, one, hidden) for part, one in zip(own, pattern.parts, strict=True)):
+                if len(own) < count or not all(
+                    _may_be(part, one, hidden) for part, one in zip(own, pattern.parts, strict=True)
+                ):
                     continue
                 if any(map(_names, own)) and not _excepted(parts[-1], pattern, start + count, parts):
                     return _secret(pattern)
@@ -190,14 +201,22 @@ def _by_piece(paths: Paths, piece: str) -> Secret | None:
         if found is None and own[-1] != "-":
             places = paths.places(piece) if piece[0] != "-" else ()
             found = next(filter(None, (secret_path(folded(place)) for place in places)), None)
-            if found is not None and not piece.startswith(("/", "~")) and not any(map(os.path.lexists, places)):
+            if (
+                found is not None
+                and not piece.startswith(("/", "~"))
+                and not any(map(os.path.lexists, places))
+            ):
                 return found if _is_plain(piece) else None
         return found
     if OPERAND in piece or UNKNOWN in piece:
         return secret_pattern(own, hidden=True)
     found = secret_pattern(own, hidden=paths.dotglob)
     if found is None and "/" not in piece:  # in the folder that the line has gone to
-        found = secret_pattern(folded(paths.places(piece)[0]), hidden=paths.dotglob) if len(paths.folders) > 1 else None
+        found = (
+            secret_pattern(folded(paths.places(piece)[0]), hidden=paths.dotglob)
+            if len(paths.folders) > 1
+            else None
+        )
     return found
 
 
@@ -240,7 +259,9 @@ def _in_order(words: Sequence[str], arguments: Sequence[str]) -> bool:
         skipped = 0
         while at < len(arguments) and arguments[at] != word:
             # Between the words of a command stand options, each with a value at most.
-            if arguments[at][:1] != "-" and (not at or arguments[at - 1][:1] != "-" or "=" in arguments[at - 1]):
+            if arguments[at][:1] != "-" and (
+                not at or arguments[at - 1][:1] != "-" or "=" in arguments[at - 1]
+            ):
                 return False
             at, skipped = at + 1, skipped + 1
         if at == len(arguments):
@@ -270,7 +291,9 @@ def secret_variable(name: str) -> bool:
     if any(f"_{one}_" in f"_{name}_" for one in NO_VARIABLES):
         return False
     padded = f"_{name}_"
-    return any(f"_{one.strip('_')}_" in padded for one in VARIABLES) or name.endswith(("password", "passwd", "_pw", "apikey"))
+    return any(f"_{one.strip('_')}_" in padded for one in VARIABLES) or name.endswith(
+        ("password", "passwd", "_pw", "apikey")
+    )
 
 
 def own_hosts(text: str) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,21 +9,44 @@ from sb.shell.words import OPERAND, UNKNOWN, compiled, display, is_sure
 
 _HTTP = frozenset("curl wget http https xh curlie httpie aria2c".split())
 _COPIES = frozenset(("scp", "rsync", "rclone", "sftp", "pscp"))
-_STREAMS = frozenset("nc ncat netcat socat telnet ssh autossh mosh websocat wscat tftp ftp lftp smbclient cryptcat".split())
+_STREAMS = frozenset(
+    "nc ncat netcat socat telnet ssh autossh mosh websocat wscat tftp ftp lftp smbclient cryptcat".split()
+)
 _MAIL = frozenset("mail mailx mutt neomutt sendmail msmtp swaks ssmtp s-nail".split())
-_NAMES = frozenset("dig nslookup host drill kdig ping ping6 traceroute whois dog doggo fping hping3 mtr".split())
+_NAMES = frozenset(
+    "dig nslookup host drill kdig ping ping6 traceroute whois dog doggo fping hping3 mtr".split()
+)
 _PUBLISH = frozenset(
     "pastebinit wgetpaste wormhole croc ffsend ipfs telegram-send ntfy slackcat mosquitto_pub kcat kafkacat nostril termbin transfer "
     "gist s3cmd b2 mc megaput dropbox_uploader.sh gdrive sprunge 0x0".split()
 )
 # Programs that send with these words among their first ones.
 _CLOUD = {
-    "aws": ("s3 cp", "s3 mv", "s3 sync", "s3api put-object", "lambda invoke", "sns publish", "sqs send-message", "ses send-email", "secretsmanager put-secret-value"),
+    "aws": (
+        "s3 cp",
+        "s3 mv",
+        "s3 sync",
+        "s3api put-object",
+        "lambda invoke",
+        "sns publish",
+        "sqs send-message",
+        "ses send-email",
+        "secretsmanager put-secret-value",
+    ),
     "gsutil": ("cp", "mv", "rsync"),
     "gcloud": ("storage cp", "storage rsync", "compute scp", "pubsub topics publish"),
     "az": ("storage blob upload", "storage copy", "storage file upload", "storage blob upload-batch"),
     "azcopy": ("copy", "cp", "sync"),
-    "gh": ("gist create", "gist edit", "release upload", "issue create", "issue comment", "pr create", "pr comment", "api"),
+    "gh": (
+        "gist create",
+        "gist edit",
+        "release upload",
+        "issue create",
+        "issue comment",
+        "pr create",
+        "pr comment",
+        "api",
+    ),
     "glab": ("snippet create", "issue create", "issue note", "mr note", "api"),
     "kubectl": ("cp",),
     "oc": ("cp", "rsync"),
@@ -84,7 +106,9 @@ def sink(program: str, arguments: Sequence[str]) -> Sink | None:
     if program in _NAMES:
         named = [word for word in arguments if word[:1] not in ("-", "+")]
         computed = any(not is_sure(word) for word in named)
-        return Sink(f"{program}: asks for a name", _host(named[-1]) if named else "", computed=computed, kind="name")
+        return Sink(
+            f"{program}: asks for a name", _host(named[-1]) if named else "", computed=computed, kind="name"
+        )
     if program in _PUBLISH:
         return Sink(f"{program}: publishes", "", from_input=True, uploads=True, kind="publish")
     return _cloud(program, arguments)
@@ -98,10 +122,15 @@ def _http(program: str, arguments: Sequence[str]) -> Sink:
         if before in _VALUED and program != "http":
             if before in ("-X", "--request", "--method"):
                 uploads = uploads or word.upper() in _METHODS
-            elif before in ("--url",):
+            elif before == "--url":
                 addresses.append(word)
-            from_input = from_input or word == "-" and before in ("-T", "--upload-file", "-K", "--config", "--post-file", "--body-file")
-            from_input = from_input or compiled(_FROM_INPUT).fullmatch(word) is not None or word == "/dev/stdin"
+            from_input = from_input or (
+                word == "-"
+                and before in ("-T", "--upload-file", "-K", "--config", "--post-file", "--body-file")
+            )
+            from_input = (
+                from_input or compiled(_FROM_INPUT).fullmatch(word) is not None or word == "/dev/stdin"
+            )
         elif word[:1] == "-":
             from_input = from_input or compiled(_FROM_INPUT).fullmatch(word) is not None
             if word.startswith("--url="):
@@ -118,31 +147,82 @@ def _http(program: str, arguments: Sequence[str]) -> Sink:
     hosts = [_host(word) for word in addresses]
     host = next((host for host in hosts if host), "")
     computed = any(UNKNOWN in word or OPERAND in word for word in addresses)
-    return Sink(f"{program}: sends to {display(host) or 'the network'}", host, from_input, uploads, None, computed, "http")
+    return Sink(
+        f"{program}: sends to {display(host) or 'the network'}",
+        host,
+        from_input,
+        uploads,
+        None,
+        computed,
+        "http",
+    )
 
 
 def _copy(program: str, arguments: Sequence[str]) -> Sink | None:
-    words = [word for at, word in enumerate(arguments) if word[:1] != "-" and (not at or arguments[at - 1] not in ("-i", "-P", "-e", "-F", "-o", "-J", "-p", "-l"))]
+    words = [
+        word
+        for at, word in enumerate(arguments)
+        if word[:1] != "-"
+        and (not at or arguments[at - 1] not in ("-i", "-P", "-e", "-F", "-o", "-J", "-p", "-l"))
+    ]
     if program == "sftp":
-        return Sink("sftp: copies files to another host", _host(words[0]) if words else "", from_input=True, uploads=True, kind="copy")
+        return Sink(
+            "sftp: copies files to another host",
+            _host(words[0]) if words else "",
+            from_input=True,
+            uploads=True,
+            kind="copy",
+        )
     target = words[-1] if len(words) > 1 else ""
     remote = compiled(_REMOTE).fullmatch(target)
     if not remote and is_sure(target):
         return None
     host = _host((remote[1] or target) if remote else "")
-    return Sink(f"{program}: copies to {display(host) or 'another host'}", host, False, uploads=True, kind="copy")
+    return Sink(
+        f"{program}: copies to {display(host) or 'another host'}", host, False, uploads=True, kind="copy"
+    )
 
 
 def _stream(program: str, arguments: Sequence[str]) -> Sink | None:
-    if program in ("nc", "ncat", "netcat") and any(compiled("-[a-km-zA-Z]*z[a-zA-Z]*").fullmatch(word) for word in arguments):
+    if program in ("nc", "ncat", "netcat") and any(
+        compiled("-[a-km-zA-Z]*z[a-zA-Z]*").fullmatch(word) for word in arguments
+    ):
         return None  # only looks whether a port is open
-    valued = ("-i", "-p", "-P", "-o", "-F", "-J", "-L", "-R", "-D", "-l", "-w", "-q", "-s", "-c", "-e", "-U", "-m")
-    words = [word for at, word in enumerate(arguments) if word[:1] != "-" and (not at or arguments[at - 1] not in valued)]
+    valued = (
+        "-i",
+        "-p",
+        "-P",
+        "-o",
+        "-F",
+        "-J",
+        "-L",
+        "-R",
+        "-D",
+        "-l",
+        "-w",
+        "-q",
+        "-s",
+        "-c",
+        "-e",
+        "-U",
+        "-m",
+    )
+    words = [
+        word
+        for at, word in enumerate(arguments)
+        if word[:1] != "-" and (not at or arguments[at - 1] not in valued)
+    ]
     if program == "socat":
         words = [word.partition(":")[2].rpartition(":")[0] or word for word in words if ":" in word]
     host = _host(words[0]) if words else ""
     shell = program in ("ssh", "autossh", "mosh")
-    return Sink(f"{program}: sends to {display(host) or 'another host'}", host, True, uploads=not shell, kind="shell" if shell else "stream")
+    return Sink(
+        f"{program}: sends to {display(host) or 'another host'}",
+        host,
+        True,
+        uploads=not shell,
+        kind="shell" if shell else "stream",
+    )
 
 
 def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
@@ -158,13 +238,38 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
         after = words[words.index("push") + 1 :] if "push" in words else []
         if "--dry-run" in arguments or "-n" in arguments:
             return None
-        return Sink("git push: publishes commits", "", uploads=True, remote=after[0] if after else "", kind="push")
+        return Sink(
+            "git push: publishes commits", "", uploads=True, remote=after[0] if after else "", kind="push"
+        )
     if program in ("gh", "glab") and verb == "api":
-        sends = any(compiled(_BODY + "|-f.*|--field.*|--raw-field.*|--input.*").fullmatch(word) for word in arguments)
-        return Sink(f"{program} api: sends to its service", "github.com" if program == "gh" else "gitlab.com", True, sends, kind="service")
-    if program in ("aws", "gsutil", "gcloud") and verb in ("s3 cp", "s3 mv", "s3 sync", "cp", "mv", "rsync", "storage cp", "storage rsync"):
-        if words and "://" not in words[-1] and is_sure(words[-1]):
-            return None  # from there to here
+        sends = any(
+            compiled(_BODY + "|-f.*|--field.*|--raw-field.*|--input.*").fullmatch(word) for word in arguments
+        )
+        return Sink(
+            f"{program} api: sends to its service",
+            "github.com" if program == "gh" else "gitlab.com",
+            True,
+            sends,
+            kind="service",
+        )
+    if (
+        program in ("aws", "gsutil", "gcloud")
+        and verb
+        in (
+            "s3 cp",
+            "s3 mv",
+            "s3 sync",
+            "cp",
+            "mv",
+            "rsync",
+            "storage cp",
+            "storage rsync",
+        )
+        and words
+        and "://" not in words[-1]
+        and is_sure(words[-1])
+    ):
+        return None  # from there to here
     return Sink(f"{program} {verb}: sends to a service", "", True, uploads=True, kind="service")
 
 

@@ -18,7 +18,9 @@ def home(tmp_path: Path) -> Path:
 
 def judged(home: Path, command: str) -> ShellVerdict:
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
-    return classify(command, cwd=home / "work" / "project", home=home, protected=[home / ".sb"], env=environment)
+    return classify(
+        command, cwd=home / "work" / "project", home=home, protected=[home / ".sb"], env=environment
+    )
 
 
 def test_the_table_is_what_the_pack_compiles_to() -> None:

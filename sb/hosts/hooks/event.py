@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from sb.kernel.contracts import SafetyClass
-from sb.shell.flows import Upload
+from sb.shell.taints import Upload
 
 # What an agent is told to do after a denial.
 INSTEAD = "Do not work around it. If the task needs it, ask the user."

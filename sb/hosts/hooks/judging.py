@@ -125,7 +125,9 @@ class _Session:
     def _before(self, call: NativeCall) -> Verdict:
         governed = govern(call, self._context)
         can_ask = self._adapter.can_ask(self._event)
-        secrets = guard_secrets(governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id)
+        secrets = guard_secrets(
+            governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id
+        )
         step, no_ids = _name(call)
         result = self._calls.announce(
             self._ctx,

@@ -12,9 +12,9 @@ from sb.hosts.hooks.remotes import is_known, remotes_of
 from sb.kernel.calls.call import Ask
 from sb.kernel.execution.external import ExternalCalls
 from sb.shell import classify
-from sb.shell.flows import Upload
 from sb.shell.secrets import is_loopback, is_metadata, secret_path
 from sb.shell.sensitive import folded
+from sb.shell.taints import Upload
 from sb.text import shorten
 from sb.tools.hosted.contracts import WRITE, WRITE_CONFIG
 
@@ -32,7 +32,9 @@ _TALKING = frozenset(
     "exit_plan_mode get_errors get_terminal_output manage_todo_list semantic_search WebSearch web_search google_web_search websearch".split()
 )
 _PUBLISHING = frozenset(("Artifact", "SendUserFile", "SendMessage", "PushNotification"))
-_SENDING = re.compile(r"(?i)(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?:send|post|upload|publish|push|share|email|mail|tweet|webhook|notify|comment)(?![a-z])")
+_SENDING = re.compile(
+    r"(?i)(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?:send|post|upload|publish|push|share|email|mail|tweet|webhook|notify|comment)(?![a-z])"
+)
 _WRITING = re.compile(r"(?i)(?:^|[_\W])(?:write|edit|create|delete|remove|mkdir|update|insert)(?![a-z])")
 _CONTENT = re.compile(
     r"(?i)(?:content|contents|text|body|message|query|prompt|description|title|summary|markdown|html|data|snippet|comment|note|reason|explanation|instructions?|question"
@@ -114,7 +116,9 @@ def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingConte
             uploads += verdict.uploads
         elif what := _secret_in(name, text, context):
             reads.setdefault(what)
-    if call.tool in _PUBLISHING or (call.tool.startswith(("mcp__", "mcp_", "MCP:")) and _SENDING.search(_own_name(call.tool))):
+    if call.tool in _PUBLISHING or (
+        call.tool.startswith(("mcp__", "mcp_", "MCP:")) and _SENDING.search(_own_name(call.tool))
+    ):
         uploads.append(Upload(f"{shorten(call.tool, 60)}: sends or publishes"))
         flow = flow or (f"{shorten(call.tool, 60)}: {next(iter(reads))}" if reads else "")
     return governed._replace(secrets=tuple(reads), flow=flow, uploads=tuple(uploads))
@@ -126,7 +130,13 @@ def _own_name(tool: str) -> str:
 
 def _secret_in(name: str, text: str, context: JudgingContext) -> str:
     """Why a text of a call's arguments reads credentials, or ""."""
-    if not text or len(text) > LONGEST_PATH or "\n" in text.strip() or "\0" in text or _CONTENT.fullmatch(name):
+    if (
+        not text
+        or len(text) > LONGEST_PATH
+        or "\n" in text.strip()
+        or "\0" in text
+        or _CONTENT.fullmatch(name)
+    ):
         return ""
     address = _HOST.match(text)
     if address and not text.lower().startswith("file:"):
@@ -136,7 +146,14 @@ def _secret_in(name: str, text: str, context: JudgingContext) -> str:
     for path in loose_spellings(text, context):
         if " " in path and not path.startswith(("/", "~", ".")):
             continue
-        for place in (path, *(readings(path, context) if "/" in path or "." in path or name.endswith(("path", "file")) else ())):
+        for place in (
+            path,
+            *(
+                readings(path, context)
+                if "/" in path or "." in path or name.endswith(("path", "file"))
+                else ()
+            ),
+        ):
             found = secret_path(folded(place.replace("**/", "").rstrip("*") if "*" in place else place))
             if found is not None:
                 return f"reads {found.what}: {shorten(path, 80)}"
