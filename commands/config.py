@@ -15,7 +15,7 @@ from sb.commands.options import AsJson, Yes, group
 from sb.commands.session import configuration
 
 from sb.canonical import digest
-from sb.config import Home, check, current_settings, find_project, trust
+from sb.config import Home, Problem, check, current_settings, find_project, trust
 from sb.errors import ExitCode, NotFoundError, SBError, UsageError
 from sb.text import nearest, plain
 
@@ -53,7 +53,7 @@ def check_file(
     home = Home.locate(os.environ)
     project = find_project(Path.cwd(), home)
     files = [file] if file else [path for path in (home.config_file, project) if path and path.exists()]
-    problems = [problem for path in files for problem in check(path, env=os.environ)]
+    problems = [problem for path in files for problem in _problems(path)]
     if as_json:
         output.emit_json({"ok": not problems, "items": [problem._asdict() for problem in problems]})
     else:
@@ -64,6 +64,13 @@ def check_file(
         if not problems:
             output.line(f"ok: {', '.join(map(str, files)) or 'no configuration file, defaults apply'}")
     raise typer.Exit(ExitCode.FAILED if problems else ExitCode.OK)
+
+
+def _problems(path: Path) -> list[Problem]:
+    """What is wrong with a configuration file, or with the rule packs that it names."""
+    from sb.shell.custom_packs import pack_problems
+
+    return [*check(path, env=os.environ), *pack_problems(path, env=os.environ)]
 
 
 @app.command(name="trust", epilog="Example: sb config trust")

@@ -1,4 +1,4 @@
-"""Write the parts of the documentation that are generated: `make docs`; a test fails when they are out of date."""
+"""Write the generated parts of the documentation, and the table of rule packs: `make docs`; a test fails when they are out of date."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from typing import Any
 import typer
 from sb.screens.actions import key_table
 
+from evals.packs import TABLE, table
+from evals.secret_table import TABLE as SECRETS
+from evals.secret_table import secret_table
 from sb.cli import COMMANDS, load, root_command
 from sb.config import render_example, render_table
 from sb.harness.running import audit
@@ -70,6 +73,8 @@ def files() -> dict[Path, str]:
     return {
         COMMANDS_PAGE: cli_reference(),
         ROOT / "config.example.yaml": render_example(),
+        TABLE: table(),
+        SECRETS: secret_table(),
         console: between(console, "keys", key_table()),
         configuration: between(configuration, "settings", render_table()),
         grades: between(grades, "score", score(10)),

@@ -21,6 +21,7 @@ from sb.kernel.registry.registry import SHIPPED, ToolRegistry
 from sb.kernel.review.log_pruning import adopt_prunes
 from sb.kernel.run_context import SafetyMode
 from sb.log.event_log import EventLog
+from sb.shell.programs import SHIPPED_RULES, Ruleset
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.store.database import database_files, open_database
 from sb.store.snapshots import SnapshotStore
@@ -106,6 +107,19 @@ def open_snapshots(config: Config) -> SnapshotStore:
 def protected(config: Config) -> list[Path]:
     """What no tool and no host may touch, wherever it is."""
     return [config.home.folder, *database_files(config.database), config.operators.file]
+
+
+def shell_rules(config: Config) -> Ruleset:
+    """The rules that command lines are judged by: shipped packs, and those of the configuration.
+
+    Raises:
+        ConfigError: a pack cannot be used; with file, line and rule.
+    """
+    if not config.hooks.packs and not config.hooks.packs_disabled:
+        return SHIPPED_RULES
+    from sb.shell.custom_packs import ruleset
+
+    return ruleset(config.hooks.packs_disabled, config.hooks.packs, config.home.compiled_packs)
 
 
 def _guarded_below(roots: Sequence[Path], config: Config) -> Iterator[Path]:

@@ -19,6 +19,7 @@ from sb.config.narrowing import (
     smaller,
     stricter,
 )
+from sb.config.pack_files import PackFile, more_packs, pack_file
 from sb.config.setting import setting
 
 MIB = 1 << 20
@@ -196,6 +197,14 @@ class Hooks:
         "hosts that can ask their own user at once, until an operator is enrolled (others queue).",
         narrow=stricter("ask", "queue"),
     )
+    secrets: str = setting(
+        "ask",
+        kinds.choice("allow", "ask", "queue", "deny"),
+        "What becomes of a call that reads credentials: ask has the host ask its own user where one is there, and queues "
+        "the call elsewhere, queue needs an operator's approval, deny refuses, allow lets it go. What would send "
+        "credentials over the network is queued under each of them but deny.",
+        narrow=stricter("allow", "ask", "queue", "deny"),
+    )
     unjudged: str = setting(
         "reads",
         kinds.choice("all", "reads", "none"),
@@ -219,6 +228,20 @@ class Hooks:
         "Take a snapshot of what a command line deletes or overwrites in the project, instead of asking a person; `sb undo` "
         "restores it.",
         narrow=only_off(),
+    )
+    packs: tuple[PackFile, ...] = setting(
+        (),
+        kinds.listing(pack_file()),
+        "Files of rules about programs, beside the shipped packs: what a command does, with examples "
+        "(docs/reference/shell-classes.md). Relative to the configuration file.",
+        narrow=more_packs(),
+        example="[packs/our-tools.yaml]",
+    )
+    packs_disabled: tuple[str, ...] = setting(
+        (),
+        kinds.listing(kinds.text("the name of a shipped pack")),
+        "Shipped packs that are switched off, so that their programs are unknown ones, which are network.",
+        example="[clouds, migrations]",
     )
 
 

@@ -105,6 +105,10 @@ class Home:
         return self.folder / "digest.key"
 
     @property
+    def compiled_packs(self) -> Path:
+        return self.folder / "compiled"
+
+    @property
     def keys(self) -> Path:
         return self.folder / "keys"
 

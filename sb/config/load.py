@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sb.config.document import Report, Scalar
 from sb.config.home import Home
 from sb.config.kinds import Reading
 from sb.config.model import BY_KEY, SETTINGS, Config, assemble, known_setting
+from sb.config.pack_files import PackFile
 from sb.config.setting import Setting
 from sb.config.sources import Found, find_project, read_bytes, read_settings
 from sb.config.trust import trusted_digests
@@ -24,6 +26,7 @@ from sb.errors import ConfigError
 from sb.text import plain, shorten
 
 _ROOTS = "files.roots"
+_PACKS = "hooks.packs"
 _REFUSED_SHOWN = 3
 _WHERE = ("", "database", "operators")  # "" is the key of what is wrong with a whole file
 _NAME_SHOWN = 200  # characters: the end of a path says the most
@@ -135,9 +138,14 @@ class _Layers:
         for key, found in settings.items():
             origin = f"{report.source}:{found.line}"
             if trusted:
-                self.put(key, found.value, origin)
+                self.put(key, self._pinned(found.value, home) if key == _PACKS else found.value, origin)
             else:
                 self.narrow(BY_KEY[key], found.value, origin)
+
+    def _pinned(self, packs: tuple[PackFile, ...], home: Home) -> tuple[PackFile, ...]:
+        """The rule packs of a trusted project, bound to what they held when they were trusted."""
+        known = trusted_digests(home)
+        return tuple(replace(pack, sha256=known.get(str(pack.path), "untrusted")) for pack in packs)
 
     def narrow(self, row: Setting, asked: Any, origin: str) -> None:
         if row.narrow is None:

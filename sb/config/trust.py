@@ -56,7 +56,7 @@ def is_trusted(home: Home, path: Path) -> bool:
 
 
 def trust(home: Home, path: Path, *, env: Mapping[str, str], displayed: str = "") -> str:
-    """Accept a project file as it is now; its SHA-256 (hex).
+    """Accept a project file, and the rule packs that it names, as they are now; its SHA-256 (hex).
 
     Args:
         env: for `~`, as in `load_config`.
@@ -73,13 +73,15 @@ def trust(home: Home, path: Path, *, env: Mapping[str, str], displayed: str = ""
     if data is None:
         report.add(0, "", "does not exist")
         data = b""
-    read_settings(data, Reading(report, path.parent, env))
+    settings = read_settings(data, Reading(report, path.parent, env))
     report.require_none()
+    packs = settings["hooks.packs"].value if "hooks.packs" in settings else ()
+    pinned = {str(pack.path): digest(read_bytes(pack.path, Report(str(pack.path))) or b"") for pack in packs}
     found = digest(data)
     if displayed and found != displayed:
         raise ConfigError(f"{report.source}: has changed since it was shown", "look at it again")
     home.create()
-    _write_private(home.trusted, {**trusted_digests(home), str(path): found})
+    _write_private(home.trusted, {**trusted_digests(home), **pinned, str(path): found})
     return found
 
 

@@ -15,10 +15,12 @@ from sb.shell.guarded import Guarded
 from sb.shell.judging import LineJudge
 from sb.shell.keeping import NOTHING_KNOWN, Kept
 from sb.shell.nodes import Unparsed
+from sb.shell.programs import SHIPPED_RULES, Ruleset, judged_by
 from sb.shell.rules import DESTROY, Finding
 from sb.shell.syntax import parse
+from sb.shell.taints import Upload
 
-__all__ = ["ShellVerdict", "classify"]
+__all__ = ["ShellVerdict", "Upload", "classify"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,9 @@ class ShellVerdict:
         writes: absolute paths that redirections and known programs write, as far as they are known.
         parsed: whether it is a command line that could be parsed.
         changes: all that it deletes and overwrites, and what is known of its other parts.
+        secrets: why it reads credentials, each as in "reads an SSH key: ~/.ssh/id_rsa".
+        flow: why a credential would leave this machine, or "".
+        uploads: what it sends to other machines, whatever that holds.
     """
 
     safety_class: SafetyClass
@@ -41,6 +46,9 @@ class ShellVerdict:
     writes: tuple[str, ...] = ()
     parsed: bool = True
     changes: Kept = NOTHING_KNOWN
+    secrets: tuple[str, ...] = ()
+    flow: str = ""
+    uploads: tuple[Upload, ...] = ()
 
 
 def classify(
@@ -52,6 +60,7 @@ def classify(
     guarded: Guarded | None = None,
     env: Mapping[str, str] | None = None,
     wandered: bool = False,
+    rules: Ruleset = SHIPPED_RULES,
 ) -> ShellVerdict:
     """Judge a command line; it never raises, and takes time in proportion to the line's length.
 
@@ -61,24 +70,13 @@ def classify(
         guarded: places that no command may change: what decides how calls are judged.
         env: the environment that it would have; by default this process's.
         wandered: whether an earlier command of its shell may have gone to another folder.
+        rules: of programs; by default the shipped ones.
     """
     judge = LineJudge(cwd, home, protected, os.environ if env is None else env, guarded)
     judge.paths.wandered = wandered
-    parsed = True
-    kept = NOTHING_KNOWN
-    try:
-        script = parse(command)
-        found = judge.script(script)
-        kept = judge.keeping.result(judge)
-        if judge.repeats:  # what a loop or a function sets last may be what it uses first
-            found = max(found, judge.again(script), key=lambda finding: finding.rank)
-    except Unparsed as problem:
-        found = Finding(DESTROY, f"cannot be parsed: {problem}")
-        parsed = False
-    except (RecursionError, ValueError, OSError) as error:
-        # What cannot be judged waits for a person.
-        found = Finding(DESTROY, f"cannot be parsed: {type(error).__name__}")
-        parsed = False
+    with judged_by(rules):
+        found, parsed, kept = _found(judge, command)
+    judge.trail.finish()
     return ShellVerdict(
         tuple(SafetyClass)[found.rank],
         found.reason,
@@ -86,5 +84,24 @@ def classify(
         tuple(dict.fromkeys(judge.programs)),
         tuple(dict.fromkeys(judge.writes)),
         parsed,
-        kept if parsed else NOTHING_KNOWN,
+        kept,
+        tuple(judge.trail.reads),
+        judge.trail.flow,
+        tuple(judge.trail.uploads),
     )
+
+
+def _found(judge: LineJudge, command: str) -> tuple[Finding, bool, Kept]:
+    """The finding for a line, whether it could be parsed, and what is known of its changes."""
+    try:
+        script = parse(command)
+        found = judge.script(script)
+        kept = judge.keeping.result(judge)
+        if judge.repeats:  # what a loop or a function sets last may be what it uses first
+            found = max(found, judge.again(script), key=lambda finding: finding.rank)
+    except Unparsed as problem:
+        return Finding(DESTROY, f"cannot be parsed: {problem}"), False, NOTHING_KNOWN
+    except (RecursionError, ValueError, OSError) as error:
+        # What cannot be judged waits for a person.
+        return Finding(DESTROY, f"cannot be parsed: {type(error).__name__}"), False, NOTHING_KNOWN
+    return found, True, kept

@@ -2,96 +2,6 @@
 
 from __future__ import annotations
 
-from sb.shell.programs import each
-
-# Options of a program itself, before its subcommand, that take a value.
-VALUED: dict[str, str] = {
-    "git": ("-C -c --git-dir --work-tree --namespace --config-env --exec-path --super-prefix --attr-source"),
-    "docker": (
-        "-H --host --context -c --config -l --log-level --tlscacert --tlscert --tlskey -f --file "
-        "-p --project-name --profile --env-file --project-directory"
-    ),
-    "kubectl": (
-        "-n --namespace --context --cluster --user --kubeconfig -s --server --token --as "
-        "--as-group --request-timeout -v --profile"
-    ),
-    "helm": (
-        "-n --namespace --kube-context --kubeconfig --registry-config --repository-cache --repository-config"
-    ),
-    "aws": (
-        "--profile --region --output --endpoint-url --query --color --ca-bundle "
-        "--cli-read-timeout --cli-connect-timeout"
-    ),
-    "gcloud": (
-        "--project --account --configuration --format --verbosity --impersonate-service-account "
-        "--billing-project"
-    ),
-    "npm": "--prefix -C -w --workspace --registry --userconfig --loglevel --cache",
-    "pnpm": "-C --dir -F --filter --registry",
-    "yarn": "--cwd",
-    "cargo": "--color --config -Z -C --manifest-path",
-    "uv": "--directory --project --cache-dir --config-file --color --python -p",
-    "go": "-C",
-    "pip": "--python --log --proxy --timeout --cert --cache-dir --retries --index-url -i",
-    "gh": "-R --repo --hostname",
-    "terraform": "",
-    "systemctl": "-H --host -M --machine -t --type -n",
-}
-VALUED["podman"] = VALUED["nerdctl"] = VALUED["docker"]
-VALUED["pip3"] = VALUED["pip"]
-VALUED["oc"] = VALUED["kubectl"]
-
-# Clients of services whose subcommands tell by their verb that they destroy.
-CLOUDS = frozenset(
-    [
-        "aws",
-        "gcloud",
-        "az",
-        "doctl",
-        "fly",
-        "flyctl",
-        "heroku",
-        "netlify",
-        "wrangler",
-        "supabase",
-        "linode-cli",
-        "oci",
-        "ibmcloud",
-        "firebase",
-        "bq",
-        "eksctl",
-        "render",
-        "railway",
-        "cf",
-        "scw",
-        "hcloud",
-        "gh",
-        "glab",
-        "hub",
-        "stripe",
-        "vercel",
-        "gsutil",
-        "vault",
-        "consul",
-    ]
-)
-DESTROYING = (
-    "delete",
-    "destroy",
-    "terminate",
-    "remove",
-    "rm",
-    "rb",
-    "purge",
-    "drop",
-    "wipe",
-    "unpublish",
-    "nuke",
-    "deregister",
-    "revoke",
-    "release-address",
-)
-
 # Programs whose arguments are files that they write.
 WRITES = frozenset(
     (
@@ -236,17 +146,7 @@ WRAPPERS: dict[str, tuple[str, int, str]] = {
     "git submodule foreach": ("R", 0, ""),
     "git bisect run": ("N", 0, ""),
 }
-# What --dry-run makes harmless, and the letters among which -n says the same.
-DRY_RUN: dict[str, str] = {
-    "git push": "fvqud46",
-    "git clean": "fdxXq",
-    "rsync": "avzrlptgoDhuPciHAX",
-    **each(
-        "",
-        "npm.publish pnpm.publish bun.publish cargo.publish uv.publish poetry.publish deno.publish jsr.publish",
-    ),
-}
-# Options without a value that may stand before it.
+# Options without a value that may stand before one that only prints what would be done.
 DRY_FLAGS = frozenset(
     "--delete --force --tags --all --mirror --prune --force-with-lease --verbose --progress --stats".split()
 )

@@ -20,6 +20,7 @@ from sb.shell.arguments import (
     WRITES,
 )
 from sb.shell.changing import change, changes
+from sb.shell.flows import Trail
 from sb.shell.guarded import Guarded
 from sb.shell.handlers import HANDLERS
 from sb.shell.inputs import NOTHING, Input
@@ -35,6 +36,7 @@ from sb.shell.rules import (
     WRITE,
     Finding,
     affected_folders,
+    floor_finding,
     highest,
     operands,
     rule_finding,
@@ -103,6 +105,7 @@ class CommandJudge(ABC):
         self._ran = QUIET  # the class of the last command alone
         self._depth = 0
         self._steps = 0
+        self.trail = Trail(self)
 
     @abstractmethod
     def line(self, text: str, stdin: Input = NOTHING) -> Finding:
@@ -122,6 +125,10 @@ class CommandJudge(ABC):
         self.paths.go(word)
         self.moves += 1
         self._doubtful = not (self.settled and os.path.isdir(self.paths.here)) and self.paths.here != before
+
+    def expanded(self, text: str) -> list[str]:
+        """The texts that a word can become by now."""
+        return self._expand(text)
 
     def _expand(self, text: str) -> list[str]:
         return expand(text, {} if self._splits_elsewhere else self.values)
@@ -226,7 +233,10 @@ class CommandJudge(ABC):
         base, here = name.rpartition("/")[2].lower(), self.paths.here
         if base in WRAPPERS or base == "env":
             self.paths.here = here if len(self.paths.folders) == folders else ""
+        words = self.trail.wrapping(base, argv[1:])
         found = self._program(name, list(argv[1:]), stdin)
+        self.trail.words = words
+        self.trail.command(base, argv[1:], stdin, known=found.rank < NETWORK or rule_finding(base, argv[1:]) is not None)
         self._depth -= 1
         worst = highest(found, self._consequences(list(argv), found, stdin))
         if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:
@@ -271,7 +281,7 @@ class CommandJudge(ABC):
         if found is None and base.startswith("mkfs"):
             found = rule_finding("mkfs", arguments)
         floor = highest(floor, *(self.line(text) for text in run_by_options(base, arguments)))
-        floor = highest(floor, environment_changes(self, name, arguments))
+        floor = highest(floor, environment_changes(self, name, arguments), floor_finding(base, arguments))
         return highest(found or Finding(NETWORK, f"{display(name, 40)}: runs an unknown program"), floor)
 
     def _variables(self, builtin: str, arguments: Sequence[str]) -> Finding:

@@ -7,11 +7,20 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import VALUED
 from sb.shell.inputs import NOTHING, Input
-from sb.shell.programs import RULES
+from sb.shell.programs import active
 from sb.shell.repositories import settings_of
-from sb.shell.rules import DESTROY, NETWORK, QUIET, WRITE, Finding, highest, operands, rule_finding
+from sb.shell.rules import (
+    DESTROY,
+    NETWORK,
+    QUIET,
+    WRITE,
+    Finding,
+    highest,
+    operands,
+    options_before,
+    rule_finding,
+)
 from sb.shell.words import compiled, display, is_literal
 
 if TYPE_CHECKING:
@@ -39,12 +48,12 @@ def git(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
             found = highest(
                 found, Finding(NETWORK, f"git {display(rest[0], 20)}: changes which programs are used")
             )
-        rest = rest[2:] if rest[0] in VALUED["git"].split() else rest[1:]
+        rest = rest[2:] if rest[0] in options_before("git").split() else rest[1:]
     special = _SPECIAL.get(rest[0]) if rest else None
     own = special(judge, rest[1:]) if special else None
     if own is None:
         own = rule_finding("git", arguments) or found
-    if rest and f"git {rest[0]}" not in RULES and found.rank and is_literal(rest[0]):
+    if rest and f"git {rest[0]}" not in active().table.rules and found.rank and is_literal(rest[0]):
         return highest(found, own)
     return highest(own, found)
 

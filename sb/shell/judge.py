@@ -61,6 +61,10 @@ class Judge(Protocol):
         """Whether the line gives names of programs another meaning."""
         ...
 
+    def expanded(self, text: str) -> list[str]:
+        """The texts that a word can become by now."""
+        ...
+
     def line(self, text: str, stdin: Input = NOTHING) -> Finding:
         """Judge a command line inside of this one.
 

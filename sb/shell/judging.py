@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 from sb.shell.command_judging import CommandJudge
 from sb.shell.inputs import NOTHING, Input, piped_input, redirected_input
@@ -74,7 +75,10 @@ class LineJudge(CommandJudge):
 
     def _scripts(self, words: Sequence[Word]) -> Finding:
         here, changed = self.paths.here, self.keeping.begin_pipe()
-        found = highest(*(self.script(script) for word in words for script in word.scripts))
+        found = QUIET
+        for word in words:
+            for script in word.scripts:
+                found = highest(found, self.trail.substituted(partial(self.script, script)))
         self.paths.here = here
         self.keeping.end_pipe(changed, 2)
         return found
@@ -82,22 +86,26 @@ class LineJudge(CommandJudge):
     def _node(self, node: Node, stdin: Input) -> Finding:
         self._count(1)
         if isinstance(node, Pipeline):
-            found = QUIET
-            changed = self.keeping.begin_pipe()
-            for part in node.parts:  # each is a shell of its own; in zsh the last one is not
-                found = highest(found, self._apart((part,), stdin, comes_back=False))
-                stdin = piped_input(part, self._expand, self._of_processes)
-            self.keeping.end_pipe(changed, len(node.parts))
-            return found
+            return self.trail.piped(lambda: self._piped(node, stdin))
         if isinstance(node, Compound):
             self.keeping.enter(node)
-            found = self._compound(node, stdin)
+            found = self.trail.within(node.redirects, lambda: self._compound(node, stdin))
             self.keeping.leave(node)
             return found
         writes = len(self.writes)
         self._ran = QUIET
-        found = self._simple(node, stdin)
+        found = self.trail.simple(node, lambda: self._simple(node, stdin))
         self.keeping.simple(self, node, self._ran, self.writes[writes:])
+        return found
+
+    def _piped(self, node: Pipeline, stdin: Input) -> Finding:
+        found = QUIET
+        changed = self.keeping.begin_pipe()
+        for part in node.parts:  # each is a shell of its own; in zsh the last one is not
+            found = highest(found, self._apart((part,), stdin, comes_back=False))
+            stdin = piped_input(part, self._expand, self._of_processes)
+            self.trail.pass_on()
+        self.keeping.end_pipe(changed, len(node.parts))
         return found
 
     def _compound(self, node: Compound, stdin: Input) -> Finding:
@@ -121,6 +129,7 @@ class LineJudge(CommandJudge):
                 self.look(text)
             if node.name:
                 self._set(node.name, texts)
+                self.trail.loop(node)
         for redirect in node.redirects:
             found = highest(found, self._redirect(redirect))
             stdin = redirected_input(redirect, stdin)
@@ -148,6 +157,7 @@ class LineJudge(CommandJudge):
             assigned = self.assign(name, word.text, made=is_made(word))
             self.keeping.beside(assigned)
             found = highest(found, assigned)
+        self.trail.assign(node)
         if not node.words and any(name == "IFS" for name, _ in node.assigned):
             self._splits_elsewhere = True
         found = highest(found, self._scripts(node.words))

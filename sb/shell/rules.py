@@ -6,20 +6,17 @@ from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from sb.shell.arguments import (
-    CLOUDS,
     COPIES_TO_LAST,
-    DESTROYING,
     DRY_FLAGS,
-    DRY_RUN,
     RUN_OPTIONS,
-    VALUED,
     WHOLE_FOLDERS,
 )
-from sb.shell.programs import RULES
+from sb.shell.programs import Table, active
 from sb.shell.reading import RUN_BY_ARITHMETIC
 from sb.shell.words import UNKNOWN, compiled, display, is_literal
 
 READ, WRITE, NETWORK, DESTROY = range(4)
+_DEEPEST = 4  # words of a subcommand
 
 
 class Finding(NamedTuple):
@@ -57,11 +54,20 @@ def operands(arguments: Sequence[str], valued: str = "") -> list[int]:
     return found
 
 
-def subcommand(
-    program: str, arguments: Sequence[str], keys: Container[str] = RULES
-) -> tuple[str, Sequence[str]]:
+def options_before(program: str) -> str:
+    """The options of a program, before its subcommand, that take a value."""
+    return active().table.options.get(program, "")
+
+
+def subcommand(program: str, arguments: Sequence[str], keys: Container[str]) -> tuple[str, Sequence[str]]:
     """The longest name under which a program and its first operands are known, and the arguments behind it."""
-    positions = operands(arguments, VALUED.get(program, ""))[:3]
+    return _subcommand(program, arguments, keys, operands(arguments, options_before(program)))
+
+
+def _subcommand(
+    program: str, arguments: Sequence[str], keys: Container[str], positions: Sequence[int]
+) -> tuple[str, Sequence[str]]:
+    positions = positions[:_DEEPEST]
     if program == "cargo":
         positions = [at for at in positions if not arguments[at].startswith("+")]  # a toolchain
     for count in range(len(positions), 0, -1):
@@ -76,37 +82,71 @@ def subcommand(
 
 def rule_finding(program: str, arguments: Sequence[str]) -> Finding | None:
     """The finding of the table for a program, or None if it is unknown."""
-    key, rest = subcommand(program, arguments)
-    rule = RULES.get(key)
+    return _of_table(active().table, program, arguments)
+
+
+def floor_finding(program: str, arguments: Sequence[str]) -> Finding:
+    """The class that packs of one's own give a program at least, whatever handles it."""
+    found = (_of_table(table, program, arguments) for table in active().floors)
+    return highest(*filter(None, found))
+
+
+def _of_table(table: Table, program: str, arguments: Sequence[str]) -> Finding | None:
+    positions = operands(arguments, table.options.get(program, ""))
+    found = _at(table, program, arguments, positions)
+    # An option that is not known may have the first operand as its value.
+    if (
+        found
+        and found.rank < DESTROY
+        and len(positions) > 1
+        and _is_doubtful(table, program, arguments[: positions[0]])
+    ):
+        found = highest(found, _at(table, program, arguments, positions[1:]) or found)
+    return found
+
+
+def _is_doubtful(table: Table, program: str, before: Sequence[str]) -> bool:
+    known = table.options.get(program, "").split()
+    return bool(before) and before[-1][:1] == "-" and "=" not in before[-1] and before[-1] not in known
+
+
+def _at(table: Table, program: str, arguments: Sequence[str], positions: Sequence[int]) -> Finding | None:
+    """The finding for a program whose operands stand at these positions."""
+    key, rest = _subcommand(program, arguments, table.rules, positions)
+    rule = table.rules.get(key)
     if rule is None:
         return None
-    first = next((arguments[at] for at in operands(arguments, VALUED.get(program, ""))), "")
-    if not is_literal(first) and any(name.startswith(f"{program} ") for name in RULES):
+    first = arguments[positions[0]] if positions else ""
+    if not is_literal(first) and any(name.startswith(f"{program} ") for name in table.rules):
         return Finding(DESTROY, f"{program} {display(first, 20)}: what it does is unknown until it runs")
-    if program in CLOUDS:
-        verb = next((display(word, 30) for word in arguments if _destroys(word)), "")
-        if verb:
-            return Finding(DESTROY, f"{program} {verb}: deletes cloud resources")
+    if key in table.previews and _only_says(table.previews[key], rest):
+        return Finding(NETWORK, f"{key}: only prints what it would do")
+    if program in table.verbs:
+        reason, verbs = table.verbs[program]
+        hit = next((word for at in positions if _has_verb(word := arguments[at], verbs.split())), "")
+        if hit and not key.endswith(f" {hit}"):
+            return Finding(DESTROY, f"{program} {display(hit, 30)}: {reason}")
     if "--help" in arguments or "--version" in arguments[:1]:
         return Finding(READ, f"{program}: prints its help")
-    if key in DRY_RUN and _only_says(DRY_RUN[key], rest):
-        return Finding(NETWORK, f"{key} --dry-run: only prints what it would do")
     return _applied(key, rule, rest)
 
 
-def _only_says(letters: str, arguments: Sequence[str]) -> bool:
-    """Whether the arguments have a dry-run option that is surely no option's value.
+def _only_says(preview: str, arguments: Sequence[str]) -> bool:
+    """Whether the arguments have an option that makes a command print only, and that is surely no option's value.
 
     Args:
-        letters: other options that take no value.
+        preview: these options, then `/` and the letters of others that take no value.
     """
     if not all(map(is_literal, arguments)):
         return False
-    plain = compiled(f"-[{letters}n]+") if letters else compiled("(?!)")
+    options, _, letters = preview.partition("/")
+    named = options.split()
+    short = "".join(option[1] for option in named if len(option) == 2) + ("n" if letters else "")
+    plain = compiled(f"-[{letters}{short}]+") if letters or short else compiled("(?!)")
     before = ""
     for argument in arguments:
-        dry = argument == "--dry-run" or (plain.fullmatch(argument) and "n" in argument)
-        if dry and (before[:1] != "-" or before in DRY_FLAGS or plain.fullmatch(before)):
+        dry = argument in named or (plain.fullmatch(argument) and set(short) & set(argument))
+        if dry and (before[:1] != "-" or before in DRY_FLAGS or "=" in before or plain.fullmatch(before)):
             return True
         if argument == "--":
             return False
@@ -114,8 +154,8 @@ def _only_says(letters: str, arguments: Sequence[str]) -> bool:
     return False
 
 
-def _destroys(word: str) -> bool:
-    return word.rpartition(":")[2].partition("-")[0] in DESTROYING
+def _has_verb(word: str, verbs: Sequence[str]) -> bool:
+    return word.rpartition(":")[2].partition("-")[0] in verbs or word in verbs
 
 
 def _applied(key: str, rule: str, arguments: Sequence[str]) -> Finding:
@@ -157,7 +197,7 @@ def _trigger(triggers: Sequence[str], arguments: Sequence[str]) -> str | None:
         for trigger in triggers:
             if _fits(trigger, argument, ended=ended):
                 if argument.startswith(UNKNOWN) and trigger != "?":
-                    return f"{display(argument, 20)} (which may be {trigger.lstrip('^=')})"
+                    return f"{display(argument, 20)} (which may be {trigger.lstrip('^=~')})"
                 return trigger if trigger[0] == "-" else display(argument, 40)
     return None
 
@@ -170,6 +210,8 @@ def _fits(trigger: str, argument: str, *, ended: bool) -> bool:
         return not is_literal(argument)
     if kind == "=":
         return argument == trigger[1:]
+    if kind == "~":
+        return argument[:1] != "-" and _has_verb(argument, [trigger[1:]])
     if kind == "^":
         bare = trigger == "^" and argument[:1] != "-"
         return bare or (trigger != "^" and argument.startswith((trigger[1:], UNKNOWN)))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from sb.config import Config, load_config
 from sb.config.model import BY_KEY, DURABILITIES, ENFORCEMENTS, SAFETY_MODES, SETTINGS
+from sb.config.pack_files import PackFile
 from sb.kernel import SafetyClass
 from sb.kernel.contracts import ReversalClass, ReversalSpec
 from sb.runtime import Runtime, open_runtime
@@ -86,6 +87,8 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "hooks.unjudged": one_of("all", "reads", "none"),
     "hooks.deadline_seconds": one_of(1, 20, 25),
     "hooks.read_only": lists("mcp__*", "Bash"),
+    "hooks.packs": lists("ours.yaml", "more.yaml"),
+    "hooks.packs_disabled": lists("clouds", "vault"),
     "memory.embedder": one_of("static", "ollama", "none"),
     "memory.ollama_url": one_of("http://evil.example:80"),
     "memory.ollama_model": one_of("other"),
@@ -116,6 +119,10 @@ def part_of(before: Any, after: Any) -> bool:
     return set(after) <= set(before)
 
 
+def only_raising(before: tuple[PackFile, ...], after: tuple[PackFile, ...]) -> bool:
+    return after[: len(before)] == before and all(pack.only_raises for pack in after[len(before) :])
+
+
 def inner(before: tuple[Path, ...], after: tuple[Path, ...]) -> bool:
     return all(any(one.resolve().is_relative_to(root.resolve()) for root in before) for one in after)
 
@@ -135,6 +142,7 @@ NO_WIDER: Mapping[str, Before] = {
     "safety_mode": ordered(*SAFETY_MODES),
     "hooks.approval": ordered("ask", "queue"),
     "hooks.unjudged": ordered("all", "reads", "none"),
+    "hooks.packs": only_raising,
     "files.roots": inner,
     "http.allow": lambda before, after: reached(after) <= reached(before),
     "shell.env": lambda before, after: part_of(before, after) and ("PATH" in after) == ("PATH" in before),

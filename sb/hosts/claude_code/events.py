@@ -12,6 +12,7 @@ from sb.hosts.hooks.adapter import Adapter, as_json, specific
 from sb.hosts.hooks.event import Answer, HookEvent, Moment, NativeCall, Verdict
 from sb.hosts.hooks.fields import number, table, text
 
+_WATCHED = ("default", "acceptEdits", "plan")
 _OF_OTHER_HOSTS = frozenset(("timestamp", "cursor_version", "sessionId"))
 
 
@@ -30,12 +31,17 @@ class ClaudeCode(Adapter):
     }
     asks_on = frozenset(("PreToolUse",))
     agent_fields = ("agent_id",)
+    mode_fields = ("permission_mode",)
 
     def is_sender(self, payload: dict[str, Any]) -> bool:
         fields = payload.keys()
         # A message that is displayed has a turn here too; Codex names one in everything else.
         others = _OF_OTHER_HOSTS if "message_id" in fields else _OF_OTHER_HOSTS | {"turn_id"}
         return {"session_id", "transcript_path", "hook_event_name"} <= fields and not fields & others
+
+    def can_ask(self, event: HookEvent) -> bool:
+        """Only in modes in which somebody watches; a subagent may be in the background, which its events do not say."""
+        return super().can_ask(event) and event.mode in _WATCHED and not event.agent_id
 
     def calls(self, payload: dict[str, Any], name: str, moment: Moment) -> tuple[NativeCall, ...]:
         listed = payload.get("tool_calls") if moment is Moment.BATCH else None

@@ -21,7 +21,7 @@ class Adapter(ABC):
         host: the name that `sb hook` takes.
         moments: what its events are about, by their names; every other one is OTHER.
         asks_on: the events on which the host asks its user when it is told to, and enforces the answer.
-        event_fields, session_fields, agent_fields, note_fields: the fields that hold these; the first text counts.
+        event_fields, session_fields, agent_fields, note_fields, mode_fields: the fields that hold these; the first text counts.
         takes_context: whether it hands its model what a session is told when it starts.
     """
 
@@ -32,6 +32,7 @@ class Adapter(ABC):
     session_fields: ClassVar[tuple[str, ...]] = ("session_id",)
     agent_fields: ClassVar[tuple[str, ...]] = ()
     note_fields: ClassVar[tuple[str, ...]] = ("source", "reason")
+    mode_fields: ClassVar[tuple[str, ...]] = ()
     takes_context: ClassVar[bool] = True
 
     @abstractmethod
@@ -60,7 +61,12 @@ class Adapter(ABC):
             calls,
             text(payload, *self.agent_fields),
             text(payload, *self.note_fields),
+            text(payload, *self.mode_fields),
         )
+
+    def can_ask(self, event: HookEvent) -> bool:
+        """Whether the host would ask its person now, and a person is there."""
+        return event.name in self.asks_on
 
     def answer(self, event: HookEvent, verdict: Verdict) -> Answer:
         """What the host is answered; silence for no opinion, so that the user's own rules and prompts stay as they are."""

@@ -308,7 +308,12 @@ def _commands(
         for folder in folders:
             cwd = context.cwd / folder
             verdict = classify(
-                line.text, cwd=cwd, home=context.home, protected=context.protected, guarded=context.guarded
+                line.text,
+                cwd=cwd,
+                home=context.home,
+                protected=context.protected,
+                guarded=context.guarded,
+                rules=context.rules,
             )
             if verdict.refused:
                 return Inspection(verdict.refused)

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sb.kernel.contracts import SafetyClass
+from sb.shell.taints import Upload
 
 if TYPE_CHECKING:
     from sb.shell.keeping import Kept
@@ -59,6 +60,7 @@ class HookEvent(NamedTuple):
         host: who sent it. name: as the host calls it.
         agent_id: the subagent, "" for the session's own agent.
         note: what the session's record says of it, such as why it started.
+        mode: in which the host asks its person for permissions, as it calls it; "" where it does not say.
     """
 
     host: str
@@ -69,6 +71,7 @@ class HookEvent(NamedTuple):
     calls: tuple[NativeCall, ...] = ()
     agent_id: str = ""
     note: str = ""
+    mode: str = ""
 
 
 class GovernedCall(NamedTuple):
@@ -79,6 +82,8 @@ class GovernedCall(NamedTuple):
         refused: why no agent may make it, or "".
         paths: the files that it changes. why: what it would do, where the contract's name does not say.
         changes: of a command line, all that it deletes and overwrites, as far as that is known.
+        secrets: why it reads credentials. flow: why these would leave this machine, or "".
+        uploads: what it sends to other machines, whatever that holds.
     """
 
     tool_id: str
@@ -88,6 +93,9 @@ class GovernedCall(NamedTuple):
     paths: tuple[str, ...] = ()
     why: str = ""
     changes: Kept | None = None
+    secrets: tuple[str, ...] = ()
+    flow: str = ""
+    uploads: tuple[Upload, ...] = ()
 
 
 class Decision(StrEnum):

@@ -23,13 +23,15 @@ from sb.hosts.hooks.event import (
 )
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.project import context_of
+from sb.hosts.hooks.secrets import NO_MESSAGE, WITHHELD, SecretGuard, guard_secrets
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import Report
-from sb.parts import hosted_files, protected
+from sb.parts import hosted_files, protected, shell_rules
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime, open_runtime
+from sb.shell.programs import SHIPPED_RULES, Ruleset
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import SESSION, HostedFiles
 from sb.tools.hosted.guarding import guarded
@@ -46,7 +48,9 @@ def matters(event: HookEvent) -> bool:
     return event.moment is not Moment.OTHER and bool(event.session_id)
 
 
-def judging_context(config: Config, event: HookEvent, files: HostedFiles | None = None) -> JudgingContext:
+def judging_context(
+    config: Config, event: HookEvent, files: HostedFiles | None = None, rules: Ruleset = SHIPPED_RULES
+) -> JudgingContext:
     """What the calls of an event are judged against."""
     cwd = Path(event.cwd) if os.path.isabs(event.cwd) else Path("/")
     return JudgingContext(
@@ -55,8 +59,9 @@ def judging_context(config: Config, event: HookEvent, files: HostedFiles | None 
         protected(config),
         config.hooks.read_only,
         files.too_large if files else lambda paths: False,
-        guarded(config.home, os.environ),
+        guarded(config.home, os.environ, [pack.path for pack in config.hooks.packs]),
         os.path.isabs(event.cwd),
+        rules,
     )
 
 
@@ -82,7 +87,7 @@ class _Session:
         self._ctx = context_of(event)
         SESSION.set(self._ctx.run_id)
         self._files = hosted_files(runtime.config)
-        self._context = judging_context(runtime.config, event, self._files)
+        self._context = judging_context(runtime.config, event, self._files, shell_rules(runtime.config))
 
     def handle(self) -> Verdict:
         event = self._event
@@ -120,25 +125,28 @@ class _Session:
 
     def _before(self, call: NativeCall) -> Verdict:
         governed = govern(call, self._context)
+        secrets = guard_secrets(
+            governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id
+        )
         if governed.changes and governed.changes.changes:
-            return self._before_line(call, governed)
-        return _verdict(self._announce(call, governed), governed)
+            return self._before_line(call, governed, secrets)
+        return _verdict(self._announce(call, governed, secrets), governed)
 
-    def _before_line(self, call: NativeCall, governed: GovernedCall) -> Verdict:
+    def _before_line(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> Verdict:
         """Judge a command line whose changes are known: with a snapshot if one can be taken, else as it is."""
         from sb.hosts.hooks.keeping import KEPT_TOOLS, kept, unkept, with_extra
 
         first = kept(governed, self._context, self._runtime, self._ctx)
         with with_extra(first):
-            result = self._announce(call, first)
+            result = self._announce(call, first, secrets)
         queued = isinstance(result.data, dict) and "approval_id" in result.data
         if first.tool_id in KEPT_TOOLS and not (result.success or queued):
             first = unkept(governed, str(result.error_message))
-            result = self._announce(call, first)
+            result = self._announce(call, first, secrets)
         return _verdict(result, first)
 
-    def _announce(self, call: NativeCall, governed: GovernedCall) -> ToolResult:
-        asks = self._config.hooks.approval == "ask" and self._event.name in self._adapter.asks_on
+    def _announce(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> ToolResult:
+        can_ask = self._adapter.can_ask(self._event)
         step, no_ids = _name(call)
         return self._calls.announce(
             self._ctx,
@@ -146,9 +154,12 @@ class _Session:
             governed.args,
             step=step,
             host_has_no_call_ids=no_ids,
-            refused=governed.refused,
-            host_asks=asks,
+            refused=governed.refused or secrets.refused,
+            host_asks=can_ask and self._config.hooks.approval == "ask",
             unshowable=unshowable(governed),
+            asked=secrets.asked,
+            host_permits=can_ask and self._config.hooks.secrets in ("ask", "allow"),
+            notes=secrets.notes,
         )
 
     def _report(self, call: NativeCall) -> None:
@@ -157,7 +168,7 @@ class _Session:
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
             return  # it was refused here, or reported before by another event of its host
         governed = govern(call, self._context)
-        args, value = governed.args, _shown(call.response)
+        args, value = governed.args, WITHHELD if governed.secrets else _shown(call.response)
         if pending is not None and pending.tool_id in (KEPT, KEPT_NETWORK):
             from sb.hosts.hooks.keeping import report_of
 
@@ -179,7 +190,8 @@ class _Session:
                 else self._files.states(paths)
             )
             value = {"files": now}
-        report = Report(value, call.error, call.interrupted, call.ms)
+        error = NO_MESSAGE if governed.secrets and call.error else call.error
+        report = Report(value, error, call.interrupted, call.ms)
         self._calls.report(self._ctx, governed.tool_id, args, report, step=step, host_has_no_call_ids=no_ids)
 
     def _changed(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sb.hosts.hooks.spellings import spellings
 from sb.shell.guarded import Guarded
+from sb.shell.programs import SHIPPED_RULES, Ruleset
 
 LONGEST_PATH = 4096  # characters
 MOST_TEXTS = 10_000  # among the arguments of one call
@@ -30,6 +31,7 @@ class JudgingContext(NamedTuple):
         protected: files and folders that are SecondBrain's own.
         read_only: patterns of tools that only read.
         guarded: places that decide how calls are judged.
+        rules: of programs.
         too_large: whether one of these files is too large for a snapshot.
     """
 
@@ -40,6 +42,7 @@ class JudgingContext(NamedTuple):
     too_large: Callable[[Sequence[str]], bool] = lambda paths: False
     guarded: Guarded = _NOTHING_GUARDED
     placed: bool = True
+    rules: Ruleset = SHIPPED_RULES
 
 
 def readings(path: str, context: JudgingContext) -> list[str]:

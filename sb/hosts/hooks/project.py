@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from sb.hosts.hooks.event import HookEvent
+from sb.hosts.hooks.remotes import remotes_of
 from sb.kernel.run_context import RunContext
 from sb.repository import project_folder
 
@@ -25,7 +26,12 @@ def context_of(event: HookEvent) -> RunContext:
         intent=f"{event.host} session",
         session_id=event.session_id,
         trace_id=token[16:48],
-        metadata={"host": event.host, "project": project_of(event.cwd), "subagent": event.agent_id},
+        metadata={
+            "host": event.host,
+            "project": project_of(event.cwd),
+            "subagent": event.agent_id,
+            "remotes": remotes_of(event.cwd),
+        },
     )
     ctx.run_id = f"run_{token[:16]}"
     return ctx

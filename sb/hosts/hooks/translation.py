@@ -25,6 +25,7 @@ from sb.hosts.hooks.judging_context import (
     texts,
 )
 from sb.hosts.hooks.patches import changed_paths
+from sb.hosts.hooks.secrets import with_secrets
 from sb.hosts.hooks.spellings import is_elsewhere, named_paths, spellings
 from sb.kernel.contracts import SafetyClass
 from sb.shell import ShellVerdict, classify
@@ -178,6 +179,12 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
         context = context._replace(
             cwd=context.cwd / call.cwd, placed=context.placed or os.path.isabs(call.cwd)
         )
+    governed = _governed(call, context)
+    return governed if call.tool in _SHELLS else with_secrets(call, governed, context)
+
+
+def _governed(call: NativeCall, context: JudgingContext) -> GovernedCall:
+    """The contract, the arguments and the class of a call, whatever credentials it reads."""
     if call.tool in _SHELLS and call.args.get("command") and isinstance(call.args["command"], str):
         return _shell(call, context)
     if call.tool in _WRITES:
@@ -267,6 +274,7 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
         protected=context.protected,
         guarded=context.guarded,
         wandered=folder_unknown,
+        rules=context.rules,
     )
     if call.tool in _POWERSHELLS:  # read as bash, it still shows what is refused, but not what it does
         unread = "cannot be parsed: PowerShell"
@@ -296,8 +304,10 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     if rest:
         args["input"] = for_record(rest)
     changes = None if call.args.get("run_in_background") else verdict.changes
-    tool_id = SHELL[verdict.safety_class]
-    return GovernedCall(tool_id, args, verdict.safety_class, verdict.refused, changes=changes)
+    governed = GovernedCall(
+        SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused, changes=changes
+    )
+    return governed._replace(secrets=verdict.secrets, flow=verdict.flow, uploads=verdict.uploads)
 
 
 def _may_be_a_setting(command: str, writes: Sequence[str], context: JudgingContext) -> str:

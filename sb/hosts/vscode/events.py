@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from sb.hosts.claude_code.events import ClaudeCode
-from sb.hosts.hooks.event import Moment, NativeCall
+from sb.hosts.hooks.event import HookEvent, Moment, NativeCall
 
 
 class VSCode(ClaudeCode):
@@ -28,6 +28,10 @@ class VSCode(ClaudeCode):
         return not fields & copilots and (
             "hookEventName" in fields or {"sessionId", "transcript_path"} <= fields
         )
+
+    def can_ask(self, event: HookEvent) -> bool:
+        """It names no mode, and asks whenever it is told to."""
+        return event.name in self.asks_on
 
     def call(self, payload: dict[str, Any], name: str) -> NativeCall:
         call = super().call(payload, name)

@@ -89,6 +89,10 @@ class ApprovalGate:
         """Whether the yes of a person whom nothing identifies is enough for the call."""
         return self._needed(call) == 1 and not self.approvals.authority.enrolled()
 
+    def host_may_permit(self, call: ToolCall) -> bool:
+        """Whether the permission of a person whom nothing identifies is enough for the call."""
+        return self._needed(call) == 1
+
     def use(self, write: LogWrite, call: ToolCall) -> None:
         """Use the approval or grant in the transaction of the call's intent.
 
@@ -191,7 +195,8 @@ class ApprovalGate:
 
     def _grant_for(self, call: ToolCall) -> Grant | None:
         """A grant that covers the call and that a person really made."""
-        if call.spec.effective_class is SafetyClass.DESTRUCTIVE or self._needed(call) > 1 or call.reverses:
+        asked = bool(call.asked)  # about these arguments, of which a grant says nothing
+        if call.spec.effective_class is SafetyClass.DESTRUCTIVE or self._needed(call) > 1 or call.reverses or asked:
             return None
         rows = self._log.database.query(
             f"SELECT {GRANT_COLUMNS} FROM grants WHERE tool_id = ? AND agent = ? AND state = 'active'"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sb.kernel.calls.approval import Approval
 from sb.kernel.calls.intents import IntentState, Step
@@ -86,6 +86,19 @@ class RecoveryCall(Protocol):
         ...
 
 
+class Ask(NamedTuple):
+    """Something about a call's arguments that a person has to agree to.
+
+    Args:
+        rule: its name, for the log. reason: for people.
+        permission: the yes of the host's own person is enough, also where operators are enrolled; it is no approval.
+    """
+
+    rule: str
+    reason: str
+    permission: bool = False
+
+
 @dataclass(slots=True)
 class ToolCall:
     """One call; admission fills it in step by step.
@@ -106,6 +119,9 @@ class ToolCall:
         secrets: texts that may appear nowhere, longest first.
         performed_by: the host that makes the call itself, or "" for one that is made here.
         host_asks: the host asks its own person, which takes the place of an approval.
+        asked: what about the arguments a person has to agree to, whatever the policy says.
+        host_permits: the host asks its own person where a permission is enough.
+        notes: facts for its intent, which it then has even if it only reads.
         unshowable: why no person can be shown all of it, so that none is asked; "" where one can.
     """
 
@@ -143,6 +159,9 @@ class ToolCall:
     performed_by: str = ""
     host_asks: bool = False
     unshowable: str = ""
+    asked: Sequence[Ask] = ()
+    host_permits: bool = False
+    notes: dict[str, Any] = field(default_factory=dict)
     _subject: Subject | None = None
 
     def attach(self, tool: RegisteredTool) -> None:
@@ -164,7 +183,7 @@ class ToolCall:
     @property
     def announced(self) -> bool:
         """Whether it is put on record before it runs: it may change something, or uses a person's decision."""
-        return self.side_effecting or bool(self.reasons)
+        return self.side_effecting or bool(self.reasons) or bool(self.notes)
 
     @property
     def can_be_in_doubt(self) -> bool:

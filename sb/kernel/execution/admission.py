@@ -253,10 +253,16 @@ class Admission:
             call.reasons = asked + [one for one in call.reasons if one["rule"] != "irreversible"]
         if call.recovery is not None:
             call.reasons += call.recovery.reasons
+        permissions = bool(call.asked) and not call.reasons and all(ask.permission for ask in call.asked)
+        call.reasons = [{"rule": ask.rule, "reason": ask.reason} for ask in call.asked] + call.reasons
         if call.reasons:
             self.recorder.refuse_killed(call)
             self.recorder.refuse_known_step(call)
-            call.host_asks = call.host_asks and self.gate.host_may_ask(call)
+            if permissions:
+                call.host_asks = call.host_permits and self.gate.host_may_permit(call)
+            else:
+                others = all(ask.permission for ask in call.asked)
+                call.host_asks = call.host_asks and others and self.gate.host_may_ask(call)
             if not call.host_asks:
                 self.gate.require(call)
 

@@ -7,12 +7,14 @@ call was judged and never reported back is normal, since a person may have refus
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sb.canonical import freeze
 from sb.errors import SBError
-from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.calls.call import Ask, Refused, ToolCall
 from sb.kernel.calls.intents import Intent, IntentState, KnownStep, Step, step_name
 from sb.kernel.contracts import ToolErrorCode, ToolResult
 from sb.kernel.execution.admission import Admission, release
@@ -20,11 +22,16 @@ from sb.kernel.execution.recorder import SUBAGENT, Ended, Outcome, Recorder, saf
 from sb.kernel.registry.registry import IDEMPOTENCY_KEY
 from sb.kernel.results import Effect, ResultDetails
 from sb.kernel.run_context import RunContext
+from sb.log.kinds import RUN_STARTED, TOOL_DISPATCH
 from sb.sources import Ids
 from sb.store import driver
 
 OPERATORS_OWN = "operators_own"  # the rule that keeps agents from what decides about them
 _ONE_OF = "#"  # between what a call is and which one of them it is
+_NOTED = """SELECT 1 FROM events WHERE run_id = ? AND kind = ? AND payload LIKE ? AND NOT EXISTS (
+    SELECT 1 FROM events AS later WHERE later.run_id = events.run_id AND later.call_id = events.call_id
+    AND later.payload LIKE '%"state":"unreported"%') LIMIT 1"""
+_STARTED = "SELECT payload FROM events WHERE run_id = ? AND kind = ? ORDER BY id LIMIT 1"
 LONGEST_CALL_S = 86_400.0  # after it a call that nobody reported is in doubt
 
 
@@ -68,6 +75,9 @@ class ExternalCalls:
         refused: str = "",
         host_asks: bool = False,
         unshowable: str = "",
+        asked: Sequence[Ask] = (),
+        host_permits: bool = False,
+        notes: dict[str, Any] | None = None,
     ) -> ToolResult:
         """Judge a call that its host is about to perform, and put it on record if it may change something.
 
@@ -78,6 +88,9 @@ class ExternalCalls:
             host_asks: the host asks its own person where one has to agree. That proves nothing, so it counts only
                 while nobody is enrolled, and never for two people.
             unshowable: why `args` do not hold all that would run; then no person can agree to it here.
+            asked: what about the arguments a person has to agree to, whatever the policy says.
+            host_permits: the host asks its own person where a permission is enough.
+            notes: facts for the intent, which a call that only reads has too then.
 
         Returns:
             Success when the host may perform it, with `data={"ask": why}` when it has to ask; else the refusal.
@@ -85,6 +98,7 @@ class ExternalCalls:
         step = step_name(step)
         call = self._call(ctx, tool_id, self._one_of(step) if host_has_no_call_ids else step)
         call.host_asks, call.unshowable = host_asks, unshowable
+        call.asked, call.host_permits, call.notes = asked, host_permits, notes or {}
         try:
             if refused:
                 self._admission.describe(call, args)
@@ -178,6 +192,16 @@ class ExternalCalls:
         """Put the end of a host's session on record."""
         self._recorder.continue_run(ctx)
         self._recorder.run_finished(ctx)
+
+    def noted(self, run_id: str, note: str) -> bool:
+        """Whether a call of a run that was let go has a note; one that its host's person refused has not."""
+        return bool(self._recorder.log.database.query(_NOTED, (run_id, TOOL_DISPATCH, f'%"{note}":true%')))
+
+    def started_with(self, run_id: str) -> dict[str, Any]:
+        """The payload of a run's first event; {} once that was pruned, or before there is one."""
+        rows = self._recorder.log.database.query(_STARTED, (run_id, RUN_STARTED))
+        payload = json.loads(rows[0][0]) if rows and rows[0][0] else {}
+        return payload if isinstance(payload, dict) else {}
 
     def announced_args(self, intent: Intent) -> dict[str, Any]:
         """The arguments of an announced call as they are on record; {} once that was pruned."""

@@ -49,7 +49,7 @@ _BLOCKED_BY_POLICY = {
     "approval_refused",
 }
 
-WHERE_FROM = ("host", "project")  # of a run's metadata: the program and the project that it belongs to
+WHERE_FROM = ("host", "project", "remotes")  # of a run's metadata: the program and the project that it belongs to
 SUBAGENT = "subagent"  # of a run's metadata: who of the host's agents makes the call
 
 
@@ -201,6 +201,7 @@ class Recorder:
         facts = {"phase": "intent", "idempotency_key": step.idempotency_key, **self._facts(call)}
         if call.reasons:
             facts |= _agreed_by(call) | _approval_rules(call)
+        facts |= call.notes
         if call.performed_by and call.ctx.metadata.get(SUBAGENT):
             facts[SUBAGENT] = call.ctx.metadata[SUBAGENT]
         said = {"args": call.shown_args()} | ({"step": call.step} if call.step else {})

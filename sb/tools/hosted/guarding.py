@@ -9,7 +9,7 @@ import shlex
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -52,13 +52,15 @@ def current_runtime(home: Home) -> Path | None:
         return None
 
 
-def guarded(home: Home, env: Mapping[str, str]) -> Guarded:
+def guarded(home: Home, env: Mapping[str, str], rules: Sequence[Path] = ()) -> Guarded:
     """The guarded places.
 
     Args:
         env: its PATH names folders in which `sb` would be found.
+        rules: files of rules that calls are judged by.
     """
-    return Guarded(lambda: dict.fromkeys([*_recorded(home), *with_links_followed(_launchers(env))]))
+    own = [Place(str(path), whole=False) for path in rules]
+    return Guarded(lambda: dict.fromkeys([*_recorded(home), *with_links_followed([*own, *_launchers(env)])]))
 
 
 def _recorded(home: Home) -> Iterator[Place]:

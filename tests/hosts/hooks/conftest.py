@@ -36,11 +36,13 @@ class Host:
     home: Path
     project: Path
     session: str = "session-1"
+    mode: str = "default"
     forks: Forks | None = None
     _ids: Any = field(default_factory=lambda: itertools.count(1))
 
     def payload(self, event: str, **fields: Any) -> dict[str, Any]:
         common = {"session_id": self.session, "transcript_path": "/t.jsonl", "cwd": str(self.project)}
+        common |= {"permission_mode": self.mode}
         return {**common, "hook_event_name": event, **fields}
 
     def tell(self, event: str, **fields: Any) -> Verdict:

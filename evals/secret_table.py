@@ -1,0 +1,47 @@
+"""Write the table of credentials that the pack `secrets.yaml` is compiled to: `make docs`; a test compares them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evals.packs import SHELL, packs
+from sb.shell.secret_packing import Illustration
+
+TABLE = SHELL / "secret_table.py"
+
+
+def examples() -> list[Illustration]:
+    """The command lines of the pack, and which of them read a secret."""
+    return [one for section in packs()["secrets"].sections.values() for one in section.examples]
+
+
+def secret_table() -> str:
+    """The Python table of the pack."""
+    sections = {name: section.values for name, section in packs()["secrets"].sections.items()}
+    lines = [
+        '"""The compiled credentials, generated from `sb/shell/packs/secrets.yaml` by `make docs`."""\n',
+        "from __future__ import annotations\n",
+        "# what, kind, paths, names that are none",
+        *_rows(
+            "FILES", "tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...]", sections["secret_files"]
+        ),
+        "# what, commands, options of which one has to stand there, and of which none",
+        *_rows(
+            "COMMANDS",
+            "tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...]",
+            sections["secret_commands"],
+        ),
+        f"VARIABLES: tuple[str, ...] = {sections['secret_variables'][0]!r}",
+        f"NO_VARIABLES: tuple[str, ...] = {sections['secret_variables'][1]!r}",
+        f"ADDRESSES: tuple[str, ...] = {sections['secret_addresses']!r}",
+        f"HOSTS: dict[str, tuple[str, ...]] = {sections['secret_hosts']!r}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(name: str, kind: str, rows: Any) -> list[str]:
+    return [f"{name}: {kind} = (", *(f"    {tuple(row)!r}," for row in rows), ")"]
+
+
+if __name__ == "__main__":
+    TABLE.write_text(secret_table(), encoding="utf-8")

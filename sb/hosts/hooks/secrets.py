@@ -1,0 +1,173 @@
+"""Credentials in a host's calls: which call reads one, who has to agree, and what a session may send afterwards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
+from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, loose_spellings, readings
+from sb.hosts.hooks.remotes import is_known, remotes_of
+from sb.kernel.calls.call import Ask
+from sb.kernel.execution.external import ExternalCalls
+from sb.shell import classify
+from sb.shell.secrets import is_loopback, is_metadata, secret_path
+from sb.shell.sensitive import folded
+from sb.shell.taints import Upload
+from sb.text import shorten
+from sb.tools.hosted.contracts import WRITE, WRITE_CONFIG
+
+SECRET, FLOW, UPLOAD = "secret", "flow", "upload"  # rules, as the log names them
+READ_SECRET = "read_secret"  # the note of a call that was let read credentials
+WITHHELD = {"withheld": "the call read credentials"}  # in place of a result
+NO_MESSAGE = "failed; the message is withheld, since the call read credentials"
+_MOST_TEXTS = 2_000  # of one call
+_MOST_COMMANDS = 16
+_LISTING = frozenset(("Glob", "glob", "LS", "list_directory", "list_dir", "list", "file_search", "LSP"))
+# Of these tools the texts are about the session itself, whatever files they mention.
+_TALKING = frozenset(
+    "TodoRead TodoWrite ToolSearch AskUserQuestion EnterPlanMode ExitPlanMode TaskCreate TaskUpdate TaskGet TaskList TaskStop TaskOutput BashOutput "
+    "EnterWorktree CronList KillShell StructuredOutput ask_user todowrite todoread update_plan read_bash report_intent write_todos enter_plan_mode "
+    "exit_plan_mode get_errors get_terminal_output manage_todo_list semantic_search WebSearch web_search google_web_search websearch".split()
+)
+_PUBLISHING = frozenset(("Artifact", "SendUserFile", "SendMessage", "PushNotification"))
+_SENDING = re.compile(
+    r"(?i)(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?:send|post|upload|publish|push|share|email|mail|tweet|webhook|notify|comment)(?![a-z])"
+)
+_WRITING = re.compile(r"(?i)(?:^|[_\W])(?:write|edit|create|delete|remove|mkdir|update|insert)(?![a-z])")
+_CONTENT = re.compile(
+    r"(?i)(?:content|contents|text|body|message|query|prompt|description|title|summary|markdown|html|data|snippet|comment|note|reason|explanation|instructions?|question"
+    r"|answer|sql|expression|pattern|regex|old_?str(?:ing)?|new_?str(?:ing)?|old|new|search|subject|thought|output_mode)$"
+)
+_COMMAND = re.compile(r"(?i)(?:shell_?)?(?:commands?|cmd|command_?line|script|bash)$")
+_HOST = re.compile(r"(?i)[a-z][a-z0-9+.-]*://(?:[^@/\s]*@)?(\[[^\]]+\]|[^/:?#\s]+)")
+
+
+class SecretGuard(NamedTuple):
+    """What follows from the credentials in a call.
+
+    Args:
+        refused: why it is refused, or "". asked: why a person has to agree. notes: for its record.
+    """
+
+    refused: str = ""
+    asked: tuple[Ask, ...] = ()
+    notes: dict[str, Any] | None = None
+
+
+_NOTHING = SecretGuard()
+
+
+def guard_secrets(
+    governed: GovernedCall, setting: str, calls: ExternalCalls, event: HookEvent, run_id: str
+) -> SecretGuard:
+    """Judge the credentials that a call reads, and what it would send after one was read.
+
+    Args:
+        setting: of hooks.secrets.
+    """
+    secrets, flow = governed.secrets, governed.flow
+    if not (secrets or flow or governed.uploads):
+        return _NOTHING
+    if setting == "deny" and (secrets or flow):
+        return SecretGuard(f"{flow or secrets[0]} (hooks.secrets: deny)")
+    asked: list[Ask] = []
+    if flow:
+        asked.append(Ask(FLOW, f"{flow}: credentials would leave this machine"))
+    elif secrets and setting != "allow":
+        asked += (Ask(SECRET, text, permission=setting == "ask") for text in secrets)
+    sent = "" if flow else _sent(governed.uploads, calls, event, run_id)
+    if sent:
+        why = f"{sent}, in a session that has read credentials"
+        asked.append(Ask(UPLOAD, why, permission=setting in ("ask", "allow")))
+    return SecretGuard("", tuple(asked), {READ_SECRET: True} if secrets or flow else None)
+
+
+def _sent(uploads: tuple[Upload, ...], calls: ExternalCalls, event: HookEvent, run_id: str) -> str:
+    """What a call sends that needs a person, if the session has read credentials; "" for nothing."""
+    if not uploads or not calls.noted(run_id, READ_SECRET):
+        return ""
+    then = str(calls.started_with(run_id).get("remotes", ""))
+    for upload in uploads:
+        if upload.remote is None or not is_known(upload.remote, then, remotes_of(event.cwd)):
+            return upload.what
+    return ""
+
+
+def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
+    """The call with the credentials that its arguments name; a command line has been judged before."""
+    writes = governed.tool_id in (WRITE, WRITE_CONFIG) or _WRITING.search(_own_name(call.tool))
+    if call.tool in _TALKING or call.tool in _LISTING or writes:
+        return governed
+    reads: dict[str, None] = {}
+    flow, uploads = "", list[Upload]()
+    commands = 0
+    for count, (name, text) in enumerate(_leaves(call.args)):
+        if count > _MOST_TEXTS:
+            break
+        if _COMMAND.fullmatch(name) and commands < _MOST_COMMANDS:
+            commands += 1
+            verdict = classify(
+                text, cwd=context.cwd, home=context.home, protected=context.protected, guarded=context.guarded
+            )
+            reads |= dict.fromkeys(verdict.secrets)
+            flow = flow or verdict.flow
+            uploads += verdict.uploads
+        elif what := _secret_in(name, text, context):
+            reads.setdefault(what)
+    if call.tool in _PUBLISHING or (
+        call.tool.startswith(("mcp__", "mcp_", "MCP:")) and _SENDING.search(_own_name(call.tool))
+    ):
+        uploads.append(Upload(f"{shorten(call.tool, 60)}: sends or publishes"))
+        flow = flow or (f"{shorten(call.tool, 60)}: {next(iter(reads))}" if reads else "")
+    return governed._replace(secrets=tuple(reads), flow=flow, uploads=tuple(uploads))
+
+
+def _own_name(tool: str) -> str:
+    return tool.partition("__")[2].partition("__")[2] or tool
+
+
+def _secret_in(name: str, text: str, context: JudgingContext) -> str:
+    """Why a text of a call's arguments reads credentials, or ""."""
+    if (
+        not text
+        or len(text) > LONGEST_PATH
+        or "\n" in text.strip()
+        or "\0" in text
+        or _CONTENT.fullmatch(name)
+    ):
+        return ""
+    address = _HOST.match(text)
+    if address and not text.lower().startswith("file:"):
+        if is_metadata(address[1]) and not is_loopback(address[1]):
+            return f"reads credentials of a cloud machine: {shorten(text, 80)}"
+        return ""
+    for path in loose_spellings(text, context):
+        if " " in path and not path.startswith(("/", "~", ".")):
+            continue
+        for place in (
+            path,
+            *(
+                readings(path, context)
+                if "/" in path or "." in path or name.endswith(("path", "file"))
+                else ()
+            ),
+        ):
+            found = secret_path(folded(place.replace("**/", "").rstrip("*") if "*" in place else place))
+            if found is not None:
+                return f"reads {found.what}: {shorten(path, 80)}"
+    return ""
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Texts among arguments with their names, however deep."""
+    waiting: list[tuple[str, Any]] = [(name, value)]
+    while waiting:
+        name, one = waiting.pop()
+        if isinstance(one, str):
+            yield name, one
+        elif isinstance(one, list):
+            waiting += ((name, item) for item in one)
+        elif isinstance(one, dict):
+            waiting += ((str(key), item) for key, item in one.items())

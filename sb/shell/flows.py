@@ -1,0 +1,558 @@
+"""Follow secrets through a command line: what reads one, where its text goes, and whether that is the network.
+
+A secret's text may be on standard output, in a variable, or in a file that the line has written. What prints only names or
+counts ends its way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from sb.shell.arguments import WRAPPERS
+from sb.shell.nodes import Compound, Redirect, Simple, Word
+from sb.shell.reading import NAME
+from sb.shell.repositories import settings_of
+from sb.shell.rules import Finding, operands
+from sb.shell.secrets import (
+    DOTENV,
+    Secret,
+    is_loopback,
+    is_metadata,
+    is_own_host,
+    own_hosts,
+    secret_command,
+    secret_in_code,
+    secret_variable,
+    secret_word,
+)
+from sb.shell.showing import (
+    CODE,
+    COPIES,
+    COUNTS,
+    ENVIRONMENT,
+    FINDS,
+    LOADING,
+    ONLY_NAMES,
+    PASSES,
+    PRINTS,
+    RUN_OTHERS,
+    SILENT,
+    TAKES_LOGIN,
+    lets_names_through,
+    read_words,
+    shows_files,
+    variables_shown,
+)
+from sb.shell.sinks import SENDS_IN_CODE, Sink, sink
+from sb.shell.taints import CLEAN, CONTENT, NAMES, UNKNOWN_REMOTE, Taint, Upload, merged
+from sb.shell.words import END_VARIABLE, SPLIT_VARIABLE, VARIABLE, compiled, display, is_literal, is_sure
+
+if TYPE_CHECKING:
+    from sb.shell.inputs import Input
+    from sb.shell.judge import Judge
+
+
+_IN_HEADER = r"(?i)(?:-H|--header=?)?\s*(?:authorization|proxy-authorization|x-api-key|api-key|apikey|private-token|x-auth-token|x-token|deploy-token|job-token|x-\w+-(?:token|key)|token|cookie)\s*:.*"
+_AUTH_OPTIONS = (
+    "-u",
+    "--user",
+    "--oauth2-bearer",
+    "-b",
+    "--cookie",
+    "--password",
+    "--http-password",
+    "--http-user",
+    "-A",
+    "-a",
+    "--auth",
+    "--token",
+)
+_EXPANDED = r"\$\{!?([A-Za-z_]\w*)(?![\w}]|:?\+)"
+_IN_SINGLE = r"'[^']*'"
+_MARKED = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
+_MOST = 8  # secrets, and uploads, that are told of one line
+
+
+class Trail:
+    """The secrets of one command line.
+
+    Attributes:
+        words: of the current command's words. input, output: of its standard input and output.
+        reads: why the line reads secrets, in order. flow: why one would leave this machine, or "".
+        uploads: what the line sends, whatever it holds.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self.words = self.input = self.output = CLEAN
+        self.reads: dict[str, None] = {}
+        self.flow = ""
+        self.uploads: dict[Upload, None] = {}
+        self._variables: dict[str, Taint] = {}
+        self._files: dict[str, Taint] = {}
+        self._added = CLEAN  # to a commit
+        self._socket = ""
+        self._remotes_set = False
+        self._loading = False  # the words that are read give variables their values
+
+    # --- parts of a line
+
+    def simple(self, node: Simple, run: Callable[[], Finding]) -> Finding:
+        """Follow one command; `run` judges it."""
+        outer = self.words, self.input, self._loading
+        self.words = CLEAN if node.assigned else self._of_words(node)
+        self.input = self._of_redirects(node.redirects, self.input)
+        first = node.words[0].text if node.words else ""
+        self._loading = self._loading or bool(node.assigned) or first in LOADING
+        before, self.output = self.output, CLEAN
+        found = run()
+        self._redirected(node.redirects)
+        self.output = merged(before, self.output)
+        self.words, self.input, self._loading = outer
+        return found
+
+    def within(self, redirects: Sequence[Redirect], run: Callable[[], Finding]) -> Finding:
+        """Follow a loop, group or condition with its redirections."""
+        outer, before, words = self.input, self.output, self.words
+        self.input, self.output, self.words = self._of_redirects(redirects, self.input), CLEAN, CLEAN
+        found = run()
+        self._redirected(redirects)
+        self.output = merged(before, self.output)
+        self.input, self.words = outer, words
+        return found
+
+    def piped(self, run: Callable[[], Finding]) -> Finding:
+        """Follow a pipeline, each of whose parts ends with `pass_on`."""
+        outer, before, self.output = self.input, self.output, CLEAN
+        found = run()
+        self.output = merged(before, self.input)
+        self.input = outer
+        return found
+
+    def pass_on(self) -> None:
+        """Give the output of a part of a pipeline to the next one."""
+        self.input, self.output = self.output, CLEAN
+
+    def substituted(self, run: Callable[[], Finding]) -> Finding:
+        """Follow commands whose output becomes a part of the current words."""
+        before, words, self.output = self.output, self.words, CLEAN
+        found = run()
+        self.words = merged(words, self.output)
+        self.output = before
+        return found
+
+    def assign(self, node: Simple) -> None:
+        """Give variables what their words hold; the command behind them has words of its own."""
+        if node.assigned:
+            for name, word in node.assigned:
+                self._variables[name] = merged(self.words, self.of_word(word))
+            self.words = self._of_words(node)
+
+    def finish(self) -> None:
+        """The line has ended: what is on its output is shown."""
+        if self.output.level == CONTENT:
+            self._read(self.output.what)
+
+    def _read(self, why: str) -> None:
+        if len(self.reads) < _MOST:
+            self.reads.setdefault(why)
+
+    # --- words and redirections
+
+    def _of_words(self, node: Simple) -> Taint:
+        found = CLEAN
+        program = node.words[0].text if node.words else ""
+        before = ""
+        for word in node.words:
+            taint = self.of_word(word)
+            if taint.level and taint.variable:
+                header = (
+                    before in _AUTH_OPTIONS
+                    or compiled(_IN_HEADER, re.DOTALL).fullmatch(word.text.replace(VARIABLE, "$")) is not None
+                )
+                taint = taint._replace(auth=header)
+            found = merged(found, taint)
+            before = word.text
+        for redirect in node.redirects:
+            if redirect.body is not None or redirect.operator == "<<<":
+                found = (
+                    merged(found, self.of_word(redirect.body or redirect.target))
+                    if program in PRINTS
+                    else found
+                )
+        return found
+
+    def of_word(self, word: Word) -> Taint:
+        """What the variables in a word hold."""
+        names = (
+            compiled(_MARKED).findall(word.text)
+            if VARIABLE in word.text or SPLIT_VARIABLE in word.text
+            else []
+        )
+        if "${" in word.raw:
+            raw = word.raw if word.raw.startswith('"') else compiled(_IN_SINGLE).sub("", word.raw)
+            names = [*names, *compiled(_EXPANDED).findall(raw)]
+        return merged(*map(self._of_variable, names)) if names else CLEAN
+
+    def _of_variable(self, name: str) -> Taint:
+        if name in self._variables:
+            return self._variables[name]
+        if secret_variable(name):
+            return Taint(CONTENT, f"prints ${name}", soft=True, hosts=own_hosts(name), variable=True)
+        return CLEAN
+
+    def loop(self, node: Compound) -> None:
+        """Give the variable of a loop what its words hold."""
+        self._variables[node.name] = merged(self.words, *map(self.of_word, node.words))
+
+    def _of_redirects(self, redirects: Sequence[Redirect], given: Taint) -> Taint:
+        for redirect in redirects:
+            if redirect.operator in ("<", "<>"):
+                given = CLEAN
+                for target in self._judge.expanded(redirect.target.text):
+                    given = merged(given, self._of_file(target))
+            elif redirect.operator == "<<<":
+                given = self.of_word(redirect.target)
+            elif redirect.body is not None:
+                given = self.of_word(redirect.body)
+        return given
+
+    def _redirected(self, redirects: Sequence[Redirect]) -> None:
+        """Follow the output into the files and sockets that it is redirected to."""
+        for redirect in redirects:
+            if redirect.operator in ("<", "<<", "<<-", "<<<", "<&"):
+                continue
+            for target in self._judge.expanded(redirect.target.text):
+                if target.startswith(("/dev/tcp/", "/dev/udp/")):
+                    self._socket = target.split("/")[3] if target.count("/") > 2 else target
+                    self._sent(
+                        self.output,
+                        Sink(f"{display(target)}: sends to the network", self._socket, kind="stream"),
+                    )
+                elif redirect.operator in (">&", "<>") and (
+                    target.isdigit() and len(target) == 1 and int(target) > 2
+                ):
+                    if self._socket:
+                        self._sent(
+                            self.output,
+                            Sink(
+                                f"{display(self._socket)}: sends to the network", self._socket, kind="stream"
+                            ),
+                        )
+                elif self.output.level == CONTENT and not target.startswith("/dev/") and not target.isdigit():
+                    self._written(target, self.output)
+                    if self.output.soft and secret_word(self._judge.paths, target) is None:
+                        self._read(self.output.what.replace("prints", "writes", 1))
+                    self.output = CLEAN
+
+    def _written(self, target: str, taint: Taint) -> None:
+        if is_sure(target) and target[:1] != "-" and len(target) < 1000:
+            for place in self._judge.paths.places(target):
+                self._files[place] = taint._replace(soft=False)
+
+    def _of_file(self, word: str) -> Taint:
+        """What a file holds; one with a secret is read by that."""
+        own = secret_word(self._judge.paths, word)
+        if own is not None:
+            return self._source(word, own)
+        return self._of_copy(word)
+
+    def _of_copy(self, word: str) -> Taint:
+        """What a file holds that the line itself has written."""
+        if not self._files or not is_sure(word):
+            return CLEAN
+        found = CLEAN
+        for piece in {word, *compiled("[=@<]").split(word)} - {""}:
+            for place in self._judge.paths.places(piece):
+                for path, taint in self._files.items():
+                    if place == path or path.startswith(f"{place}/") or place.startswith(f"{path}/"):
+                        found = merged(found, taint)
+        return found
+
+    def _source(self, word: str, secret: Secret) -> Taint:
+        what = f"reads {secret.what}: {display(word, 80)}"
+        if secret.kind == DOTENV and self._loading:
+            return Taint(CONTENT, what, soft=True)
+        self._read(what)
+        return Taint(CONTENT, what)
+
+    # --- commands
+
+    def wrapping(self, program: str, arguments: Sequence[str]) -> Taint:
+        """Before a command that runs another one: its input or what it finds become that one's words; returns what they were."""
+        words = self.words
+        if program in ("xargs", "parallel"):
+            self.words, self.input = merged(words, self.input), CLEAN
+        elif program in ("find", "fd", "fdfind"):
+            self.words = merged(words, self._found(program, arguments))
+        return words
+
+    def _found(self, program: str, arguments: Sequence[str]) -> Taint:
+        """Whether a search finds files with secrets."""
+        for at, word in enumerate(arguments):
+            before = arguments[at - 1] if at else ""
+            if word[:1] == "-" or before in (
+                "-type",
+                "-maxdepth",
+                "-mindepth",
+                "-exec",
+                "-user",
+                "-size",
+                "-mtime",
+                "-perm",
+                "-newer",
+            ):
+                continue
+            text = (
+                word.rstrip("/").rpartition("*/")[2] if before in ("-path", "-wholename", "-ipath") else word
+            )
+            secret = secret_word(self._judge.paths, text.replace("*", "\x04") if "*" in text else text)
+            if secret is None and "*" in text:
+                secret = secret_word(self._judge.paths, text.replace("*", ""))
+            if secret is not None:
+                return Taint(NAMES, f"reads {secret.what}: {display(word, 80)}")
+        return CLEAN
+
+    def command(self, program: str, arguments: Sequence[str], stdin: Input, *, known: bool) -> None:
+        """Follow a command with its expanded words; programs that run another one are left to that one.
+
+        Args:
+            known: the table of programs has it.
+        """
+        if program in ("ssh", "autossh"):
+            self._send(program, arguments, CLEAN)
+        if (
+            program in RUN_OTHERS
+            or (program in WRAPPERS and program != "command")
+            or program in ("xargs", "sudo")
+        ):
+            return
+        if program == "env" and any(word[:1] != "-" and "=" not in word for word in arguments):
+            return
+        if program in ("find", "fd", "fdfind", "locate", "mdfind"):
+            self.output = merged(self.output, self._found(program, arguments))
+            return
+        line = " ".join([program, *arguments[:40]])
+        only_names = compiled(ONLY_NAMES, re.DOTALL).fullmatch(line) is not None or program in COUNTS
+        given = self._operands(program, arguments, only_names=only_names)
+        given = merged(given, self._printed(program, arguments), self._code(program, arguments, stdin))
+        if self.words.level == NAMES and program not in SILENT and program not in FINDS and not only_names:
+            self._read(self.words.what)
+            given = merged(given, Taint(CONTENT, self.words.what))
+        self._send(program, arguments, given)
+        self._keep(program, arguments, given)
+        if only_names:
+            return
+        passes = program in PASSES or not known or program.startswith(("python", "pypy"))
+        passes = passes and compiled(TAKES_LOGIN).match(line) is None
+        carried = merged(
+            given,
+            self.words if program in PRINTS or (passes and not known and not self.words.variable) else CLEAN,
+            self.input if passes else CLEAN,
+        )
+        if program in ("ls", "rg", "grep") and carried.level == NAMES:
+            carried = CLEAN
+        if program == "ls" and any(
+            secret_word(self._judge.paths, word) for word in arguments if word[:1] != "-"
+        ):
+            carried = Taint(NAMES, "reads files of a folder with secrets")
+        if carried.what == ENVIRONMENT and lets_names_through(program, arguments):
+            carried = CLEAN
+        self.output = merged(self.output, carried)
+
+    def _operands(self, program: str, arguments: Sequence[str], *, only_names: bool) -> Taint:
+        """What the files hold that a command reads, as far as they are secrets or copies of one."""
+        if not shows_files(program, arguments):
+            return CLEAN
+        found = CLEAN
+        for word in read_words(program, arguments):
+            own = (
+                secret_word(self._judge.paths, word)
+                if word[:1] != "-" or "=" in word or len(word) > 3
+                else None
+            )
+            if own is None:
+                found = merged(found, self._of_copy(word))
+            elif not (only_names and own.kind == DOTENV) and not self._stays_guarded(program, arguments, own):
+                found = merged(found, self._source(word, own))
+        return found
+
+    def _stays_guarded(self, program: str, arguments: Sequence[str], own: Secret) -> bool:
+        """Whether a copy has a name by which it is a secret of the same kind."""
+        if program not in COPIES or program in ("scp", "rsync"):
+            return False
+        named = operands(arguments)
+        target = secret_word(self._judge.paths, arguments[named[-1]]) if len(named) > 1 else None
+        return target == own
+
+    def _printed(self, program: str, arguments: Sequence[str]) -> Taint:
+        """What a command prints by itself that is secret."""
+        what = secret_command(program, arguments)
+        if what:
+            return Taint(
+                CONTENT,
+                f"{display(' '.join([program, *arguments]), 60)}: {what}",
+                soft=True,
+                hosts=own_hosts(program),
+            )
+        shown = variables_shown(program, arguments)
+        if shown is not None:
+            return Taint(CONTENT, shown, soft=True) if shown else CLEAN
+        if program in ("curl", "wget", "http", "https", "xh"):
+            for word in arguments:
+                host = compiled(r"(?:https?://)?(?:[^@/]*@)?(\[[^\]]+\]|[^/:?#]+)").match(word)
+                if host and ("/" in word or "." in word) and is_metadata(host[1]):
+                    why = f"reads credentials of a cloud machine: {display(word, 60)}"
+                    self._read(why)
+                    return Taint(CONTENT, why)
+        return CLEAN
+
+    def _code(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
+        """What a program's text reads that stands in the line; one that also sends is a flow."""
+        if program not in CODE and not program.startswith(("python", "pypy")):
+            return CLEAN
+        codes = [
+            arguments[at + 1]
+            for at, word in enumerate(arguments[:-1])
+            if compiled("-[a-zA-Z]*[cerpE]|--eval|--print").fullmatch(word)
+        ]
+        codes += [stdin.text] if stdin.kind == "text" else []
+        found = CLEAN
+        for code in codes:
+            sends = compiled(SENDS_IN_CODE).search(code) is not None
+            if why := secret_in_code(code):
+                why = f"{program}: {why}"
+                self._read(why)
+                found = Taint(CONTENT, why)
+            if sends and (merged(found, self.words, self.input).level == CONTENT):
+                self._sent(
+                    merged(found, self.words, self.input),
+                    Sink(f"{program}: sends to the network", kind="code"),
+                )
+        return found
+
+    def _keep(self, program: str, arguments: Sequence[str], given: Taint) -> None:
+        """Follow what a command keeps: variables that it sets, files that it writes, what goes into a commit."""
+        if program in ("export", "declare", "typeset", "local", "readonly"):
+            for word in arguments:
+                if (found := NAME.match(word)) and "=" in word:
+                    self._variables[found[0]] = self.words
+            return
+        if program in ("read", "mapfile", "readarray") and self.input.level:
+            for word in arguments:
+                if word[:1] != "-" and NAME.fullmatch(word):
+                    self._variables[word] = self.input
+            if not any(word[:1] != "-" for word in arguments):
+                self._variables["REPLY"] = self.input
+            return
+        if program == "git" and {"remote", "config"} & set(arguments[:6]):
+            self._remotes_set = True
+        if program == "git" and given.level and {"add", "commit", "stash"} & set(arguments[:6]):
+            self._added = merged(self._added, given)
+        if given.level == CONTENT or (
+            program in ("tee", "dd", "sponge", "gpg", "openssl", "split") and self.input.level == CONTENT
+        ):
+            taint = merged(given, self.input)
+            for word in arguments:
+                value = word.partition("=")[2] if word.startswith(("of=", "--output=", "--file=")) else word
+                if (
+                    value
+                    and value[:1] != "-"
+                    and is_literal(value)
+                    and " " not in value
+                    and secret_word(self._judge.paths, value) is None
+                ):
+                    self._written(value, taint)
+
+    # --- what is sent
+
+    def _send(self, program: str, arguments: Sequence[str], given: Taint) -> None:
+        if (program.startswith("python") and "http.server" in arguments) or program in (
+            "serve",
+            "http-server",
+            "miniserve",
+        ):
+            here = (
+                secret_word(self._judge.paths, f"{self._judge.paths.here}/")
+                if self._judge.paths.here
+                else None
+            )
+            served = (
+                self._operands(program, arguments, only_names=False)
+                if program.startswith("python")
+                else given
+            )
+            if here is not None or served.level:
+                self.flow = (
+                    self.flow or f"{program}: serves {here.what if here else 'secrets'} to the network"
+                )
+            return
+        found = sink(program, arguments)
+        if found is None:
+            return
+        if found.kind == "push":
+            given = self._added
+        elif found.kind not in ("http", "service", "shell") or not given.level:
+            given = merged(given, *(map(self._of_copy, arguments)))
+        carried = merged(
+            given, self.words, self.input if found.from_input or self.input.level == NAMES else CLEAN
+        )
+        if found.kind == "shell" and carried.variable:
+            carried = CLEAN
+        if found.kind == "push":
+            carried = self._added
+            if self._elsewhere(arguments):
+                found = found._replace(remote=UNKNOWN_REMOTE)
+        self._sent(carried, found)
+        if (found.uploads or found.computed) and not is_loopback(found.host) and len(self.uploads) < _MOST:
+            self.uploads.setdefault(Upload(found.what, found.host, found.remote))
+
+    def _elsewhere(self, arguments: Sequence[str]) -> bool:
+        """Whether a push may be to another repository's remotes, or to one that the line itself has set."""
+        paths = self._judge.paths
+        options = arguments[: arguments.index("push")] if "push" in arguments else arguments
+        named = any(
+            word in ("-C", "-c", "--git-dir", "--config-env") or word.startswith("--git-dir=")
+            for word in options
+        )
+        return (
+            named
+            or self._remotes_set
+            or not paths.here
+            or settings_of(paths.here) != settings_of(paths.folders[0])
+        )
+
+    def _sent(self, carried: Taint, to: Sink) -> None:
+        """A secret leaves this machine, unless it goes to the service that it is for."""
+        if carried.level != CONTENT and not (carried.level == NAMES and to.uploads):
+            return
+        if (to.host and is_loopback(to.host)) or (
+            carried.hosts and to.host and is_own_host(to.host, carried.hosts)
+        ):
+            return
+        if (
+            carried.variable
+            and to.kind in ("http", "service")
+            and (
+                to.kind == "service"
+                or (carried.auth and not carried.hosts)
+                or _is_named_after(to.host, carried.what)
+            )
+        ):
+            return
+        self.flow = self.flow or f"{to.what}, with what {carried.what}"
+        if not carried.soft:
+            return
+        self._read(carried.what)
+
+
+def _is_named_after(host: str, what: str) -> bool:
+    """Whether a word of a variable's name is a part of the host: `$ACME_TOKEN` for api.acme.com."""
+    words = [
+        word
+        for word in compiled("[^a-z0-9]+").split(what.lower())
+        if len(word) > 3 and word not in ("prints", "token", "secret", "password")
+    ]
+    return any(word in host.split(".") for word in words)

@@ -1,0 +1,200 @@
+"""What programs show of what they are given: files that they read, variables that they print, names alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sb.shell.rules import operands
+from sb.shell.secrets import secret_variable
+from sb.shell.words import compiled, display, is_literal
+
+# Programs that name a file and show nothing of it, use it as their own login, or put it in place for another one.
+SILENT = frozenset(
+    "ls ll dir exa eza lsd stat test [ [[ chmod chown chgrp touch mkdir rmdir rm unlink shred trash cd pushd popd basename dirname realpath "
+    "readlink which type file du df tree wc md5sum sha1sum sha256sum sha512sum shasum cksum md5 b2sum echo printf print : true false ssh ssh-add "
+    "ssh-keygen ssh-copy-id ssh-agent mosh autossh ansible ansible-playbook ansible-inventory helm k9s terraform tofu terragrunt pulumi gcloud az gh psql pg_dump mysql make npm "
+    "yarn pnpm direnv dotenv dotenvx env-cmd foreman honcho heroku vercel flyctl fly code open xdg-open subl idea cmp lsattr chattr getfacl setfacl source . export unset "
+    "declare typeset local readonly set alias shopt getopts for let hash umask ulimit trap kill wait mktemp date sleep sops git-crypt age-keygen certbot mkcert keytool update-ca-certificates "
+    "ln-check pass gopass vault op bw lpass aws-vault minikube kind k3d eksctl kubectx kubens stern skaffold tilt cargo go mvn gradle bundle gem pip pip3 poetry uv "
+    "nginx apachectl systemctl launchctl docker-compose podman-compose detect-secrets gitleaks trufflehog git-secrets pre-commit apt apt-get brew command uvicorn gunicorn flask django-admin "
+    "rails celery alembic prisma drizzle-kit supabase firebase wrangler netlify railway redis-server postgres mongod".split()
+)
+SHOWING_GIT = frozenset("add diff show blame annotate cat-file grep archive log stash".split())
+COUNTS = frozenset(
+    "wc md5sum sha1sum sha256sum sha512sum shasum cksum md5 b2sum cmp true test [ sum ssh-keygen ssh-add pbcopy xclip xsel wl-copy clip.exe".split()
+)
+# Programs whose output holds what they are given.
+PASSES = frozenset(
+    "cat tac head tail less more most bat batcat nl tee sed gsed awk gawk mawk nawk grep egrep fgrep rg ag ack zgrep cut tr sort uniq rev fold fmt paste join column comm "
+    "base64 base32 basenc xxd od hexdump hd strings gzip gunzip zcat bzip2 xz zstd lz4 openssl jq yq dasel gron xargs parallel echo printf print diff sdiff vimdiff tar cpio pax zip 7z 7za dd pv "
+    "iconv expand unexpand shuf split csplit perl python python3 python2 ruby node php lua gpg gpg2 age rage uuencode uudecode look pr cp mv install rsync ln sponge ts "
+    "view vi vim nvim nano emacs ed ex qrencode enscript pandoc sqlite3 plutil dotenv xmllint tomlq toml cpp m4 envsubst logger wall figlet cowsay docker_ script espeak say notify-send read mapfile readarray".split()
+)
+PRINTS = frozenset(
+    "echo printf print cat tee base64 xxd od hexdump rev logger wall cowsay figlet say notify-send qrencode sed awk tr cut head tail grep jq python python3 perl ruby node".split()
+)
+FINDS = frozenset(("find", "fd", "fdfind", "locate", "mdfind", "ls", "rg", "grep"))
+CODE = frozenset(("node", "ruby", "perl", "php", "lua", "bun", "deno", "osascript", "julia", "rscript"))
+COPIES = frozenset(("cp", "mv", "ln", "install", "rsync", "scp", "gcp", "gmv", "ditto"))
+GREPS = frozenset("grep egrep fgrep zgrep ggrep rg ag ack ugrep".split())
+PATTERN_FIRST = GREPS | {"sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq", "perl", "tr"}
+LOADING = frozenset(("export", "env", "declare", "local", "readonly", "typeset"))
+RUN_OTHERS = frozenset(("exec", "eval", "bash", "sh", "zsh", "dash", "ksh", "ash", "fish", "trap", "coproc"))
+# Options whose value is a program's own login or configuration.
+_OWN_USE = (
+    "-i --identity --identity-file --key --cert --cacert --netrc-file --env-file --env --kubeconfig --private-key --key-file --vault-password-file --password-file --var-file "
+    "-var-file --credentials --credentials-file --service-account-key-file --key-path --from-file --from-env-file --secret --inkey -inkey -CAkey -signkey -keyfile --keyfile --ssl-key --ssl-cert --tlskey --tlscert "
+    "--tls-key --tls-cert -E --config-file --userconfig --globalconfig --netrc --age-key-file --defaults-file --defaults-extra-file --passphrase-file --keystore -keystore -K --mode --dotenv "
+    "--authfile --cloud-config --ssh-key --certfile --keytab --key-filename --gpg-key --backend-config --client-certificate --client-key --certificate-authority --envfile --env-path"
+).split()
+_WITH_OWN_KEY = frozenset(("ssh", "scp", "sftp", "rsync", "mosh", "autossh"))
+_OPENSSL_SHOWS = frozenset("enc base64 rsa ec pkey pkcs8 pkcs12 dsa asn1parse".split())
+TAKES_LOGIN = (
+    r"(?:docker|podman|nerdctl|buildah|skopeo|crane|helm|oras|gh|glab|az|vault|npm|heroku|flyctl|fly|argocd|registry)(?: \S+){0,2} log-?in\b"
+    r"|ssh-add|gpg2? .*--import|kubectl .*(?:create|apply)|(?:gh|glab) secret set|(?:vault|op|doppler|wrangler|fly|flyctl|heroku|kubeseal|pass|gcloud secrets|aws secretsmanager) "
+    r"|wrangler secret|security add|sudo -S|sshpass|passwd|chpasswd|cryptsetup|kubeseal|ansible-vault encrypt|git credential approve|git credential-\S+ store|secret-tool store"
+)
+ONLY_NAMES = (
+    r"(?:(?:grep|egrep|rg)\b.* (?:-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--silent|--files-with-matches|--files-without-match)\b.*"
+    r"|(?:grep|egrep)\b.* -[a-zA-Z]*o[a-zA-Z]* \^\S*=?"
+    r"|cut\b(?=.*-d ?=).* (?:-f ?1|--fields=1)|cut\b.*-f ?1 .*-d ?=.*"
+    r"|g?awk\b.*-F ?=.*\{ ?print \$1 ?\}.*|g?sed\b.*s(.)=\.\*\1[^&\\]*\1.*|jq\b.*\bkeys\b.*|ssh-keygen.*)"
+)
+ENVIRONMENT = "prints the environment"
+_NAMED_SECRET = r"token|secret|passw|key|cred|auth|aws|pat\b|api|\bpw\b"
+
+
+def shows_files(program: str, arguments: Sequence[str]) -> bool:
+    """Whether a command may show, copy or send the files that it names; others name, use or place them."""
+    if program in SILENT or (program == "git" and not SHOWING_GIT & set(arguments[:6])):
+        return False
+    if program in ("kubectl", "oc", "docker", "podman", "nerdctl"):
+        return _hands_over(arguments)
+    return program != "openssl" or _openssl_shows(arguments)
+
+
+def variables_shown(program: str, arguments: Sequence[str]) -> str | None:
+    """Why a command prints variables that may be secrets; "" if it prints others, None if it prints none at all."""
+    if program == "printenv":
+        names = [word for word in arguments if word[:1] != "-"]
+        secrets = [name for name in names if not is_literal(name) or secret_variable(name)]
+        return f"prints ${display(secrets[0])}" if secrets else "" if names else ENVIRONMENT
+    if program == "env":
+        return (
+            ENVIRONMENT
+            if all(word[:1] == "-" or "=" in word for word in arguments)
+            and "--version" not in arguments
+            and "--help" not in arguments
+            else ""
+        )
+    if program in ("export", "set", "declare", "typeset"):
+        printing = not arguments or (
+            program != "set" and all(word in ("-p", "-x", "-px", "-xp") for word in arguments)
+        )
+        return ENVIRONMENT if printing else None
+    if program == "ps" and any(
+        compiled("-?[a-zA-Z]*[eE][a-zA-Z]*w*").fullmatch(word) and word[:1] != "-" for word in arguments
+    ):
+        return "prints the environment of processes"
+    if program in ("declare", "typeset") and arguments[:1] == ["-p"]:
+        names = [name for name in arguments[1:] if secret_variable(name)]
+        return f"prints ${names[0]}" if names else ""
+    return None
+
+
+def lets_names_through(program: str, arguments: Sequence[str]) -> bool:
+    """Whether a filter lets only lines of the environment through that name nothing secret."""
+    if program not in GREPS:
+        return False
+    patterns = [word for word in arguments if word[:1] != "-"]
+    inverted = any(word[:1] == "-" and word[1:2] != "-" and "v" in word for word in arguments)
+    return (
+        bool(patterns)
+        and not inverted
+        and all(is_literal(word) for word in patterns)
+        and (
+            compiled(_NAMED_SECRET, re.IGNORECASE).search(patterns[0]) is None
+            and len(compiled(r"[^\w]|_").sub("", patterns[0])) > 1
+        )
+    )
+
+
+def read_words(program: str, arguments: Sequence[str]) -> list[str]:
+    """The arguments that may be files which a command reads."""
+    found: list[str] = []
+    patterns = program in PATTERN_FIRST and not any(
+        word in ("-e", "-f", "--regexp", "--file", "-E") and program in GREPS for word in arguments
+    )
+    inplace = program in ("sed", "gsed", "perl") and any(
+        compiled("-[a-zA-Z]*i.*|--in-place.*").fullmatch(word) for word in arguments
+    )
+    if (inplace and "-n" not in arguments) or program == "tee" or _unpacks(program, arguments):
+        return []
+    before = ""
+    positions = operands(arguments)
+    last = (
+        positions[-1]
+        if program in COPIES
+        and len(positions) > 1
+        and not any(word in ("-t", "--target-directory") for word in arguments)
+        else -1
+    )
+    for at, word in enumerate(arguments):
+        own_use = before in _OWN_USE and (
+            before not in ("-i", "-E", "-K", "-e")
+            or program in _WITH_OWN_KEY
+            or program in ("curl", "age", "rage")
+            or before == "-K"
+        )
+        before, previous = word, before
+        if own_use or at == last or word.startswith("of="):
+            continue
+        if word[:1] == "-" and "=" in word and word.partition("=")[0] in _OWN_USE:
+            continue
+        if previous in ("-o", "--output", "-O") and program in ("curl", "wget", "sort", "gcc", "openssl"):
+            continue
+        if previous in (
+            "-e",
+            "--regexp",
+            "-m",
+            "--message",
+            "-A",
+            "-B",
+            "-C",
+            "--include",
+            "--exclude",
+            "--glob",
+            "-g",
+            "--exclude-dir",
+        ) and program in (*GREPS, "git", "tar", "rsync", "zip"):
+            continue
+        if word.startswith(("--exclude", "--include", "--glob=", "--ignore")):
+            continue
+        if patterns and word[:1] != "-":
+            patterns = False
+            continue
+        found.append(word)
+    return found
+
+
+def _unpacks(program: str, arguments: Sequence[str]) -> bool:
+    if program in ("unzip", "gunzip"):
+        return True
+    return program in ("tar", "gtar", "bsdtar") and any(
+        compiled("-?[a-zA-Z]*x[a-zA-Z]*|--(?:ext|get).*").fullmatch(word) for word in arguments[:2]
+    )
+
+
+def _hands_over(arguments: Sequence[str]) -> bool:
+    """Whether a container program gets a file into a container, or out of it."""
+    return "cp" in arguments[:4] or any(
+        word in ("-v", "--volume", "--mount") or word.startswith(("-v=", "--volume=", "--mount=", "-v/"))
+        for word in arguments
+    )
+
+
+def _openssl_shows(arguments: Sequence[str]) -> bool:
+    verb = arguments[0] if arguments else ""
+    shows = verb in _OPENSSL_SHOWS or verb.startswith(("aes", "des"))
+    return shows and "-pubout" not in arguments and ("-noout" not in arguments or "-text" in arguments)

@@ -1,0 +1,285 @@
+"""Commands that send something over the network: where to, and what of the line they would carry there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sb.shell.words import OPERAND, UNKNOWN, compiled, display, is_sure
+
+_HTTP = frozenset("curl wget http https xh curlie httpie aria2c".split())
+_COPIES = frozenset(("scp", "rsync", "rclone", "sftp", "pscp"))
+_STREAMS = frozenset(
+    "nc ncat netcat socat telnet ssh autossh mosh websocat wscat tftp ftp lftp smbclient cryptcat".split()
+)
+_MAIL = frozenset("mail mailx mutt neomutt sendmail msmtp swaks ssmtp s-nail".split())
+_NAMES = frozenset(
+    "dig nslookup host drill kdig ping ping6 traceroute whois dog doggo fping hping3 mtr".split()
+)
+_PUBLISH = frozenset(
+    "pastebinit wgetpaste wormhole croc ffsend ipfs telegram-send ntfy slackcat mosquitto_pub kcat kafkacat nostril termbin transfer "
+    "gist s3cmd b2 mc megaput dropbox_uploader.sh gdrive sprunge 0x0".split()
+)
+# Programs that send with these words among their first ones.
+_CLOUD = {
+    "aws": (
+        "s3 cp",
+        "s3 mv",
+        "s3 sync",
+        "s3api put-object",
+        "lambda invoke",
+        "sns publish",
+        "sqs send-message",
+        "ses send-email",
+        "secretsmanager put-secret-value",
+    ),
+    "gsutil": ("cp", "mv", "rsync"),
+    "gcloud": ("storage cp", "storage rsync", "compute scp", "pubsub topics publish"),
+    "az": ("storage blob upload", "storage copy", "storage file upload", "storage blob upload-batch"),
+    "azcopy": ("copy", "cp", "sync"),
+    "gh": (
+        "gist create",
+        "gist edit",
+        "release upload",
+        "issue create",
+        "issue comment",
+        "pr create",
+        "pr comment",
+        "api",
+    ),
+    "glab": ("snippet create", "issue create", "issue note", "mr note", "api"),
+    "kubectl": ("cp",),
+    "oc": ("cp", "rsync"),
+    "npm": ("publish",),
+    "twine": ("upload",),
+    "docker": ("push",),
+    "wrangler": ("r2 object put", "kv key put"),
+    "openssl": ("s_client",),
+    "busybox": ("nc", "wget", "telnet", "ftpput", "httpd"),
+    "git": ("push",),
+}
+_BODY = (
+    r"-d.*|--data.*|-F.*|--form.*|-T.*|--upload-file.*|--json.*|--post-(?:data|file).*|--body-(?:data|file).*|-[a-zA-Z]*[dFT]"
+    r"|-X=?(?:POST|PUT|PATCH|DELETE).*|--request=(?:POST|PUT|PATCH).*|--method=(?:POST|PUT|PATCH).*"
+)
+_FROM_INPUT = r"(?:.*[=<])?@-|.*@/dev/stdin|@/proc/self/fd/0|.*<-|-T-|-T\.|-d@-|-K-|--upload-file=-"
+_ADDRESS = r"(?:[a-zA-Z][a-zA-Z0-9+.-]*://)?(?:[^@/\s]*@)?(\[[^\]]+\]|[^/:?#\s]+)"
+_REMOTE = r"(?:[^/:@]+@)?([^/:]+|\[[^\]]+\]):.*|(?:rsync|ssh|sftp|scp)://.*"
+_VALUED = frozenset(
+    "-X -H -d -F -o -u -A -e -b -c -T -K -E -m -w -x --request --header --data --data-raw --data-binary --data-urlencode --form --output --user "
+    "--user-agent --referer --cookie --cookie-jar --upload-file --config --cert --key --cacert --max-time --write-out --proxy --json --post-data "
+    "--post-file --body-data --body-file --method -O -P --connect-timeout --retry --form-string --resolve --netrc-file --oauth2-bearer -U --limit-rate -Q -t -y -Y -z -C -r "
+    "--output-document --aws-sigv4 --interface --directory-prefix --timeout --tries".split()
+)
+_METHODS = ("POST", "PUT", "PATCH", "DELETE")
+
+
+class Sink(NamedTuple):
+    """A command that sends.
+
+    Args:
+        what: as in "curl to example.org". host: "" if it is not known.
+        from_input: it sends its standard input. uploads: it surely sends more than a request.
+        remote: for git, the remote or address that is pushed to; "" for the usual one.
+        computed: a part of the address is known only when it runs.
+    """
+
+    what: str
+    host: str = ""
+    from_input: bool = False
+    uploads: bool = False
+    remote: str | None = None
+    computed: bool = False
+    kind: str = ""
+
+
+def sink(program: str, arguments: Sequence[str]) -> Sink | None:
+    """What a command sends, and where to; None if it sends nothing."""
+    if program in _HTTP:
+        return _http(program, arguments)
+    if program in _COPIES:
+        return _copy(program, arguments)
+    if program in _STREAMS:
+        return _stream(program, arguments)
+    if program in _MAIL:
+        return Sink(f"{program}: sends mail", "", from_input=True, uploads=True, kind="mail")
+    if program in _NAMES:
+        named = [word for word in arguments if word[:1] not in ("-", "+")]
+        computed = any(not is_sure(word) for word in named)
+        return Sink(
+            f"{program}: asks for a name", _host(named[-1]) if named else "", computed=computed, kind="name"
+        )
+    if program in _PUBLISH:
+        return Sink(f"{program}: publishes", "", from_input=True, uploads=True, kind="publish")
+    return _cloud(program, arguments)
+
+
+def _http(program: str, arguments: Sequence[str]) -> Sink:
+    addresses: list[str] = []
+    uploads = from_input = False
+    for at, word in enumerate(arguments):
+        before = arguments[at - 1] if at else ""
+        if before in _VALUED and program != "http":
+            if before in ("-X", "--request", "--method"):
+                uploads = uploads or word.upper() in _METHODS
+            elif before == "--url":
+                addresses.append(word)
+            from_input = from_input or (
+                word == "-"
+                and before in ("-T", "--upload-file", "-K", "--config", "--post-file", "--body-file")
+            )
+            from_input = (
+                from_input or compiled(_FROM_INPUT).fullmatch(word) is not None or word == "/dev/stdin"
+            )
+        elif word[:1] == "-":
+            from_input = from_input or compiled(_FROM_INPUT).fullmatch(word) is not None
+            if word.startswith("--url="):
+                addresses.append(word[6:])
+        elif program in ("http", "https", "xh", "httpie") and (word in _METHODS or word == "GET"):
+            uploads = uploads or word != "GET"
+        elif program in ("http", "https", "xh", "httpie") and addresses:
+            uploads = True
+        else:
+            addresses.append(word)
+        uploads = uploads or compiled(_BODY).fullmatch(word) is not None
+    if program in ("http", "https", "xh", "httpie"):
+        from_input = True
+    hosts = [_host(word) for word in addresses]
+    host = next((host for host in hosts if host), "")
+    computed = any(UNKNOWN in word or OPERAND in word for word in addresses)
+    return Sink(
+        f"{program}: sends to {display(host) or 'the network'}",
+        host,
+        from_input,
+        uploads,
+        None,
+        computed,
+        "http",
+    )
+
+
+def _copy(program: str, arguments: Sequence[str]) -> Sink | None:
+    words = [
+        word
+        for at, word in enumerate(arguments)
+        if word[:1] != "-"
+        and (not at or arguments[at - 1] not in ("-i", "-P", "-e", "-F", "-o", "-J", "-p", "-l"))
+    ]
+    if program == "sftp":
+        return Sink(
+            "sftp: copies files to another host",
+            _host(words[0]) if words else "",
+            from_input=True,
+            uploads=True,
+            kind="copy",
+        )
+    target = words[-1] if len(words) > 1 else ""
+    remote = compiled(_REMOTE).fullmatch(target)
+    if not remote and is_sure(target):
+        return None
+    host = _host((remote[1] or target) if remote else "")
+    return Sink(
+        f"{program}: copies to {display(host) or 'another host'}", host, False, uploads=True, kind="copy"
+    )
+
+
+def _stream(program: str, arguments: Sequence[str]) -> Sink | None:
+    if program in ("nc", "ncat", "netcat") and any(
+        compiled("-[a-km-zA-Z]*z[a-zA-Z]*").fullmatch(word) for word in arguments
+    ):
+        return None  # only looks whether a port is open
+    valued = (
+        "-i",
+        "-p",
+        "-P",
+        "-o",
+        "-F",
+        "-J",
+        "-L",
+        "-R",
+        "-D",
+        "-l",
+        "-w",
+        "-q",
+        "-s",
+        "-c",
+        "-e",
+        "-U",
+        "-m",
+    )
+    words = [
+        word
+        for at, word in enumerate(arguments)
+        if word[:1] != "-" and (not at or arguments[at - 1] not in valued)
+    ]
+    if program == "socat":
+        words = [word.partition(":")[2].rpartition(":")[0] or word for word in words if ":" in word]
+    host = _host(words[0]) if words else ""
+    shell = program in ("ssh", "autossh", "mosh")
+    return Sink(
+        f"{program}: sends to {display(host) or 'another host'}",
+        host,
+        True,
+        uploads=not shell,
+        kind="shell" if shell else "stream",
+    )
+
+
+def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
+    known = _CLOUD.get(program)
+    if known is None:
+        return None
+    words = [word for word in arguments if word[:1] != "-"]
+    text = " ".join(words[:4])
+    verb = next((verb for verb in known if text.startswith(verb) or f" {verb} " in f" {text} "), "")
+    if not verb:
+        return None
+    if program == "git":
+        after = words[words.index("push") + 1 :] if "push" in words else []
+        if "--dry-run" in arguments or "-n" in arguments:
+            return None
+        return Sink(
+            "git push: publishes commits", "", uploads=True, remote=after[0] if after else "", kind="push"
+        )
+    if program in ("gh", "glab") and verb == "api":
+        sends = any(
+            compiled(_BODY + "|-f.*|--field.*|--raw-field.*|--input.*").fullmatch(word) for word in arguments
+        )
+        return Sink(
+            f"{program} api: sends to its service",
+            "github.com" if program == "gh" else "gitlab.com",
+            True,
+            sends,
+            kind="service",
+        )
+    if (
+        program in ("aws", "gsutil", "gcloud")
+        and verb
+        in (
+            "s3 cp",
+            "s3 mv",
+            "s3 sync",
+            "cp",
+            "mv",
+            "rsync",
+            "storage cp",
+            "storage rsync",
+        )
+        and words
+        and "://" not in words[-1]
+        and is_sure(words[-1])
+    ):
+        return None  # from there to here
+    return Sink(f"{program} {verb}: sends to a service", "", True, uploads=True, kind="service")
+
+
+def _host(word: str) -> str:
+    """The host of an address, in small letters."""
+    found = compiled(_ADDRESS).match(word)
+    return found[1].lower() if found else ""
+
+
+SENDS_IN_CODE = (
+    r"requests\.|urllib|http\.client|httpx|aiohttp|socket|fetch\s*\(|axios|https?\.(?:request|get)|Net::HTTP|LWP|HTTP::Tiny|XMLHttpRequest|smtplib|ftplib|paramiko"
+    r"|open-uri|IO::Socket|TCPSocket|fsockopen|curl_|file_get_contents\s*\(\s*['\"]https?|gethostbyname|getaddrinfo|dns\.|boto3|/inet/tcp|net\.(?:connect|Socket)|websocket|curl |wget |nc "
+)

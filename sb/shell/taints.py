@@ -1,0 +1,42 @@
+"""What a text of a command line may hold of a secret, and what the line sends."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+NONE, NAMES, CONTENT = range(3)
+UNKNOWN_REMOTE = "?"
+
+
+class Taint(NamedTuple):
+    """What a text may hold.
+
+    Args:
+        level: nothing, names of files with secrets, or a secret itself.
+        what: for people. soft: nothing of it has been shown yet, so it does not count as read.
+        hosts: where it may be sent. auth: it stands only where a request has its login.
+        variable: it comes from a variable of the environment.
+    """
+
+    level: int = NONE
+    what: str = ""
+    soft: bool = False
+    hosts: tuple[str, ...] = ()
+    auth: bool = False
+    variable: bool = False
+
+
+CLEAN = Taint()
+
+
+class Upload(NamedTuple):
+    """Something that the line sends; `remote` is that of a push, "" for the usual one, "?" if it is not known, None for others."""
+
+    what: str
+    host: str = ""
+    remote: str | None = None
+
+
+def merged(*taints: Taint) -> Taint:
+    """The worst of them: the highest level, read before not read, without hosts before with."""
+    return max(taints, key=lambda one: (one.level, not one.soft, not one.hosts, not one.auth), default=CLEAN)
