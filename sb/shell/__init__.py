@@ -30,6 +30,8 @@ class ShellVerdict:
         programs: as they are called, for display.
         writes: absolute paths that redirections and known programs write, as far as they are known.
         parsed: whether it is a command line that could be parsed.
+        commands: each command of the line, in words as they are expanded: a program with its arguments.
+        understood: whether all its programs and command lines are known before it runs.
     """
 
     safety_class: SafetyClass
@@ -38,6 +40,8 @@ class ShellVerdict:
     programs: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     parsed: bool = True
+    commands: tuple[tuple[str, ...], ...] = ()
+    understood: bool = True
 
 
 def classify(
@@ -81,4 +85,6 @@ def classify(
         tuple(dict.fromkeys(judge.programs)),
         tuple(dict.fromkeys(judge.writes)),
         parsed,
+        judge.commands.all(),
+        parsed and judge.commands.understood,
     )
