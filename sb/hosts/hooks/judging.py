@@ -27,7 +27,7 @@ from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import Report
-from sb.parts import hosted_files, protected
+from sb.parts import granted_permissions, hosted_files, open_policy, protected
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime, open_runtime
 from sb.tools.hosted.contracts import UNKNOWN, WRITE_CONFIG
@@ -131,7 +131,19 @@ class _Session:
             host_asks=asks,
             unshowable=unshowable(governed),
         )
-        return _verdict(result, governed)
+        return self._advised(_verdict(result, governed), governed)
+
+    def _advised(self, verdict: Verdict, governed: GovernedCall) -> Verdict:
+        """The verdict on a call that does not go on, with a safer command where there is one."""
+        if verdict.decision is Decision.NONE or "command" not in governed.args:
+            return verdict
+        from sb.hosts.hooks.advising import advice_sentence
+        from sb.kernel.review.explain import Judge
+
+        judge = Judge(open_policy(self._config), self._runtime.registry, granted_permissions(self._config))
+        context = self._context._replace(cwd=self._context.cwd / str(governed.args.get("cwd", "")))
+        sentence = advice_sentence(judge, governed, context, self._event.host)
+        return verdict._replace(reason=f"{verdict.reason} {sentence}") if sentence else verdict
 
     def _report(self, call: NativeCall) -> None:
         step, no_ids = _name(call)
