@@ -37,6 +37,8 @@ class ShellVerdict:
         secrets: why it reads credentials, each as in "reads an SSH key: ~/.ssh/id_rsa".
         flow: why a credential would leave this machine, or "".
         uploads: what it sends to other machines, whatever that holds.
+        commands: each command of the line, in words as they are expanded: a program with its arguments.
+        understood: whether all its programs and command lines are known before it runs.
     """
 
     safety_class: SafetyClass
@@ -49,6 +51,8 @@ class ShellVerdict:
     secrets: tuple[str, ...] = ()
     flow: str = ""
     uploads: tuple[Upload, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
+    understood: bool = True
 
 
 def classify(
@@ -88,6 +92,8 @@ def classify(
         tuple(judge.trail.reads),
         judge.trail.flow,
         tuple(judge.trail.uploads),
+        judge.commands.all(),
+        parsed and judge.commands.understood,
     )
 
 

@@ -28,7 +28,7 @@ from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import Report
-from sb.parts import hosted_files, protected, shell_rules
+from sb.parts import granted_permissions, hosted_files, open_policy, protected, shell_rules
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime, open_runtime
 from sb.shell.programs import SHIPPED_RULES, Ruleset
@@ -130,7 +130,7 @@ class _Session:
         )
         if governed.changes and governed.changes.changes:
             return self._before_line(call, governed, secrets)
-        return _verdict(self._announce(call, governed, secrets), governed)
+        return self._advised(_verdict(self._announce(call, governed, secrets), governed), governed)
 
     def _before_line(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> Verdict:
         """Judge a command line whose changes are known: with a snapshot if one can be taken, else as it is."""
@@ -143,7 +143,7 @@ class _Session:
         if first.tool_id in KEPT_TOOLS and not (result.success or queued):
             first = unkept(governed, str(result.error_message))
             result = self._announce(call, first, secrets)
-        return _verdict(result, first)
+        return self._advised(_verdict(result, first), first)
 
     def _announce(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> ToolResult:
         can_ask = self._adapter.can_ask(self._event)
@@ -161,6 +161,18 @@ class _Session:
             host_permits=can_ask and self._config.hooks.secrets in ("ask", "allow"),
             notes=secrets.notes,
         )
+
+    def _advised(self, verdict: Verdict, governed: GovernedCall) -> Verdict:
+        """The verdict on a call that does not go on, with a safer command where there is one."""
+        if verdict.decision is Decision.NONE or "command" not in governed.args:
+            return verdict
+        from sb.hosts.hooks.advising import advice_sentence
+        from sb.kernel.review.explain import Judge
+
+        judge = Judge(open_policy(self._config), self._runtime.registry, granted_permissions(self._config))
+        context = self._context._replace(cwd=self._context.cwd / str(governed.args.get("cwd", "")))
+        sentence = advice_sentence(judge, governed, context, self._event.host)
+        return verdict._replace(reason=f"{verdict.reason} {sentence}") if sentence else verdict
 
     def _report(self, call: NativeCall) -> None:
         step, no_ids = _name(call)
