@@ -186,6 +186,13 @@ class Hooks:
         "Tools of hosts, and of MCP servers, that only read, as patterns of their names.",
         example='["mcp__github__get_*"]',
     )
+    resident: bool = setting(
+        True,
+        kinds.boolean(),
+        "Whether a resident helper judges, a process that stays for 15 minutes and answers many times faster than one "
+        "that starts for each call.",
+        env="SB_RESIDENT",
+    )
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,10 @@ class Home:
         return self.folder / "digest.key"
 
     @property
+    def resident(self) -> Path:
+        return self.folder / "resident"
+
+    @property
     def keys(self) -> Path:
         return self.folder / "keys"
 

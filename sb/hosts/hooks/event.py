@@ -56,6 +56,8 @@ class HookEvent(NamedTuple):
         host: who sent it. name: as the host calls it.
         agent_id: the subagent, "" for the session's own agent.
         note: what the session's record says of it, such as why it started.
+        nonce: names this event, so that judging it twice has one effect; "" for none.
+        again: it may have been judged under its nonce before, and nobody received the answer.
     """
 
     host: str
@@ -66,6 +68,8 @@ class HookEvent(NamedTuple):
     calls: tuple[NativeCall, ...] = ()
     agent_id: str = ""
     note: str = ""
+    nonce: str = ""
+    again: bool = False
 
 
 class GovernedCall(NamedTuple):

@@ -90,9 +90,9 @@ class _Session:
         if event.moment is Moment.SESSION_STARTED:
             self._calls.join(self._ctx)
             return self._remembering()
-        for call in event.calls:
+        for number, call in enumerate(event.calls):
             if event.moment in (Moment.AFTER, Moment.FAILED) or call.response is not None:
-                self._report(call)
+                self._report(call, event.nonce and f"{event.nonce}.{number}")
         if event.moment in _TURN_OVER:
             self._give_up()
         if event.moment is Moment.SESSION_ENDED:
@@ -130,10 +130,12 @@ class _Session:
             refused=governed.refused,
             host_asks=asks,
             unshowable=unshowable(governed),
+            nonce=self._event.nonce,
+            again=self._event.again,
         )
         return _verdict(result, governed)
 
-    def _report(self, call: NativeCall) -> None:
+    def _report(self, call: NativeCall, nonce: str) -> None:
         step, no_ids = _name(call)
         pending = self._calls.pending(self._ctx.run_id, step, host_has_no_call_ids=no_ids)
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
@@ -153,7 +155,9 @@ class _Session:
             )
             value = {"files": now}
         report = Report(value, call.error, call.interrupted, call.ms)
-        self._calls.report(self._ctx, governed.tool_id, args, report, step=step, host_has_no_call_ids=no_ids)
+        named: dict[str, Any] = {"step": step, "host_has_no_call_ids": no_ids}
+        named |= {"nonce": nonce, "again": self._event.again}
+        self._calls.report(self._ctx, governed.tool_id, args, report, **named)
 
     def _changed(
         self, governed: GovernedCall, announced: dict[str, Any], pending: Intent | None

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import BLOCKED, Adapter
@@ -20,19 +20,53 @@ from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, Verdict, c
 LONGEST_PAYLOAD = 64 << 20  # bytes
 DEFAULT_DEADLINE_S = 20.0
 _INSPECTING_S = 3.0  # for a look at what a late call does
+_LEAST_S = 1.0  # for an event that another process has tried to judge
 DEFAULT_UNJUDGED = "reads"
 
 
-def main(arguments: list[str]) -> None:
-    """Answer the event on stdin, and end the process."""
-    process = _Process()
+def print_answer(answer: Answer) -> None:
+    """Print an answer on the standard streams.
+
+    Raises:
+        OSError, ValueError, AttributeError: nobody listens any more, or a stream was closed before the process began.
+    """
+    sys.stdout.write(answer.stdout)
+    sys.stderr.write(answer.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+class Given(NamedTuple):
+    """An event that somebody else has read, and what becomes of its answer.
+
+    Args:
+        data: the payload; None while it is still on stdin.
+        nonce: names this event, so that judging it twice has one effect; "" for none.
+        again: it may have been judged under this nonce before, and nobody received the answer.
+        spent_s: seconds that the host has waited already.
+        answer: delivers the answer.
+        afterwards: called after that with the configuration, or None if it was not read.
+    """
+
+    data: bytes | None = None
+    nonce: str = ""
+    again: bool = False
+    spent_s: float = 0.0
+    answer: Callable[[Answer], None] = print_answer
+    afterwards: Callable[[Any], None] = lambda config: None
+
+
+def main(arguments: list[str], given: Given | None = None) -> None:
+    """Answer one event, by default the one on stdin, and end the process."""
+    given = given or Given()
+    settings = _Settings()
+    process = _Process(given, settings)
     process.expire_after(DEFAULT_DEADLINE_S, lambda: _unreadable("the event on stdin did not end in time"))
     try:
-        adapter, event = _read_event(arguments)
+        adapter, event = _read_event(arguments, given)
     except Exception as error:  # noqa: BLE001 - what cannot be read could be a call with consequences
         process.end(_unreadable(_reason(error)))
         return
-    settings = _Settings()
     process.expire_after(DEFAULT_DEADLINE_S, lambda: _late(process, adapter, event, settings))
     try:
         verdict = _judged(adapter, event, settings, process)
@@ -49,9 +83,11 @@ class _Settings:
 
 
 class _Process:
-    """Prints the first answer and ends the process."""
+    """Delivers the first answer and ends the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Given, settings: _Settings) -> None:
+        self._given = given
+        self._settings = settings
         self._answered = threading.Lock()
         self._timer: threading.Timer | None = None
 
@@ -59,24 +95,24 @@ class _Process:
         """Answer with what `late` gives, unless there was an answer before."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = _timer(seconds, lambda: self.end(late()))
+        self._timer = _timer(max(seconds - self._given.spent_s, _LEAST_S), lambda: self.end(late()))
 
     def end(self, answer: Answer) -> None:
         """Print it and end the process, without waiting for anything that hangs."""
         if not self._answered.acquire(blocking=False):
             return
         try:
-            sys.stdout.write(answer.stdout)
-            sys.stderr.write(answer.stderr)
-            sys.stdout.flush()
-            sys.stderr.flush()
+            self._given.answer(answer)
         except (
             OSError,
             ValueError,
             AttributeError,  # a stream that was closed when the process began is None
         ):  # nobody listens any more: the exit code still says that there was a verdict
             os._exit(answer.code or (BLOCKED if answer.stdout else 0))
-        os._exit(answer.code)
+        try:
+            self._given.afterwards(self._settings.config)
+        finally:
+            os._exit(answer.code)
 
 
 def _timer(seconds: float, then: Callable[[], None]) -> threading.Timer:
@@ -90,14 +126,18 @@ def _unreadable(why: str) -> Answer:
     return Answer(stderr=f"SecondBrain: {why}\n", code=BLOCKED)
 
 
-def _read_event(arguments: list[str]) -> tuple[Adapter, HookEvent]:
-    from sb.hosts.registry import adapter_for
-
+def _stdin() -> bytes:
     if sys.stdin.isatty():
         raise ValueError(
             "not for use by hand: a coding agent's host starts it with an event on stdin (sb install HOST)"
         )
-    data = sys.stdin.buffer.read(LONGEST_PAYLOAD + 1)
+    return sys.stdin.buffer.read(LONGEST_PAYLOAD + 1)
+
+
+def _read_event(arguments: list[str], given: Given) -> tuple[Adapter, HookEvent]:
+    from sb.hosts.registry import adapter_for
+
+    data = _stdin() if given.data is None else given.data
     if len(data) > LONGEST_PAYLOAD:
         raise ValueError(f"the event is larger than {LONGEST_PAYLOAD >> 20} MiB")
     try:
@@ -107,7 +147,7 @@ def _read_event(arguments: list[str]) -> tuple[Adapter, HookEvent]:
     if not isinstance(payload, dict):
         raise TypeError("the event is not a JSON object")
     adapter = adapter_for(arguments[0] if arguments else "", payload)
-    return adapter, adapter.read(payload)
+    return adapter, adapter.read(payload)._replace(nonce=given.nonce, again=given.again)
 
 
 def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _Process) -> Verdict:

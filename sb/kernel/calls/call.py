@@ -107,6 +107,7 @@ class ToolCall:
         performed_by: the host that makes the call itself, or "" for one that is made here.
         host_asks: the host asks its own person, which takes the place of an approval.
         unshowable: why no person can be shown all of it, so that none is asked; "" where one can.
+        nonce: names the report of its host that has no id of the call; "" for none.
     """
 
     ctx: RunContext
@@ -143,6 +144,7 @@ class ToolCall:
     performed_by: str = ""
     host_asks: bool = False
     unshowable: str = ""
+    nonce: str = ""
     _subject: Subject | None = None
 
     def attach(self, tool: RegisteredTool) -> None:

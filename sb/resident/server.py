@@ -1,0 +1,186 @@
+"""The helper: one process for each home, which imports once and has a child of its own answer each request.
+
+The parent has one thread and opens no database. A child that waits stands ready at any time; as soon as it has taken
+a request it says so, and the next one is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+from sb.config.home import Home
+from sb.files import write_atomic
+from sb.hosts.hooks.resident import LOCK, SECRET, SOCKET, STARTING
+from sb.resident import wire
+from sb.resident.warming import warm
+from sb.resident.worker import BUSY, END, MESSAGE, Post, work
+
+IDLE_S = "900"
+_LOOK_S = 5.0  # between looks at whether the home is still ours
+_MOST_BUSY = 32  # children at work; who comes then judges by itself
+_LONGEST_S = 60.0  # of a request: hooks end by themselves before that
+_BACKLOG = 64
+
+
+def serve(start: str, home: str, idle: str = IDLE_S) -> None:
+    """Be the helper of a home, until nobody has asked for a while, or it is replaced.
+
+    Args:
+        start: the file that this interpreter was started with. home: absolute path of SB_HOME.
+        idle: seconds without a request after which it ends.
+    """
+    _detach()
+    folder = Home(Path(home)).resident
+    folder.mkdir(mode=0o700, exist_ok=True)
+    wire.folder_of(os.fsencode(home))
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return  # another one is
+    said = {"pid": os.getpid(), "since": time.time(), "version": Path(start).parent.name}
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, json.dumps(said).encode(), 0)
+    warm()
+    secret = wire.new_secret()
+    write_atomic(folder / SECRET, secret, durable=False)
+    with _listening(folder / SOCKET) as listener:
+        (folder / STARTING).unlink(missing_ok=True)
+        gc.collect()
+        gc.freeze()
+        _Helper(listener, lock, secret, start, folder / SOCKET, float(idle)).run()
+
+
+def _detach() -> None:
+    """A process group of its own, no folder, nothing open that whoever started it had open."""
+    with contextlib.suppress(OSError):
+        os.setsid()
+    os.chdir("/")
+    os.umask(0o077)
+    for name in os.listdir("/dev/fd"):
+        if int(name) > 2:
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+
+
+@contextlib.contextmanager
+def _listening(path: Path):  # type: ignore[no-untyped-def]
+    """A socket that has its name when it answers; whatever had that name is replaced."""
+    new = path.with_name("new")
+    new.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(new))
+        new.chmod(0o600)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+        os.replace(new, path)
+        mine = path.stat().st_ino
+        try:
+            yield listener
+        finally:
+            with contextlib.suppress(OSError):
+                if path.stat().st_ino == mine:
+                    path.unlink()
+
+
+class _Helper:
+    """The parent: keeps one child waiting, and reaps those that have ended."""
+
+    def __init__(
+        self, listener: socket.socket, lock: int, secret: bytes, start: str, path: Path, idle_s: float
+    ) -> None:
+        self._listener, self._lock, self._path, self._idle_s = listener, lock, path, idle_s
+        self._post = Post(secret, start, wire.place(), lambda: _stamps(start), _stamps(start))
+        self._socket_stamp = _stamp(path)
+        self._lifeline, self._alive = os.pipe()  # children see by its end that the parent is gone
+        self._told, self._tell = os.pipe()
+        self._woken, wake = os.pipe()
+        for descriptor in (self._told, self._woken, wake):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._signalled)
+        self._waiting = 0  # pid of the child that waits
+        self._busy: dict[int, float] = {}  # pid to when it took its request
+        self._ended = False
+        self._asked_at = time.monotonic()
+
+    def _signalled(self, number: int, frame: object) -> None:
+        self._ended = self._ended or number != signal.SIGCHLD
+
+    def run(self) -> None:
+        """Serve until it is time to end; who is being answered then still is."""
+        poll = select.poll()
+        poll.register(self._told, select.POLLIN)
+        poll.register(self._woken, select.POLLIN)
+        while not self._ended:
+            if not self._waiting and len(self._busy) < _MOST_BUSY:
+                self._fork()
+            poll.poll(_LOOK_S * 1000)
+            self._listen()
+            self._reap()
+            self._look()
+
+    def _fork(self) -> None:
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, signal.SIG_DFL)
+            for descriptor in (self._lock, self._alive, self._told, self._woken):
+                os.close(descriptor)
+            work(self._listener, self._lifeline, self._tell, self._post)
+        self._waiting = pid
+
+    def _listen(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._woken, 4096):
+                pass
+        with contextlib.suppress(BlockingIOError):
+            while told := os.read(self._told, MESSAGE):
+                pid, what = int.from_bytes(told[:-1], "big"), told[-1:]
+                if what == BUSY:
+                    self._asked_at = time.monotonic()
+                    self._busy[pid] = self._asked_at
+                    self._waiting = 0 if self._waiting == pid else self._waiting
+                elif what == END:
+                    self._ended = True
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                self._busy.pop(pid, None)
+                self._waiting = 0 if self._waiting == pid else self._waiting
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        for pid, since in self._busy.items():
+            if now - since > _LONGEST_S:
+                os.kill(pid, signal.SIGKILL)
+        idle = not self._busy and now - self._asked_at > self._idle_s
+        self._ended = self._ended or idle or _stamp(self._path) != self._socket_stamp
+
+
+def _stamps(start: str) -> tuple[object, ...]:
+    """What changes with the code that this process has imported: the start file, `sb`, and the folder it lies in."""
+    package = os.path.dirname(sys.modules["sb"].__file__ or "")
+    files = (start, package, os.path.join(package, "__init__.py"), os.path.join(package, "__main__.py"))
+    return tuple(_stamp(path) for path in (*files, os.path.dirname(package)))
+
+
+def _stamp(path: object) -> tuple[int, ...] | None:
+    try:
+        status = os.stat(path)  # type: ignore[call-overload]
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
