@@ -3,12 +3,19 @@
 Every call of an agent waits for this module, so it imports builtin modules alone, and `wire`.
 """
 
-import _signal
 import _socket
 import marshal
 import posix
-import sys
 import time
+
+TYPE_CHECKING = False  # as `typing` has it, whose import costs half of what all else does here
+if TYPE_CHECKING:
+    import signal as _signal
+    from typing import Any
+
+    from sb.config import Config
+else:
+    import _signal
 
 from sb.resident import wire
 
@@ -64,7 +71,7 @@ def hook(arguments: list[str], start: str) -> None:
     posix._exit(code)
 
 
-def ask(start: str, request: tuple[object, ...], answer_s: float) -> tuple[int, bytes, bytes]:
+def ask(start: str, request: "tuple[Any, ...]", answer_s: float) -> tuple[int, bytes, bytes]:
     """The helper's answer to a request: exit code, output, errors.
 
     Args:
@@ -172,7 +179,9 @@ def _judge_here(
 ) -> None:
     from sb.hosts.hooks.main import Given, main
 
-    def afterwards(config: object) -> None:
+    def afterwards(config: "Config | None", cwd: str) -> None:
+        if config is None:
+            return
         from sb.hosts.hooks import resident
 
         if unavailable.hung:

@@ -12,22 +12,26 @@ import gc
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from sb.config.home import Home
 from sb.files import write_atomic
 from sb.hosts.hooks.resident import LOCK, SECRET, SOCKET, STARTING
 from sb.resident import wire
-from sb.resident.warming import warm
-from sb.resident.worker import BUSY, END, MESSAGE, Post, work
+from sb.resident.warming import Hint, warm
+from sb.resident.worker import BUSY, END, HINT, LONGEST_NEWS, PID_BYTES, Post, work
 
 IDLE_S = "900"
 _LOOK_S = 5.0  # between looks at whether the home is still ours
+_SPARE = 2  # children that wait: hosts ask about several calls at once
 _MOST_BUSY = 32  # children at work; who comes then judges by itself
+_MOST_FAILED = 20
 _LONGEST_S = 60.0  # of a request: hooks end by themselves before that
 _BACKLOG = 64
 
@@ -51,6 +55,7 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
     said = {"pid": os.getpid(), "since": time.time(), "version": Path(start).parent.name}
     os.ftruncate(lock, 0)
     os.pwrite(lock, json.dumps(said).encode(), 0)
+    shutil.rmtree(folder / "rehearsal", ignore_errors=True)
     warm()
     secret = wire.new_secret()
     write_atomic(folder / SECRET, secret, durable=False)
@@ -74,7 +79,7 @@ def _detach() -> None:
 
 
 @contextlib.contextmanager
-def _listening(path: Path):  # type: ignore[no-untyped-def]
+def _listening(path: Path) -> Iterator[socket.socket]:
     """A socket that has its name when it answers; whatever had that name is replaced."""
     new = path.with_name("new")
     new.unlink(missing_ok=True)
@@ -100,18 +105,21 @@ class _Helper:
         self, listener: socket.socket, lock: int, secret: bytes, start: str, path: Path, idle_s: float
     ) -> None:
         self._listener, self._lock, self._path, self._idle_s = listener, lock, path, idle_s
-        self._post = Post(secret, start, wire.place(), lambda: _stamps(start), _stamps(start))
+        loaded, rehearsal = _stamps(start), path.with_name("rehearsal")
+        self._post = Post(secret, start, wire.place(), lambda: _stamps(start), loaded, rehearsal)
         self._socket_stamp = _stamp(path)
         self._lifeline, self._alive = os.pipe()  # children see by its end that the parent is gone
-        self._told, self._tell = os.pipe()
+        self._news, self._tell = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._news.setblocking(False)
         self._woken, wake = os.pipe()
-        for descriptor in (self._told, self._woken, wake):
+        for descriptor in (self._woken, wake):
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._signalled)
-        self._waiting = 0  # pid of the child that waits
+        self._waiting: set[int] = set()  # pids of the children that wait
         self._busy: dict[int, float] = {}  # pid to when it took its request
+        self._failed = 0  # children that ended before they were asked
         self._ended = False
         self._asked_at = time.monotonic()
 
@@ -121,15 +129,20 @@ class _Helper:
     def run(self) -> None:
         """Serve until it is time to end; who is being answered then still is."""
         poll = select.poll()
-        poll.register(self._told, select.POLLIN)
+        poll.register(self._news, select.POLLIN)
         poll.register(self._woken, select.POLLIN)
         while not self._ended:
-            if not self._waiting and len(self._busy) < _MOST_BUSY:
+            while self._needs_child():
                 self._fork()
             poll.poll(_LOOK_S * 1000)
             self._listen()
             self._reap()
             self._look()
+
+    def _needs_child(self) -> bool:
+        # The second one rehearses when nobody is being answered, from whom it would take time.
+        wanted = 1 if self._busy else _SPARE
+        return len(self._waiting) < wanted and len(self._busy) < _MOST_BUSY
 
     def _fork(self) -> None:
         pid = os.fork()
@@ -137,22 +150,26 @@ class _Helper:
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
-            for descriptor in (self._lock, self._alive, self._told, self._woken):
+            for descriptor in (self._lock, self._alive, self._woken):
                 os.close(descriptor)
+            self._news.close()
             work(self._listener, self._lifeline, self._tell, self._post)
-        self._waiting = pid
+        self._waiting.add(pid)
 
     def _listen(self) -> None:
         with contextlib.suppress(BlockingIOError):
             while os.read(self._woken, 4096):
                 pass
         with contextlib.suppress(BlockingIOError):
-            while told := os.read(self._told, MESSAGE):
-                pid, what = int.from_bytes(told[:-1], "big"), told[-1:]
+            while news := self._news.recv(LONGEST_NEWS):
+                pid, what = int.from_bytes(news[:PID_BYTES], "big"), news[PID_BYTES : PID_BYTES + 1]
                 if what == BUSY:
                     self._asked_at = time.monotonic()
                     self._busy[pid] = self._asked_at
-                    self._waiting = 0 if self._waiting == pid else self._waiting
+                    self._waiting.discard(pid)
+                elif what == HINT:
+                    told = json.loads(news[PID_BYTES + 1 :])
+                    self._post = self._post._replace(hint=Hint(*told) if told else None)
                 elif what == END:
                     self._ended = True
 
@@ -160,7 +177,10 @@ class _Helper:
         with contextlib.suppress(ChildProcessError):
             while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
                 self._busy.pop(pid, None)
-                self._waiting = 0 if self._waiting == pid else self._waiting
+                if pid in self._waiting:
+                    self._waiting.discard(pid)
+                    self._failed += 1
+                    self._ended = self._failed > _MOST_FAILED
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -178,9 +198,9 @@ def _stamps(start: str) -> tuple[object, ...]:
     return tuple(_stamp(path) for path in (*files, os.path.dirname(package)))
 
 
-def _stamp(path: object) -> tuple[int, ...] | None:
+def _stamp(path: str | Path) -> tuple[int, ...] | None:
     try:
-        status = os.stat(path)  # type: ignore[call-overload]
+        status = os.stat(path)
     except OSError:
         return None
     return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size

@@ -91,7 +91,7 @@ def check_peer(connection: _socket.socket) -> None:
         raise Untrusted("another user is at the other end")
 
 
-def place() -> tuple[object, ...]:
+def place() -> tuple[int | str, ...]:
     """The user, namespaces, root folder and file names that a process of this kind works with.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from sb.hosts.hooks.event import (
     cannot_judge,
 )
 from sb.hosts.hooks.judging_context import JudgingContext
+from sb.hosts.hooks.opening import Opening
 from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
@@ -29,7 +31,7 @@ from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import Report
 from sb.parts import hosted_files, protected
 from sb.redaction import one_line, redact
-from sb.runtime import Runtime, open_runtime
+from sb.runtime import Runtime
 from sb.tools.hosted.contracts import UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import HostedFiles
 from sb.tools.hosted.guarding import guarded
@@ -60,14 +62,17 @@ def judging_context(config: Config, event: HookEvent, files: HostedFiles | None 
     )
 
 
-def judge(config: Config, adapter: Adapter, event: HookEvent) -> Verdict:
+def judge(config: Config, adapter: Adapter, event: HookEvent, opening: Opening | None = None) -> Verdict:
     """Judge a call before it is made, or record the outcome of calls.
+
+    Args:
+        opening: opens the runtime, and is closed by the caller; None to open and close one here.
 
     Raises:
         SBError: configuration or database cannot be used.
     """
-    with open_runtime(config, hosted=True) as runtime:
-        return _Session(runtime, adapter, event).handle()
+    with contextlib.nullcontext(opening) if opening else contextlib.closing(Opening()) as opened:
+        return _Session(opened.runtime(config), adapter, event).handle()
 
 
 class _Session:

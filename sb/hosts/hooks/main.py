@@ -45,7 +45,8 @@ class Given(NamedTuple):
         again: it may have been judged under this nonce before, and nobody received the answer.
         spent_s: seconds that the host has waited already.
         answer: delivers the answer.
-        afterwards: called after that with the configuration, or None if it was not read.
+        afterwards: called after that with the configuration, or None if it was not read, and the event's folder.
+        opening: opens the runtime; None for one of its own.
     """
 
     data: bytes | None = None
@@ -53,14 +54,16 @@ class Given(NamedTuple):
     again: bool = False
     spent_s: float = 0.0
     answer: Callable[[Answer], None] = print_answer
-    afterwards: Callable[[Any], None] = lambda config: None
+    afterwards: Callable[[Any, str], None] = lambda config, cwd: None
+    opening: Any = None
 
 
 def main(arguments: list[str], given: Given | None = None) -> None:
     """Answer one event, by default the one on stdin, and end the process."""
     given = given or Given()
     settings = _Settings()
-    process = _Process(given, settings)
+    settings.opening = given.opening
+    process = _Process(given)
     process.expire_after(DEFAULT_DEADLINE_S, lambda: _unreadable("the event on stdin did not end in time"))
     try:
         adapter, event = _read_event(arguments, given)
@@ -72,22 +75,23 @@ def main(arguments: list[str], given: Given | None = None) -> None:
         verdict = _judged(adapter, event, settings, process)
     except Exception as error:  # noqa: BLE001 - see above
         verdict = _unjudged(adapter, event, settings, _reason(error))
-    process.end(_answer(adapter, event, verdict))
+    process.end(_answer(adapter, event, verdict), settings)
 
 
 class _Settings:
-    """The configuration, as far as it was read."""
+    """The configuration, as far as it was read, and what opens the runtime."""
 
     unjudged = DEFAULT_UNJUDGED
     config: Any = None
+    cwd = ""
+    opening: Any = None
 
 
 class _Process:
     """Delivers the first answer and ends the process."""
 
-    def __init__(self, given: Given, settings: _Settings) -> None:
+    def __init__(self, given: Given) -> None:
         self._given = given
-        self._settings = settings
         self._answered = threading.Lock()
         self._timer: threading.Timer | None = None
 
@@ -97,8 +101,12 @@ class _Process:
             self._timer.cancel()
         self._timer = _timer(max(seconds - self._given.spent_s, _LEAST_S), lambda: self.end(late()))
 
-    def end(self, answer: Answer) -> None:
-        """Print it and end the process, without waiting for anything that hangs."""
+    def end(self, answer: Answer, done: _Settings | None = None) -> None:
+        """Deliver it and end the process, without waiting for anything that hangs.
+
+        Args:
+            done: of an event that was judged to the end; None while another thread may be at it.
+        """
         if not self._answered.acquire(blocking=False):
             return
         try:
@@ -110,7 +118,10 @@ class _Process:
         ):  # nobody listens any more: the exit code still says that there was a verdict
             os._exit(answer.code or (BLOCKED if answer.stdout else 0))
         try:
-            self._given.afterwards(self._settings.config)
+            if done is not None:
+                if done.opening is not None:
+                    done.opening.close()
+                self._given.afterwards(done.config, done.cwd)
         finally:
             os._exit(answer.code)
 
@@ -152,18 +163,20 @@ def _read_event(arguments: list[str], given: Given) -> tuple[Adapter, HookEvent]
 
 def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _Process) -> Verdict:
     from sb.hosts.hooks.judging import judge, matters
+    from sb.hosts.hooks.opening import Opening
 
     if not matters(event):
         return Verdict()
     config, fault = _configured(event)
-    settings.config, settings.unjudged = config, config.hooks.unjudged
+    settings.config, settings.unjudged, settings.cwd = config, config.hooks.unjudged, event.cwd
     process.expire_after(config.hooks.deadline_seconds, lambda: _late(process, adapter, event, settings))
     if fault and event.moment is Moment.BEFORE:
         unjudged = _unjudged(adapter, event, settings, fault)
         if unjudged.decision is Decision.DENY:
             return unjudged
     # Whoever may write the project can break its file: a call that would run unjudged is judged without it.
-    verdict = judge(config, adapter, event)
+    settings.opening = settings.opening or Opening()
+    verdict = judge(config, adapter, event, settings.opening)
     if fault and verdict.decision is Decision.NONE:
         return verdict._replace(reason=verdict.reason or f"the project's sb.yaml is ignored: {fault}")
     return verdict
@@ -171,15 +184,20 @@ def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _P
 
 def _configured(event: HookEvent) -> tuple[Any, str]:
     """The configuration, without the project's file if that is what cannot be read; and then why."""
-    from pathlib import Path
-
     from sb.config import load_config
 
-    cwd = Path(event.cwd) if os.path.isdir(event.cwd) else Path("/")
+    cwd = settings_folder(event.cwd)
     try:
         return load_config(env=os.environ, cwd=cwd, flags={}), ""
     except ConfigError as error:
         return load_config(env=os.environ, cwd=cwd, flags={}, with_project=False), _reason(error)
+
+
+def settings_folder(cwd: str) -> Any:
+    """Where the search for an event's project file begins, as a path."""
+    from pathlib import Path
+
+    return Path(cwd) if os.path.isdir(cwd) else Path("/")
 
 
 def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Settings) -> Answer:

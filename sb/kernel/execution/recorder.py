@@ -340,8 +340,12 @@ class Recorder:
 
     def reported_as(self, run_id: str, nonce: str) -> str:
         """The id of the call that a host's report of this nonce ended; "" for none."""
-        newest = self.log.events(run_id=run_id, kind=TOOL_DISPATCH, newest_first=True, limit=_REPORTS_LOOKED_AT)
-        return next((event.call_id for event in newest if (event.payload or {}).get(NONCE) == nonce), "")
+        newest = self.log.events(
+            run_id=run_id, kind=TOOL_DISPATCH, newest_first=True, limit=_REPORTS_LOOKED_AT
+        )
+        return next(
+            (event.subject.call_id for event in newest if (event.payload or {}).get(NONCE) == nonce), ""
+        )
 
     def unreported(self, intent: Intent, *, happened: bool) -> None:
         """Record that nobody will say any more how an announced call ended.
