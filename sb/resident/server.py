@@ -50,8 +50,9 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return  # another one is
+    except OSError:  # another one is
+        (folder / STARTING).unlink(missing_ok=True)
+        return
     said = {"pid": os.getpid(), "since": time.time(), "version": Path(start).parent.name}
     os.ftruncate(lock, 0)
     os.pwrite(lock, json.dumps(said).encode(), 0)

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -17,6 +18,7 @@ from sb.config.home import Home
 
 COMMAND = "resident"  # what starts it, of the file that hooks start with
 LOCK, SOCKET, SECRET, STARTING = "lock", "socket", "secret", "starting"
+LONGEST_PATH = 100  # bytes of a socket's path: macOS takes 103, Linux 107
 _RETRY_S = 60.0  # after a start that led to nothing
 _POLL_S = 0.02
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
@@ -41,13 +43,18 @@ def running(home: Home) -> Running | None:
         return None if lock is None or _is_free(lock) else _read(lock)
 
 
+def has_no_path(home: Home) -> bool:
+    """Whether the path of a home is too long for a socket in it."""
+    return len(os.fsencode(home.resident / SOCKET)) > LONGEST_PATH
+
+
 def start(config: Config, start: str) -> None:
     """Start a helper, unless that is switched off or was tried just now; it outlives this process.
 
     Args:
         start: the file that hooks start with.
     """
-    if not config.hooks.resident:
+    if not config.hooks.resident or has_no_path(config.home):
         return
     folder = config.home.resident
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -86,6 +93,12 @@ def stop(home: Home, *, wait_s: float = 2.0) -> bool:
         while (now := running(home)) is not None and now.pid == found.pid and time.monotonic() < until:
             time.sleep(_POLL_S)
     return True
+
+
+def remove(home: Home) -> None:
+    """End the helper of a home, and remove its folder."""
+    stop(home)
+    shutil.rmtree(home.resident, ignore_errors=True)
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
