@@ -83,6 +83,15 @@ def ask(start: str, request: "tuple[Any, ...]", answer_s: float) -> tuple[int, b
         Unavailable: there is none.
     """
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        return _asked(connection, start, request, answer_s)
+    finally:
+        connection.close()
+
+
+def _asked(
+    connection: _socket.socket, start: str, request: "tuple[Any, ...]", answer_s: float
+) -> tuple[int, bytes, bytes]:
     connection.settimeout(_CONNECT_S)
     try:
         key, worker = _greet(connection, posix.environ.get(b"SB_HOME", b""))

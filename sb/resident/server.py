@@ -44,6 +44,7 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
         idle: seconds without a request after which it ends.
     """
     _detach()
+    loaded = _stamps(start)
     folder = Home(Path(home)).resident
     folder.mkdir(mode=0o700, exist_ok=True)
     wire.folder_of(os.fsencode(home))
@@ -64,7 +65,8 @@ def serve(start: str, home: str, idle: str = IDLE_S) -> None:
         (folder / STARTING).unlink(missing_ok=True)
         gc.collect()
         gc.freeze()
-        _Helper(listener, lock, secret, start, folder / SOCKET, float(idle)).run()
+        post = Post(secret, start, wire.place(), lambda: _stamps(start), loaded, folder / "rehearsal")
+        _Helper(listener, lock, folder / SOCKET, post, float(idle)).run()
 
 
 def _detach() -> None:
@@ -90,25 +92,21 @@ def _listening(path: Path) -> Iterator[socket.socket]:
         listener.listen(_BACKLOG)
         listener.setblocking(False)
         os.replace(new, path)
-        mine = path.stat().st_ino
+        mine = _inode(path)
         try:
             yield listener
         finally:
-            with contextlib.suppress(OSError):
-                if path.stat().st_ino == mine:
-                    path.unlink()
+            if _inode(path) == mine:
+                path.unlink(missing_ok=True)
 
 
 class _Helper:
     """The parent: keeps one child waiting, and reaps those that have ended."""
 
-    def __init__(
-        self, listener: socket.socket, lock: int, secret: bytes, start: str, path: Path, idle_s: float
-    ) -> None:
+    def __init__(self, listener: socket.socket, lock: int, path: Path, post: Post, idle_s: float) -> None:
         self._listener, self._lock, self._path, self._idle_s = listener, lock, path, idle_s
-        loaded, rehearsal = _stamps(start), path.with_name("rehearsal")
-        self._post = Post(secret, start, wire.place(), lambda: _stamps(start), loaded, rehearsal)
-        self._socket_stamp = _stamp(path)
+        self._post = post
+        self._named = _inode(path)
         self._lifeline, self._alive = os.pipe()  # children see by its end that the parent is gone
         self._news, self._tell = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._news.setblocking(False)
@@ -135,7 +133,7 @@ class _Helper:
         while not self._ended:
             while self._needs_child():
                 self._fork()
-            poll.poll(_LOOK_S * 1000)
+            poll.poll(min(_LOOK_S, self._idle_s) * 1000)
             self._listen()
             self._reap()
             self._look()
@@ -189,7 +187,7 @@ class _Helper:
             if now - since > _LONGEST_S:
                 os.kill(pid, signal.SIGKILL)
         idle = not self._busy and now - self._asked_at > self._idle_s
-        self._ended = self._ended or idle or _stamp(self._path) != self._socket_stamp
+        self._ended = self._ended or idle or _inode(self._path) != self._named
 
 
 def _stamps(start: str) -> tuple[object, ...]:
@@ -197,6 +195,14 @@ def _stamps(start: str) -> tuple[object, ...]:
     package = os.path.dirname(sys.modules["sb"].__file__ or "")
     files = (start, package, os.path.join(package, "__init__.py"), os.path.join(package, "__main__.py"))
     return tuple(_stamp(path) for path in (*files, os.path.dirname(package)))
+
+
+def _inode(path: Path) -> int:
+    """The number of a file; 0 if it is gone."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
 
 
 def _stamp(path: str | Path) -> tuple[int, ...] | None:

@@ -63,8 +63,8 @@ def start(config: Config, start: str) -> None:
         if abs(time.time() - stamp.stat().st_mtime) < _RETRY_S:
             return
     stamp.touch(mode=0o600)
-    options = ["-I", "-S", "-X", f"pycache_prefix={sys.pycache_prefix}"]
-    command = [sys.executable, *options, start, COMMAND, str(config.home.folder)]
+    caches = ["-X", f"pycache_prefix={sys.pycache_prefix}"] if sys.pycache_prefix else []
+    command = [sys.executable, "-I", "-S", *caches, start, COMMAND, str(config.home.folder)]
     nowhere = [
         (os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in range(3)
     ]  # a host that waits for the end of our output does not wait for the helper
