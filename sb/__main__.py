@@ -1,17 +1,30 @@
 """The `sb` program."""
 
-from __future__ import annotations
-
-import sys
+import sys  # and no annotations from the future, whose module every hook would read
 
 
-def main() -> None:
-    """Run the command line and end the process with its exit code."""
+def main(start: str = "") -> None:
+    """Run the command line and end the process with its exit code.
+
+    Args:
+        start: the file of a runtime that hooks start with, which names their version; "" for any other start.
+    """
     # A host calls this on every tool call of a person's agent: nothing of the command line is loaded for it.
     if sys.argv[1:2] == ["hook"] and sys.argv[2:] and "--help" not in sys.argv:
+        if start:
+            try:
+                from sb.resident.client import hook
+            except ImportError:  # an interpreter without a module that it needs
+                pass
+            else:
+                return hook(sys.argv[2:], start)
         from sb.hosts.hooks.main import main as answer
 
         return answer(sys.argv[2:])
+    if start and sys.argv[1:2] == ["resident"]:
+        from sb.resident.server import serve
+
+        return serve(start, *sys.argv[2:])
     from sb.cli import run
 
     sys.exit(run(sys.argv[1:]))

@@ -243,6 +243,13 @@ class Hooks:
         "Shipped packs that are switched off, so that their programs are unknown ones, which are network.",
         example="[clouds, migrations]",
     )
+    resident: bool = setting(
+        True,
+        kinds.boolean(),
+        "Whether a resident helper judges, a process that stays for 15 minutes and answers many times faster than one "
+        "that starts for each call.",
+        env="SB_RESIDENT",
+    )
 
 
 @dataclass(frozen=True)

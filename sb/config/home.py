@@ -109,6 +109,10 @@ class Home:
         return self.folder / "compiled"
 
     @property
+    def resident(self) -> Path:
+        return self.folder / "resident"
+
+    @property
     def keys(self) -> Path:
         return self.folder / "keys"
 

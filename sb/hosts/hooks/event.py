@@ -61,6 +61,8 @@ class HookEvent(NamedTuple):
         agent_id: the subagent, "" for the session's own agent.
         note: what the session's record says of it, such as why it started.
         mode: in which the host asks its person for permissions, as it calls it; "" where it does not say.
+        nonce: names this event, so that judging it twice has one effect; "" for none.
+        again: it may have been judged under its nonce before, and nobody received the answer.
     """
 
     host: str
@@ -72,6 +74,8 @@ class HookEvent(NamedTuple):
     agent_id: str = ""
     note: str = ""
     mode: str = ""
+    nonce: str = ""
+    again: bool = False
 
 
 class GovernedCall(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from sb.hosts.hooks.event import (
     cannot_judge,
 )
 from sb.hosts.hooks.judging_context import JudgingContext
+from sb.hosts.hooks.opening import Opening
 from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.secrets import NO_MESSAGE, WITHHELD, SecretGuard, guard_secrets
 from sb.hosts.hooks.translation import govern, unshowable
@@ -30,7 +32,7 @@ from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import Report
 from sb.parts import granted_permissions, hosted_files, open_policy, protected, shell_rules
 from sb.redaction import one_line, redact
-from sb.runtime import Runtime, open_runtime
+from sb.runtime import Runtime
 from sb.shell.programs import SHIPPED_RULES, Ruleset
 from sb.tools.hosted.contracts import KEPT, KEPT_NETWORK, UNKNOWN, WRITE_CONFIG
 from sb.tools.hosted.files import SESSION, HostedFiles
@@ -65,14 +67,17 @@ def judging_context(
     )
 
 
-def judge(config: Config, adapter: Adapter, event: HookEvent) -> Verdict:
+def judge(config: Config, adapter: Adapter, event: HookEvent, opening: Opening | None = None) -> Verdict:
     """Judge a call before it is made, or record the outcome of calls.
+
+    Args:
+        opening: opens the runtime, and is closed by the caller; None to open and close one here.
 
     Raises:
         SBError: configuration or database cannot be used.
     """
-    with open_runtime(config, hosted=True) as runtime:
-        return _Session(runtime, adapter, event).handle()
+    with contextlib.nullcontext(opening) if opening else contextlib.closing(Opening()) as opened:
+        return _Session(opened.runtime(config), adapter, event).handle()
 
 
 class _Session:
@@ -96,9 +101,9 @@ class _Session:
         if event.moment is Moment.SESSION_STARTED:
             self._calls.join(self._ctx)
             return self._remembering()
-        for call in event.calls:
+        for number, call in enumerate(event.calls):
             if event.moment in (Moment.AFTER, Moment.FAILED) or call.response is not None:
-                self._report(call)
+                self._report(call, event.nonce and f"{event.nonce}.{number}")
         if event.moment in _TURN_OVER:
             self._give_up()
         if event.moment is Moment.SESSION_ENDED:
@@ -160,6 +165,8 @@ class _Session:
             asked=secrets.asked,
             host_permits=can_ask and self._config.hooks.secrets in ("ask", "allow"),
             notes=secrets.notes,
+            nonce=self._event.nonce,
+            again=self._event.again,
         )
 
     def _advised(self, verdict: Verdict, governed: GovernedCall) -> Verdict:
@@ -174,21 +181,21 @@ class _Session:
         sentence = advice_sentence(judge, governed, context, self._event.host)
         return verdict._replace(reason=f"{verdict.reason} {sentence}") if sentence else verdict
 
-    def _report(self, call: NativeCall) -> None:
+    def _report(self, call: NativeCall, nonce: str) -> None:
         step, no_ids = _name(call)
         pending = self._calls.pending(self._ctx.run_id, step, host_has_no_call_ids=no_ids)
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
             return  # it was refused here, or reported before by another event of its host
         governed = govern(call, self._context)
         args, value = governed.args, WITHHELD if governed.secrets else _shown(call.response)
+        named: dict[str, Any] = {"step": step, "host_has_no_call_ids": no_ids}
+        named |= {"nonce": nonce, "again": self._event.again}
         if pending is not None and pending.tool_id in (KEPT, KEPT_NETWORK):
             from sb.hosts.hooks.keeping import report_of
 
             args = self._calls.announced_args(pending)
             report = report_of(call, pending, args, self._files)
-            self._calls.report(
-                self._ctx, pending.tool_id, args, report, step=step, host_has_no_call_ids=no_ids
-            )
+            self._calls.report(self._ctx, pending.tool_id, args, report, **named)
             return
         if governed.paths:
             announced = self._calls.announced_args(pending) if pending else {}
@@ -204,7 +211,7 @@ class _Session:
             value = {"files": now}
         error = NO_MESSAGE if governed.secrets and call.error else call.error
         report = Report(value, error, call.interrupted, call.ms)
-        self._calls.report(self._ctx, governed.tool_id, args, report, step=step, host_has_no_call_ids=no_ids)
+        self._calls.report(self._ctx, governed.tool_id, args, report, **named)
 
     def _changed(
         self, governed: GovernedCall, announced: dict[str, Any], pending: Intent | None

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from sb.errors import ConfigError, SBError
 from sb.hosts.hooks.adapter import BLOCKED, Adapter
@@ -20,38 +20,78 @@ from sb.hosts.hooks.event import Answer, Decision, HookEvent, Moment, Verdict, c
 LONGEST_PAYLOAD = 64 << 20  # bytes
 DEFAULT_DEADLINE_S = 20.0
 _INSPECTING_S = 3.0  # for a look at what a late call does
+_LEAST_S = 1.0  # for an event that another process has tried to judge
 DEFAULT_UNJUDGED = "reads"
 
 
-def main(arguments: list[str]) -> None:
-    """Answer the event on stdin, and end the process."""
-    process = _Process()
+def print_answer(answer: Answer) -> None:
+    """Print an answer on the standard streams.
+
+    Raises:
+        OSError, ValueError, AttributeError: nobody listens any more, or a stream was closed before the process began.
+    """
+    sys.stdout.write(answer.stdout)
+    sys.stderr.write(answer.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+class Given(NamedTuple):
+    """An event that somebody else has read, and what becomes of its answer.
+
+    Args:
+        data: the payload; None while it is still on stdin.
+        nonce: names this event, so that judging it twice has one effect; "" for none.
+        again: it may have been judged under this nonce before, and nobody received the answer.
+        spent_s: seconds that the host has waited already.
+        answer: delivers the answer.
+        afterwards: called after that with the configuration, or None if it was not read, and the event's folder.
+        opening: opens the runtime; None for one of its own.
+    """
+
+    data: bytes | None = None
+    nonce: str = ""
+    again: bool = False
+    spent_s: float = 0.0
+    answer: Callable[[Answer], None] = print_answer
+    afterwards: Callable[[Any, str], None] = lambda config, cwd: None
+    opening: Any = None
+
+
+def main(arguments: list[str], given: Given | None = None) -> None:
+    """Answer one event, by default the one on stdin, and end the process."""
+    given = given or Given()
+    settings = _Settings()
+    settings.opening = given.opening
+    process = _Process(given)
     process.expire_after(DEFAULT_DEADLINE_S, lambda: _unreadable("the event on stdin did not end in time"))
     try:
-        adapter, event = _read_event(arguments)
+        adapter, event = _read_event(arguments, given)
     except Exception as error:  # noqa: BLE001 - what cannot be read could be a call with consequences
         process.end(_unreadable(_reason(error)))
         return
-    settings = _Settings()
     process.expire_after(DEFAULT_DEADLINE_S, lambda: _late(process, adapter, event, settings))
     try:
         verdict = _judged(adapter, event, settings, process)
     except Exception as error:  # noqa: BLE001 - see above
         verdict = _unjudged(adapter, event, settings, _reason(error))
-    process.end(_answer(adapter, event, verdict))
+    process.end(_answer(adapter, event, verdict), settings)
 
 
 class _Settings:
-    """The configuration, as far as it was read."""
+    """The configuration, as far as it was read, and what opens the runtime."""
 
     unjudged = DEFAULT_UNJUDGED
     config: Any = None
+    cwd = ""
+    opening: Any = None
 
 
 class _Process:
-    """Prints the first answer and ends the process."""
+    """Delivers the first answer and ends the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Given) -> None:
+        self._given = given
         self._answered = threading.Lock()
         self._timer: threading.Timer | None = None
 
@@ -59,24 +99,31 @@ class _Process:
         """Answer with what `late` gives, unless there was an answer before."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = _timer(seconds, lambda: self.end(late()))
+        self._timer = _timer(max(seconds - self._given.spent_s, _LEAST_S), lambda: self.end(late()))
 
-    def end(self, answer: Answer) -> None:
-        """Print it and end the process, without waiting for anything that hangs."""
+    def end(self, answer: Answer, done: _Settings | None = None) -> None:
+        """Deliver it and end the process, without waiting for anything that hangs.
+
+        Args:
+            done: of an event that was judged to the end; None while another thread may be at it.
+        """
         if not self._answered.acquire(blocking=False):
             return
         try:
-            sys.stdout.write(answer.stdout)
-            sys.stderr.write(answer.stderr)
-            sys.stdout.flush()
-            sys.stderr.flush()
+            self._given.answer(answer)
         except (
             OSError,
             ValueError,
             AttributeError,  # a stream that was closed when the process began is None
         ):  # nobody listens any more: the exit code still says that there was a verdict
             os._exit(answer.code or (BLOCKED if answer.stdout else 0))
-        os._exit(answer.code)
+        try:
+            if done is not None:
+                if done.opening is not None:
+                    done.opening.close()
+                self._given.afterwards(done.config, done.cwd)
+        finally:
+            os._exit(answer.code)
 
 
 def _timer(seconds: float, then: Callable[[], None]) -> threading.Timer:
@@ -90,14 +137,18 @@ def _unreadable(why: str) -> Answer:
     return Answer(stderr=f"SecondBrain: {why}\n", code=BLOCKED)
 
 
-def _read_event(arguments: list[str]) -> tuple[Adapter, HookEvent]:
-    from sb.hosts.registry import adapter_for
-
+def _stdin() -> bytes:
     if sys.stdin.isatty():
         raise ValueError(
             "not for use by hand: a coding agent's host starts it with an event on stdin (sb install HOST)"
         )
-    data = sys.stdin.buffer.read(LONGEST_PAYLOAD + 1)
+    return sys.stdin.buffer.read(LONGEST_PAYLOAD + 1)
+
+
+def _read_event(arguments: list[str], given: Given) -> tuple[Adapter, HookEvent]:
+    from sb.hosts.registry import adapter_for
+
+    data = _stdin() if given.data is None else given.data
     if len(data) > LONGEST_PAYLOAD:
         raise ValueError(f"the event is larger than {LONGEST_PAYLOAD >> 20} MiB")
     try:
@@ -107,23 +158,25 @@ def _read_event(arguments: list[str]) -> tuple[Adapter, HookEvent]:
     if not isinstance(payload, dict):
         raise TypeError("the event is not a JSON object")
     adapter = adapter_for(arguments[0] if arguments else "", payload)
-    return adapter, adapter.read(payload)
+    return adapter, adapter.read(payload)._replace(nonce=given.nonce, again=given.again)
 
 
 def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _Process) -> Verdict:
     from sb.hosts.hooks.judging import judge, matters
+    from sb.hosts.hooks.opening import Opening
 
     if not matters(event):
         return Verdict()
     config, fault = _configured(event)
-    settings.config, settings.unjudged = config, config.hooks.unjudged
+    settings.config, settings.unjudged, settings.cwd = config, config.hooks.unjudged, event.cwd
     process.expire_after(config.hooks.deadline_seconds, lambda: _late(process, adapter, event, settings))
     if fault and event.moment is Moment.BEFORE:
         unjudged = _unjudged(adapter, event, settings, fault)
         if unjudged.decision is Decision.DENY:
             return unjudged
     # Whoever may write the project can break its file: a call that would run unjudged is judged without it.
-    verdict = judge(config, adapter, event)
+    settings.opening = settings.opening or Opening()
+    verdict = judge(config, adapter, event, settings.opening)
     if fault and verdict.decision is Decision.NONE:
         return verdict._replace(reason=verdict.reason or f"the project's sb.yaml is ignored: {fault}")
     return verdict
@@ -131,15 +184,20 @@ def _judged(adapter: Adapter, event: HookEvent, settings: _Settings, process: _P
 
 def _configured(event: HookEvent) -> tuple[Any, str]:
     """The configuration, without the project's file if that is what cannot be read; and then why."""
-    from pathlib import Path
-
     from sb.config import load_config
 
-    cwd = Path(event.cwd) if os.path.isdir(event.cwd) else Path("/")
+    cwd = settings_folder(event.cwd)
     try:
         return load_config(env=os.environ, cwd=cwd, flags={}), ""
     except ConfigError as error:
         return load_config(env=os.environ, cwd=cwd, flags={}, with_project=False), _reason(error)
+
+
+def settings_folder(cwd: str) -> Any:
+    """Where the search for an event's project file begins, as a path."""
+    from pathlib import Path
+
+    return Path(cwd) if os.path.isdir(cwd) else Path("/")
 
 
 def _late(process: _Process, adapter: Adapter, event: HookEvent, settings: _Settings) -> Answer:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from sb.config import Config
 from sb.config.home import Home
+from sb.duration import human_age
 from sb.errors import SBError
+from sb.hosts.hooks import resident
 from sb.hosts.install.checking import runtime_findings
 from sb.hosts.install.documents import Malformed
 from sb.hosts.install.files import read_file
@@ -33,11 +36,27 @@ def install_findings(config: Config, places: Places) -> Iterator[Finding]:
         yield Finding("hooks", Status.FAIL, problem, f"run sb install again for {names}")
     elif records:
         yield from runtime_findings(home, f"sb install {records[0].host}")
+        yield _resident(config)
     for record in records:
         try:
             yield from _record(home, places, host_settings(record.host), record)
         except SBError as error:
             yield Finding(record.host, Status.FAIL, error.message, error.hint)
+
+
+def _resident(config: Config) -> Finding:
+    """Whether hooks are answered at once; none of this decides about a call."""
+    found = resident.running(config.home)
+    if found is not None:
+        since = human_age(time.time() - found.since)
+        detail = f"running, pid {found.pid}, since {since}, version {found.version}"
+    elif not config.hooks.resident:
+        detail = "off (hooks.resident = false): each hook starts alone"
+    elif resident.has_no_path(config.home):
+        detail = "cannot run: the path of SB_HOME is too long for a socket; each hook starts alone"
+    else:
+        detail = "not running; the next hook starts it"
+    return Finding("helper", Status.OK, detail)
 
 
 def _record(home: Home, places: Places, host: Host, record: Record) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from sb.config.home import Home
 from sb.errors import UsageError
+from sb.hosts.hooks import resident
 from sb.hosts.install.documents import Format, Malformed
 from sb.hosts.install.entries import Layout, merged, stripped
 from sb.hosts.install.files import FileContent, read_file, refusal, refuse_unwritable
@@ -182,11 +183,17 @@ class Installer:
                     self.records.drop(change.record.file)
 
     def remove_runtimes(self) -> list[Path]:
-        """Remove the folders that hooks run from, if no host calls them any more; returns the removed ones."""
+        """Remove the folders that hooks run from, if no host calls them any more; returns the removed ones.
+
+        The resident helper ends with them.
+        """
         if not self._home.folder.is_dir():
             return []
         with self.records.alone():
-            return [] if self.records.all() else Runtimes(self._home).prune(keep=None)
+            if self.records.all():
+                return []
+            resident.remove(self._home)
+            return Runtimes(self._home).prune(keep=None)
 
     def purge(self, host: Host) -> list[Path]:
         """Remove a host's backups, and the wrapper if no host calls it any more; returns the removed files."""

@@ -47,7 +47,7 @@ sys.argv[0] = "sb"
 if __name__ == "__main__":
     from sb.__main__ import main
 
-    main()
+    main(__file__)
 """
 # What a hook imports on its way to a verdict: it is compiled beforehand, and tried once.
 _WARM = """
@@ -57,7 +57,8 @@ from importlib import import_module
 from sb.hosts.registry import WITH_HOOKS, events_module
 for host in WITH_HOOKS:
     import_module(events_module(host))
-for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.remembering", "sb.memory.brain", "sb.memory.search"):
+for name in ("sb.__main__", "sb.hosts.hooks.main", "sb.hosts.hooks.remembering", "sb.memory.brain", "sb.memory.search",
+             "sb.resident.client", "sb.resident.server"):
     import_module(name)
 from sb.config.groups import (Memory)
 from sb.store.embedding.selection import choose

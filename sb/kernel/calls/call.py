@@ -123,6 +123,7 @@ class ToolCall:
         host_permits: the host asks its own person where a permission is enough.
         notes: facts for its intent, which it then has even if it only reads.
         unshowable: why no person can be shown all of it, so that none is asked; "" where one can.
+        nonce: names the report of its host that has no id of the call; "" for none.
     """
 
     ctx: RunContext
@@ -162,6 +163,7 @@ class ToolCall:
     asked: Sequence[Ask] = ()
     host_permits: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
+    nonce: str = ""
     _subject: Subject | None = None
 
     def attach(self, tool: RegisteredTool) -> None:

@@ -78,6 +78,8 @@ class ExternalCalls:
         asked: Sequence[Ask] = (),
         host_permits: bool = False,
         notes: dict[str, Any] | None = None,
+        nonce: str = "",
+        again: bool = False,
     ) -> ToolResult:
         """Judge a call that its host is about to perform, and put it on record if it may change something.
 
@@ -91,12 +93,14 @@ class ExternalCalls:
             asked: what about the arguments a person has to agree to, whatever the policy says.
             host_permits: the host asks its own person where a permission is enough.
             notes: facts for the intent, which a call that only reads has too then.
+            nonce: names the host's question: of calls without ids, two of the same nonce are one.
+            again: the question may have been judged before, and its host has no answer, so the call was not made.
 
         Returns:
             Success when the host may perform it, with `data={"ask": why}` when it has to ask; else the refusal.
         """
         step = step_name(step)
-        call = self._call(ctx, tool_id, self._one_of(step) if host_has_no_call_ids else step)
+        call = self._call(ctx, tool_id, self._one_of(step, nonce) if host_has_no_call_ids else step)
         call.host_asks, call.unshowable = host_asks, unshowable
         call.asked, call.host_permits, call.notes = asked, host_permits, notes or {}
         try:
@@ -110,17 +114,33 @@ class ExternalCalls:
             release(call)
             if known.done or not known.same_args:
                 return self._refused(call, _made_before(call, known))
+            if again:
+                return self._announced_again(call, known)
             return ToolResult.ok(tool_id, call_id=known.call_id, trace_id=ctx.trace_id)
         except Refused as refusal:
             release(call)
             return self._refused(call, refusal)
+        return self._let_go(call, call.call_id)
+
+    def _let_go(self, call: ToolCall, call_id: str) -> ToolResult:
+        """The host may perform the call; it is told to ask where it has to."""
         why = "; ".join(reason["reason"] for reason in call.reasons) if call.host_asks else ""
-        return ToolResult.ok(
-            tool_id,
-            {"ask": why, "reasons": call.reasons} if why else None,
-            call_id=call.call_id,
-            trace_id=ctx.trace_id,
-        )
+        asked = {"ask": why, "reasons": call.reasons} if why else None
+        return ToolResult.ok(call.tool_id, asked, call_id=call_id, trace_id=call.ctx.trace_id)
+
+    def _announced_again(self, call: ToolCall, known: KnownStep) -> ToolResult:
+        """Answer a host that did not receive the first answer: it asks its person, and what was to be kept is kept."""
+        intent = next((one for one in self.unreported(call.ctx.run_id) if one.call_id == known.call_id), None)
+        if intent is None:
+            return self._refused(call, _made_before(call, known))
+        call.host_asks = call.host_asks and self._admission.gate.host_may_ask(call)
+        call.call_id = known.call_id
+        call.identity = Step(intent.step, intent.step_key, intent.args_digest, intent.idempotency_key)
+        try:
+            self._prepare(call, intent.id)
+        except Refused as refusal:
+            return self._refused(call, refusal)
+        return self._let_go(call, known.call_id)
 
     def report(
         self,
@@ -131,17 +151,23 @@ class ExternalCalls:
         *,
         step: str,
         host_has_no_call_ids: bool = False,
+        nonce: str = "",
+        again: bool = False,
     ) -> ToolResult:
         """Record how a call ended. One that was reported before, or only read and was announced, is recorded once.
 
         Args:
             tool_id, args: as they were announced, for a call of which nobody was told before.
             host_has_no_call_ids: as it was announced; the oldest one of that `step` that has not ended has ended.
+            nonce: names the host's report. again: it may be on record under that nonce.
         """
+        nonce = nonce if host_has_no_call_ids else ""
+        if again and nonce and (call_id := self._recorder.reported_as(ctx.run_id, nonce)):
+            return ToolResult.ok(tool_id, call_id=call_id, trace_id=ctx.trace_id)
         while True:
             try:
                 return self._report(
-                    ctx, tool_id, args, report, step, host_has_no_call_ids=host_has_no_call_ids
+                    ctx, tool_id, args, report, step, host_has_no_call_ids=host_has_no_call_ids, nonce=nonce
                 )
             except (
                 Ended
@@ -157,11 +183,13 @@ class ExternalCalls:
         step: str,
         *,
         host_has_no_call_ids: bool,
+        nonce: str,
     ) -> ToolResult:
         step = step_name(step)
         intent = self.pending(ctx.run_id, step, host_has_no_call_ids=host_has_no_call_ids)
-        name = intent.step if intent else self._one_of(step) if host_has_no_call_ids else step
+        name = intent.step if intent else self._one_of(step, nonce) if host_has_no_call_ids else step
         call = self._call(ctx, intent.tool_id if intent else tool_id, name)
+        call.nonce = nonce
         self._describe(call, args)
         if intent is None and call.side_effecting and self._known(call):
             return ToolResult.ok(tool_id, call_id=call.call_id, trace_id=ctx.trace_id)
@@ -222,9 +250,9 @@ class ExternalCalls:
         )
         return next(named, None)
 
-    def _one_of(self, step: str) -> str:
+    def _one_of(self, step: str, nonce: str) -> str:
         """A name for one of several equal calls: which number it has, no process alone could tell."""
-        return f"{step}{_ONE_OF}{self._ids.token(8)}"
+        return f"{step}{_ONE_OF}{nonce or self._ids.token(8)}"
 
     def unreported(self, run_id: str) -> list[Intent]:
         """The announced calls of a run that were not reported, oldest first."""

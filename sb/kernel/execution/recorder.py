@@ -54,6 +54,8 @@ WHERE_FROM = (
     "project",
     "remotes",
 )  # of a run's metadata: the program and the project that it belongs to
+NONCE = "nonce"  # of an outcome: names the report of a host that gives its calls no ids
+_REPORTS_LOOKED_AT = 200  # of a run, newest first: the other judging of a report was seconds ago
 SUBAGENT = "subagent"  # of a run's metadata: who of the host's agents makes the call
 
 
@@ -319,6 +321,8 @@ class Recorder:
             said = {"result": loggable(value, len(outcome.encoded))}
         if call.recovery is not None:
             facts |= call.recovery.facts
+        if call.nonce:
+            facts[NONCE] = call.nonce
         if intent_id is None:
             facts |= self._facts(call)
             said["args"] = call.shown_args()
@@ -344,6 +348,15 @@ class Recorder:
             if call.recovery is not None:
                 call.recovery.settle(write, call, state)
         return state
+
+    def reported_as(self, run_id: str, nonce: str) -> str:
+        """The id of the call that a host's report of this nonce ended; "" for none."""
+        newest = self.log.events(
+            run_id=run_id, kind=TOOL_DISPATCH, newest_first=True, limit=_REPORTS_LOOKED_AT
+        )
+        return next(
+            (event.subject.call_id for event in newest if (event.payload or {}).get(NONCE) == nonce), ""
+        )
 
     def unreported(self, intent: Intent, *, happened: bool) -> None:
         """Record that nobody will say any more how an announced call ended.

@@ -46,7 +46,8 @@ class Installed:
         )
 
     def env(self) -> dict[str, str]:
-        return {"PATH": f"{self.user}/.local/bin:/usr/bin:/bin", "HOME": str(self.user)}
+        path = f"{self.user}/.local/bin:/usr/bin:/bin"
+        return {"PATH": path, "HOME": str(self.user), "SB_RESIDENT": "false"}
 
     def asked(
         self, tool: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, **given: Any

@@ -52,7 +52,7 @@ def run(
         capture_output=True,
         text=True,
         cwd=cwd,
-        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **(env or {})},
+        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "SB_RESIDENT": "false", **(env or {})},
         timeout=60,
         check=False,
     )

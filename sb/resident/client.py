@@ -1,0 +1,201 @@
+"""Ask the helper of a home; whatever is wrong with it, the question is answered in this process instead.
+
+Every call of an agent waits for this module, so it imports builtin modules alone, and `wire`.
+"""
+
+import _socket
+import marshal
+import posix
+import time
+
+TYPE_CHECKING = False  # as `typing` has it, whose import costs half of what all else does here
+if TYPE_CHECKING:
+    import signal as _signal
+    from typing import Any
+
+    from sb.config import Config
+else:
+    import _signal
+
+from sb.resident import wire
+
+ANSWERED, OTHER = 0, 1  # what the first field of an answer says: here it is, or the helper will not
+_BLOCKED = 2  # the exit code that blocks a call
+_STDIN_S = 20  # until the host has written its event
+_CONNECT_S = 0.5  # until a helper that is not hung has proved who it is
+_ANSWER_S = 5.0  # a host waits 30 s: enough is left to judge here
+_LONGEST_S = 7  # for both together
+_DYING_S = 0.5
+_CHUNK = 1 << 20  # bytes
+
+
+class Unavailable(Exception):
+    """The helper gave no answer.
+
+    Args:
+        startable: none is running, so one may be started. hung: one is running and silent.
+        again: it may have done what was asked, without anybody having its answer.
+    """
+
+    def __init__(self, *, startable: bool = False, hung: bool = False, again: bool = False) -> None:
+        self.startable, self.hung, self.again = startable, hung, again
+
+
+def hook(arguments: list[str], start: str) -> None:
+    """Answer the event on stdin, and end the process.
+
+    Args:
+        arguments: of `sb hook`. start: the file that this interpreter was started with.
+    """
+    _signal.signal(_signal.SIGALRM, _late)
+    _signal.alarm(_STDIN_S)
+    data, nonce = _stdin(), posix.urandom(8).hex()
+    began = time.monotonic()
+    try:
+        if data is None:
+            raise Unavailable
+        _signal.signal(_signal.SIGALRM, _too_long)
+        _signal.alarm(_LONGEST_S)
+        code, out, err = ask(start, ("hook", arguments, data, nonce), _ANSWER_S)
+        _signal.alarm(0)
+    except Exception as error:  # noqa: BLE001 - a host lets a call run when its hook fails
+        _signal.alarm(0)
+        unavailable = error if isinstance(error, Unavailable) else Unavailable(again=True)
+        _judge_here(arguments, start, data, nonce, time.monotonic() - began, unavailable)
+        return
+    try:
+        _write(1, out)
+        _write(2, err)
+    except OSError:  # nobody listens any more: the exit code still says that there was a verdict
+        code = code or (_BLOCKED if out else 0)
+    posix._exit(code)
+
+
+def ask(start: str, request: "tuple[Any, ...]", answer_s: float) -> tuple[int, bytes, bytes]:
+    """The helper's answer to a request: exit code, output, errors.
+
+    Args:
+        start: as for `hook`. It names the version, and a helper of another one does not answer.
+        request: its kind, and what belongs to it.
+        answer_s: seconds to wait for each part of the answer.
+
+    Raises:
+        Unavailable: there is none.
+    """
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        return _asked(connection, start, request, answer_s)
+    finally:
+        connection.close()
+
+
+def _asked(
+    connection: _socket.socket, start: str, request: "tuple[Any, ...]", answer_s: float
+) -> tuple[int, bytes, bytes]:
+    connection.settimeout(_CONNECT_S)
+    try:
+        key, worker = _greet(connection, posix.environ.get(b"SB_HOME", b""))
+        message = marshal.dumps((start, wire.place(), _surroundings(), request))
+    except (FileNotFoundError, ConnectionRefusedError):
+        raise Unavailable(startable=True) from None
+    except TimeoutError:
+        raise Unavailable(hung=True) from None
+    except (OSError, wire.Untrusted, ValueError):
+        raise Unavailable from None
+    connection.settimeout(answer_s)
+    try:
+        wire.send(connection, key, wire.REQUEST, message)
+        kind, *answer = marshal.loads(wire.receive(connection, key, wire.ANSWER))
+    except (OSError, wire.Untrusted, ValueError) as error:
+        _stop(connection, worker)
+        raise Unavailable(hung=isinstance(error, TimeoutError), again=True) from None
+    if kind != ANSWERED:
+        raise Unavailable
+    return tuple(answer)
+
+
+def _greet(connection: _socket.socket, home: bytes) -> tuple[bytes, int]:
+    """Make sure that the other end is the helper of this home; returns the key of the connection, and whom to end."""
+    folder = wire.folder_of(home)
+    secret = wire.secret_of(folder)
+    connection.connect(wire.socket_of(folder))
+    wire.check_peer(connection)
+    mine = posix.urandom(wire.CHALLENGE)
+    connection.sendall(mine)
+    greeting = wire.exactly(connection, wire.GREETING)
+    said, claimed = greeting[: -wire.PROOF], greeting[-wire.PROOF :]
+    key = secret + mine + said[: wire.CHALLENGE]
+    wire.confirm(claimed, key, wire.GREETED, said)
+    return key, int.from_bytes(said[wire.CHALLENGE :], "big")
+
+
+def _surroundings() -> tuple[dict[bytes, bytes], bytes, int]:
+    """The environment, the folder and the umask of this process."""
+    umask = posix.umask(0o077)
+    posix.umask(umask)
+    return dict(posix.environ), posix.getcwdb(), umask
+
+
+def _stop(connection: _socket.socket, worker: int) -> None:
+    """End the process that did not answer, so that it does nothing any more while this one does it."""
+    try:
+        posix.kill(worker, _signal.SIGKILL)
+        connection.settimeout(_DYING_S)
+        while connection.recv(_CHUNK):
+            pass
+    except OSError:
+        pass
+
+
+def _stdin() -> bytes | None:
+    """The event; None if the full path is to say what is wrong with it."""
+    data = bytearray()
+    try:
+        if posix.isatty(0):
+            return None
+        while chunk := posix.read(0, _CHUNK):
+            data += chunk
+            if len(data) > wire.LONGEST_PAYLOAD:
+                break
+    except OSError:
+        return None
+    return bytes(data)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[posix.write(descriptor, data) :]
+
+
+def _late(number: int, frame: object) -> None:
+    try:
+        _write(2, b"SecondBrain: the event on stdin did not end in time\n")
+    finally:
+        posix._exit(_BLOCKED)
+
+
+def _too_long(number: int, frame: object) -> None:
+    raise TimeoutError
+
+
+def _judge_here(
+    arguments: list[str],
+    start: str,
+    data: bytes | None,
+    nonce: str,
+    spent_s: float,
+    unavailable: Unavailable,
+) -> None:
+    from sb.hosts.hooks.main import Given, main
+
+    def afterwards(config: "Config | None", cwd: str) -> None:
+        if config is None:
+            return
+        from sb.hosts.hooks import resident
+
+        if unavailable.hung:
+            resident.kill(config.home)
+        if unavailable.hung or unavailable.startable:
+            resident.start(config, start)
+
+    main(arguments, Given(data, nonce, unavailable.again, spent_s, afterwards=afterwards))

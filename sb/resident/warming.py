@@ -1,0 +1,83 @@
+"""What the helper imports before it is asked, and what its children do before they are."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from sb.config import load_config
+from sb.config.model import SETTINGS
+from sb.hosts.hooks.event import HookEvent, Moment, NativeCall
+from sb.hosts.hooks.main import settings_folder
+from sb.hosts.hooks.opening import Opening
+from sb.hosts.registry import WITH_HOOKS, adapter_for, events_module
+
+# As in the warm-up of a runtime: what a hook imports on its way to a verdict.
+_MODULES = (
+    *map(events_module, WITH_HOOKS),
+    "sb.hosts.hooks.judging",
+    "sb.hosts.hooks.remembering",
+    "sb.memory.brain",
+    "sb.resident.worker",
+    "rfc8785",
+    "yaml",
+    "cryptography.hazmat.primitives.asymmetric.ed25519",
+)
+_HOST = "claude-code"
+_LARGEST = 8 << 20  # bytes of the rehearsals' database
+
+
+class Hint(NamedTuple):
+    """Where the next request probably comes from: from where the one before came.
+
+    Args:
+        environment: what settings are read from. cwd: of the event.
+    """
+
+    environment: dict[str, str]
+    cwd: str
+
+    @classmethod
+    def here(cls, cwd: str) -> Hint:
+        """Of the request that this process answers."""
+        names = {row.env for row in SETTINGS if row.env} | {"HOME", "SB_HOME"}
+        return cls({name: os.environ[name] for name in names if name in os.environ}, cwd)
+
+
+def warm() -> None:
+    """Import what hooks need."""
+    for name in _MODULES:
+        import_module(name)
+
+
+def rehearse(home: Path) -> Opening:
+    """Judge a call and its report in a home that is for this alone; returns what was opened.
+
+    A child shares the memory of its parent until it writes: whatever judging writes to is its own after this, which
+    else costs more than judging.
+
+    Args:
+        home: its SB_HOME; it is made where it is missing.
+    """
+    from sb.hosts.hooks.judging import judge
+
+    home.mkdir(mode=0o700, exist_ok=True)
+    config = load_config(env={"SB_HOME": str(home), "HOME": str(home)}, cwd=home, flags={})
+    if config.database.exists() and config.database.stat().st_size > _LARGEST:
+        config.database.unlink()
+    call = NativeCall("Bash", {"command": "cd build && make 2>&1 | tail -5"}, os.urandom(8).hex())
+    event = HookEvent(_HOST, "PreToolUse", Moment.BEFORE, "rehearsal", str(home), (call,))
+    reported = event._replace(moment=Moment.AFTER, calls=(call._replace(response="ok"),))
+    opening = Opening()  # to the end of the process: closing would write, for nobody
+    for one in (event, reported):
+        judge(config, adapter_for(_HOST, {}), one, opening)
+    return opening
+
+
+def prepare(hint: Hint) -> Opening:
+    """Open the runtime that the next request probably needs."""
+    opening = Opening()
+    opening.prepare(load_config(env=hint.environment, cwd=settings_folder(hint.cwd), flags={}))
+    return opening

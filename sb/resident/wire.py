@@ -1,0 +1,157 @@
+"""Messages between a client and the helper, which prove that both know the home's secret.
+
+The client imports this on every call of an agent, so it takes builtin modules alone (`os` would cost a tenth).
+"""
+
+import _operator
+import _socket
+import posix
+import sys
+from _blake2 import blake2b
+
+FOLDER = b"/resident"
+SECRET = b"/secret"
+SOCKET = b"/socket"
+LONGEST_PATH = 100  # bytes of a socket's path: macOS takes 103, Linux 107
+LONGEST_PAYLOAD = 64 << 20  # bytes, as `sb.hosts.hooks.main` has it
+LONGEST_MESSAGE = LONGEST_PAYLOAD + (8 << 20)  # with environment and arguments
+CHALLENGE = 16  # bytes
+PROOF = 32
+GREETING = CHALLENGE + 4 + PROOF
+REQUEST, ANSWER, GREETED = b"request", b"answer", b"greeting"
+_SECRET_BYTES = 32
+_NAMESPACES = ("mnt", "pid", "user")
+_FOLDER, _FILE, _SOCKET = 0o040000, 0o100000, 0o140000  # kinds in a mode
+_DARWIN_PEER = (0, 1)  # SOL_LOCAL, LOCAL_PEERCRED of sys/un.h
+
+
+class Untrusted(Exception):
+    """A file or a process is not what the helper of this home would be."""
+
+
+def folder_of(home: bytes) -> bytes:
+    """The helper's folder in a home, if nobody else can have made what is in it.
+
+    Args:
+        home: absolute path of SB_HOME.
+
+    Raises:
+        Untrusted: another user owns one of the two, or can write there, or the path is too long for a socket.
+        OSError: one is not there.
+    """
+    folder = home + FOLDER
+    if not home.startswith(b"/") or len(folder + SOCKET) > LONGEST_PATH:
+        raise Untrusted("no path for a socket")
+    status = posix.stat(home)
+    if status.st_uid != posix.geteuid() or status.st_mode & 0o022:
+        raise Untrusted("the home is somebody else's")
+    _own(posix.lstat(folder), _FOLDER)
+    return folder
+
+
+def socket_of(folder: bytes) -> bytes:
+    """The path of the helper's socket, checked like its folder."""
+    path = folder + SOCKET
+    _own(posix.lstat(path), _SOCKET)
+    return path
+
+
+def secret_of(folder: bytes) -> bytes:
+    """The home's secret, checked like its folder."""
+    descriptor = posix.open(folder + SECRET, posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_CLOEXEC)
+    try:
+        _own(posix.fstat(descriptor), _FILE)
+        secret = posix.read(descriptor, _SECRET_BYTES + 1)
+    finally:
+        posix.close(descriptor)
+    if len(secret) != _SECRET_BYTES:
+        raise Untrusted("the secret was not written whole")
+    return secret
+
+
+def _own(status: posix.stat_result, kind: int) -> None:
+    if status.st_mode & 0o170000 != kind or status.st_uid != posix.geteuid() or status.st_mode & 0o077:
+        raise Untrusted("a file of the helper is somebody else's")
+
+
+def new_secret() -> bytes:
+    return posix.urandom(_SECRET_BYTES)
+
+
+def check_peer(connection: _socket.socket) -> None:
+    """Raise Untrusted unless the other end belongs to this user, or if the system does not say."""
+    if hasattr(_socket, "SO_PEERCRED"):
+        level, option = _socket.SOL_SOCKET, _socket.SO_PEERCRED
+    elif sys.platform == "darwin":
+        level, option = _DARWIN_PEER
+    else:
+        raise Untrusted("this system does not say who is at the other end")
+    told = connection.getsockopt(level, option, 76)
+    if int.from_bytes(told[4:8], sys.byteorder) != posix.geteuid():
+        raise Untrusted("another user is at the other end")
+
+
+def place() -> tuple[int | str, ...]:
+    """The user, namespaces, root folder and file names that a process of this kind works with.
+
+    Raises:
+        Untrusted: the system does not say.
+    """
+    root = posix.stat("/")
+    try:
+        spaces = [posix.readlink(f"/proc/self/ns/{name}") for name in _NAMESPACES]
+    except OSError:
+        if sys.platform == "linux":
+            raise Untrusted("the namespaces are not to be seen") from None
+        spaces = []
+    users = (posix.geteuid(), posix.getuid(), posix.getegid(), *sorted(posix.getgroups()))
+    return (*users, *spaces, root.st_dev, root.st_ino, sys.getfilesystemencoding())
+
+
+def proof(key: bytes, purpose: bytes, message: bytes) -> bytes:
+    """The keyed digest of a message; `key` is the home's secret and both challenges."""
+    return blake2b(message, key=key, person=purpose, digest_size=PROOF).digest()
+
+
+def confirm(claimed: bytes, key: bytes, purpose: bytes, message: bytes) -> None:
+    """Raise Untrusted unless the proof is that of the message."""
+    if not _operator._compare_digest(claimed, proof(key, purpose, message)):
+        raise Untrusted("the other end does not know the secret")
+
+
+def send(connection: _socket.socket, key: bytes, purpose: bytes, message: bytes) -> None:
+    """Send a message with its length and its proof."""
+    connection.sendall(len(message).to_bytes(8, "big") + proof(key, purpose, message))
+    connection.sendall(message)
+
+
+def receive(connection: _socket.socket, key: bytes, purpose: bytes) -> bytes:
+    """A message of `send`.
+
+    Raises:
+        Untrusted: it is too long, or its proof is wrong.
+        OSError: the other end has gone, or is silent for too long.
+    """
+    head = exactly(connection, 8 + PROOF)
+    size = int.from_bytes(head[:8], "big")
+    if size > LONGEST_MESSAGE:
+        raise Untrusted("too long a message")
+    message = exactly(connection, size)
+    confirm(head[8:], key, purpose, message)
+    return message
+
+
+def exactly(connection: _socket.socket, size: int) -> bytes:
+    """So many bytes from the other end.
+
+    Raises:
+        OSError: it has gone, or is silent for too long.
+    """
+    data = bytearray(size)
+    view = memoryview(data)
+    while view:
+        count = connection.recv_into(view)
+        if not count:
+            raise ConnectionError("the other end has gone")
+        view = view[count:]
+    return bytes(data)

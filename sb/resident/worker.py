@@ -1,0 +1,162 @@
+"""A child of the helper: it waits, answers one request as the process of whoever asks would, and ends."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import marshal
+import os
+import select
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from sb.hosts.hooks.event import Answer
+from sb.hosts.hooks.main import Given, main
+from sb.hosts.hooks.opening import Opening
+from sb.resident import wire
+from sb.resident.client import ANSWERED, OTHER
+from sb.resident.warming import Hint, prepare, rehearse
+
+PID_BYTES = 4
+BUSY, END, HINT = b"B", b"E", b"H"  # what a child tells its parent, after its pid
+LONGEST_NEWS = 16_384  # bytes
+_GREETING_S = 2.0  # until a client has sent its request; it has read all of it before
+
+
+class Post(NamedTuple):
+    """What a child needs to judge whom it answers.
+
+    Args:
+        secret: of the home. start: the version, as clients name it. place: what a client's must equal.
+        stamps: of the code on disk as it is now. loaded: as it was when it was imported.
+        rehearsal: the home to rehearse in. hint: what to prepare for, if that is known.
+    """
+
+    secret: bytes
+    start: str
+    place: tuple[int | str, ...]
+    stamps: Callable[[], tuple[object, ...]]
+    loaded: tuple[object, ...]
+    rehearsal: Path
+    hint: Hint | None = None
+
+
+def work(listener: socket.socket, lifeline: int, parent: socket.socket, post: Post) -> NoReturn:
+    """Wait for a request, answer it, and end the process.
+
+    Args:
+        lifeline: a pipe that ends with the parent. parent: takes the news of this process.
+    """
+    try:
+        child = _Child(parent, post)
+        if not _is_asked(listener):
+            child.make_ready()
+        connection = _accepted(listener, lifeline)
+        listener.close()
+        if connection is None:
+            child.opening.close()
+        else:
+            child.tell(BUSY)
+            child.answer(connection)
+    except (OSError, wire.Untrusted, ValueError, EOFError):
+        pass  # who asked has gone, or is nobody to answer
+    finally:
+        os._exit(0)
+
+
+def _is_asked(listener: socket.socket) -> bool:
+    return bool(select.select([listener], [], [], 0)[0])
+
+
+def _accepted(listener: socket.socket, lifeline: int) -> socket.socket | None:
+    """The next client; None when the parent has ended."""
+    poll = select.poll()
+    poll.register(listener, select.POLLIN)
+    poll.register(lifeline, select.POLLIN)
+    while True:
+        if any(descriptor == lifeline for descriptor, _ in poll.poll()):
+            return None
+        try:
+            return listener.accept()[0]
+        except BlockingIOError:  # another child has it, or it has gone
+            continue
+
+
+class _Child:
+    """One request, before it comes and while it is answered."""
+
+    def __init__(self, parent: socket.socket, post: Post) -> None:
+        self._parent = parent
+        self._post = post
+        self.opening = Opening()
+        self._rehearsed: Opening | None = None
+
+    def tell(self, what: bytes, more: bytes = b"") -> None:
+        self._parent.send(os.getpid().to_bytes(PID_BYTES, "big") + what + more)
+
+    def make_ready(self) -> None:
+        """Do beforehand what does not depend on the request; if that fails, the request takes longer."""
+        with contextlib.suppress(Exception):
+            self._rehearsed = rehearse(self._post.rehearsal)
+        with contextlib.suppress(Exception):
+            if self._post.hint is not None:
+                self.opening = prepare(self._post.hint)
+
+    def answer(self, connection: socket.socket) -> None:
+        """Answer a client that proves that it knows the secret."""
+        post = self._post
+        connection.settimeout(_GREETING_S)
+        wire.check_peer(connection)
+        theirs, mine = wire.exactly(connection, wire.CHALLENGE), os.urandom(wire.CHALLENGE)
+        key = post.secret + theirs + mine
+        said = mine + os.getpid().to_bytes(PID_BYTES, "big")
+        connection.sendall(said + wire.proof(key, wire.GREETED, said))
+        start, place, surroundings, request = marshal.loads(wire.receive(connection, key, wire.REQUEST))
+
+        def send(*fields: int | bytes) -> None:
+            wire.send(connection, key, wire.ANSWER, marshal.dumps(fields))
+
+        current = start == post.start and post.stamps() == post.loaded
+        if not current:
+            self.tell(END)
+        if not current or place != post.place or not _become(*surroundings):
+            send(OTHER)
+            return
+        self._hook(request, send)
+
+    def _hook(self, request: tuple[Any, ...], send: Callable[..., None]) -> None:
+        _, arguments, data, nonce = request
+
+        def deliver(answer: Answer) -> None:
+            texts = (answer.stdout, answer.stderr)
+            send(ANSWERED, answer.code, *(text.encode("utf-8", "backslashreplace") for text in texts))
+
+        def afterwards(config: Any, cwd: str) -> None:
+            if config is not None and not config.hooks.resident:
+                self.tell(END)
+            elif config is not None:
+                hint = json.dumps(Hint.here(cwd)).encode()
+                self.tell(HINT, hint if len(hint) < LONGEST_NEWS - PID_BYTES - 1 else b"null")
+
+        sys.stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        main(arguments, Given(data, nonce, answer=deliver, afterwards=afterwards, opening=self.opening))
+
+
+def _become(environment: dict[bytes, bytes], folder: bytes, umask: int) -> bool:
+    """Take over the environment, folder and umask of whoever asks; returns whether that was possible."""
+    os.environ.clear()
+    os.environb.update(environment)
+    os.umask(umask)
+    try:
+        os.chdir(folder)
+    except OSError:
+        return False
+    time.tzset()
+    tempfile.tempdir = None
+    return True

@@ -1,0 +1,141 @@
+"""A home whose hooks run from this checkout, and the helper that answers them."""
+
+from __future__ import annotations
+
+import json
+import os
+import posix
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from sb.config.home import Home
+from sb.hosts.hooks import resident
+from sb.hosts.hooks.resident import Running
+from sb.resident import client
+
+START = "import sys\nsys.path += {entries!r}\nfrom sb.__main__ import main\nmain(__file__)\n"
+WAIT_S = 20.0
+T = TypeVar("T")
+
+
+def wait_for(found: Callable[[], T]) -> T:
+    """What is found at last."""
+    until = time.monotonic() + WAIT_S
+    while not (value := found()):
+        assert time.monotonic() < until, "it did not come"
+        time.sleep(0.01)
+    return value
+
+
+@dataclass
+class Site:
+    """A home, and a project in which an agent works.
+
+    Args:
+        start: the file that hooks start with. database: instead of the one in the home.
+    """
+
+    home: Home
+    project: Path
+    start: Path
+    database: Path | None = None
+    begun: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def env(self, **more: str) -> dict[str, str]:
+        env = {"PATH": "/usr/bin:/bin", "HOME": str(self.project), "SB_HOME": str(self.home.folder)}
+        return env | ({"SB_DB": str(self.database)} if self.database else {}) | more
+
+    def command(self, *words: str) -> list[str]:
+        return [sys._base_executable, "-I", "-S", str(self.start), *words]
+
+    def payload(self, command: str = "make", use_id: str = "", **fields: Any) -> bytes:
+        call = {"tool_name": "Bash", "tool_use_id": use_id or os.urandom(4).hex()}
+        call |= {"tool_input": {"command": command}}
+        session = {"session_id": "s1", "transcript_path": "/t", "cwd": str(self.project)}
+        return json.dumps({**session, "hook_event_name": "PreToolUse", **call, **fields}).encode()
+
+    def hook(self, payload: bytes, **env: str) -> subprocess.CompletedProcess[bytes]:
+        """The process that a host starts."""
+        command = self.command("hook", "claude-code")
+        return subprocess.run(
+            command, input=payload, capture_output=True, env=self.env(**env), cwd=self.project, check=False
+        )
+
+    def ask(
+        self, payload: bytes, answer_s: float = 10.0, nonce: str = "n", **env: str
+    ) -> tuple[int, bytes, bytes]:
+        """The helper's answer alone: what a client does before it judges by itself."""
+        before = dict(posix.environ)
+        posix.environ.clear()
+        posix.environ.update({os.fsencode(k): os.fsencode(v) for k, v in self.env(**env).items()})
+        try:
+            return client.ask(str(self.start), ("hook", ["claude-code"], payload, nonce), answer_s)
+        finally:
+            posix.environ.clear()
+            posix.environ.update(before)
+
+    def begin(self, *, idle: str = "60") -> Running:
+        """Start the helper, and wait until it can be asked."""
+        command = self.command(resident.COMMAND, str(self.home.folder), idle)
+        self.begun.append(subprocess.Popen(command, env={"PATH": "/usr/bin:/bin"}))
+        return self.ready()
+
+    def ready(self) -> Running:
+        """The helper, once it can be asked."""
+        wait_for(self.listens)
+        return wait_for(lambda: resident.running(self.home))
+
+    def listens(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as connection:
+            return connection.connect_ex(str(self.home.resident / resident.SOCKET)) == 0
+
+    def gone(self, helper: Running) -> None:
+        """Wait until this helper runs no more."""
+        wait_for(lambda: (now := resident.running(self.home)) is None or now.pid != helper.pid)
+
+    def configure(self, text: str) -> None:
+        self.home.config_file.write_text(text, encoding="utf-8")
+
+
+def made(folder: Path) -> Iterator[Site]:
+    """A site, whose helpers end with it."""
+    site = Site(Home(folder / "sb"), folder / "shop", folder / "v-1" / "start.py")
+    (site.project / ".git").mkdir(parents=True)
+    site.home.create()
+    site.start.parent.mkdir()
+    site.start.write_text(START.format(entries=[entry for entry in sys.path if entry]), encoding="utf-8")
+    yield site
+    if (left := resident.running(site.home)) is not None:
+        os.killpg(left.pid, signal.SIGKILL)
+    for process in site.begun:
+        process.wait()
+
+
+# Paths of sockets have to be short.
+@pytest.fixture
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    yield from made(tmp_path_factory.mktemp("r"))
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    for site in made(tmp_path_factory.mktemp("r")):
+        site.begin()
+        yield site
+
+
+@pytest.fixture
+def helped(shared: Site, tmp_path: Path) -> Iterator[Site]:
+    """A site with a helper that runs, its configuration and database new."""
+    shared.database = tmp_path / "new.db"
+    yield shared
+    shared.home.config_file.unlink(missing_ok=True)

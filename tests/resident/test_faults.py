@@ -1,0 +1,179 @@
+"""A helper that hangs, dies, is old or is somebody else's: the hook judges by itself, and has one effect."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sb.hosts.hooks import resident
+from sb.resident import wire
+from sb.resident.client import Unavailable
+from sb.store import driver
+from tests.resident.conftest import Site, wait_for
+from tests.resident.test_answers import SILENT, intents
+
+needs_proc = pytest.mark.skipif(not os.path.isdir("/proc"), reason="/proc tells what a process has open")
+
+
+def refused(site: Site, answer_s: float = 10.0, **env: str) -> Unavailable:
+    """Why the helper gave no answer."""
+    with pytest.raises(Unavailable) as caught:
+        site.ask(site.payload(), answer_s, **env)
+    return caught.value
+
+
+@contextmanager
+def locked(site: Site, database: Path) -> Iterator[None]:
+    """A database that nobody else can write to: whoever judges a call in it takes until the end."""
+    assert intents(site, SB_DB=str(database)) == 0
+    connection = driver.connect(str(database))
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+        connection.close()
+
+
+def child_with(pid: int, file: Path) -> int:
+    """The child of the helper that has a file open; 0 for none."""
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8").split():
+        try:
+            if any(os.readlink(fd) == str(file) for fd in Path(f"/proc/{child}/fd").iterdir()):
+                return int(child)
+        except OSError:
+            continue  # it has ended
+    return 0
+
+
+def test_hung_helper_is_not_waited_for_and_is_replaced(site: Site) -> None:
+    helper = site.begin()
+    os.killpg(helper.pid, signal.SIGSTOP)
+    done = site.hook(site.payload("rm -rf /srv/x"))
+    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    site.begun.pop().wait()
+    wait_for(lambda: (now := resident.running(site.home)) and now.pid != helper.pid)
+    site.ready()
+    assert site.ask(site.payload()) == SILENT
+
+
+@needs_proc
+def test_call_whose_judge_is_killed_is_judged_once(helped: Site, tmp_path: Path) -> None:
+    helper, other, answers = resident.running(helped.home), tmp_path / "locked.db", []
+    assert helper is not None
+    payload = helped.payload()
+    thread = threading.Thread(target=lambda: answers.append(helped.hook(payload, SB_DB=str(other))))
+    with locked(helped, other):
+        thread.start()
+        os.kill(wait_for(lambda: child_with(helper.pid, other)), signal.SIGKILL)
+    thread.join()
+    assert (answers[0].returncode, answers[0].stdout, answers[0].stderr) == SILENT
+    assert intents(helped, SB_DB=str(other)) == 1
+    assert resident.running(helped.home) == helper
+
+
+def test_judge_that_is_late_is_ended_before_somebody_else_judges(helped: Site, tmp_path: Path) -> None:
+    other = tmp_path / "locked.db"
+    with locked(helped, other):
+        why = refused(helped, 0.3, SB_DB=str(other))
+    assert (why.hung, why.again) == (True, True)
+    assert intents(helped, SB_DB=str(other)) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [("", 0o755), (resident.SOCKET, 0o666), (resident.SECRET, 0o640)],
+    ids=["folder", "socket", "secret"],
+)
+def test_helper_whose_files_others_can_use_is_not_asked(name: str, mode: int, helped: Site) -> None:
+    path = helped.home.resident / name
+    proper = path.stat().st_mode
+    path.chmod(mode)
+    try:
+        assert not refused(helped).again
+    finally:
+        path.chmod(proper)
+    assert helped.ask(helped.payload()) == SILENT
+
+
+def test_planted_socket_gets_no_request(site: Site) -> None:
+    folder = site.home.resident
+    folder.mkdir(mode=0o700)
+    (folder / resident.SECRET).write_bytes(wire.new_secret())
+    (folder / resident.SECRET).chmod(0o600)
+    received = []
+
+    def pretend() -> None:
+        connection, _ = planted.accept()
+        with connection:
+            connection.recv(wire.CHALLENGE)
+            connection.sendall(os.urandom(wire.GREETING))
+            received.append(connection.recv(1))
+
+    with socket.socket(socket.AF_UNIX) as planted:
+        planted.bind(str(folder / resident.SOCKET))
+        (folder / resident.SOCKET).chmod(0o600)
+        planted.listen()
+        thread = threading.Thread(target=pretend)
+        thread.start()
+        why = refused(site)
+        thread.join()
+    assert received == [b""]
+    assert not why.again
+
+
+def test_client_without_the_secret_has_no_effect(helped: Site) -> None:
+    with socket.socket(socket.AF_UNIX) as stranger:
+        stranger.connect(str(helped.home.resident / resident.SOCKET))
+        stranger.sendall(os.urandom(wire.CHALLENGE))
+        assert len(stranger.recv(wire.GREETING)) == wire.GREETING
+        wire.send(stranger, os.urandom(64), wire.REQUEST, b"anything")
+        assert stranger.recv(1) == b""
+    assert intents(helped) == 0
+    assert helped.ask(helped.payload()) == SILENT
+
+
+def test_other_namespace_root_or_user_is_judged_where_it_is(
+    helped: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = wire.place()
+    for number in range(len(place)):
+        elsewhere = (*place[:number], "another", *place[number + 1 :])
+        monkeypatch.setattr(wire, "place", lambda elsewhere=elsewhere: elsewhere)
+        why = refused(helped)
+        assert (why.startable, why.hung, why.again) == (False, False, False)
+    assert intents(helped) == 0
+
+
+@pytest.mark.parametrize("change", ["version", "code"])
+def test_helper_of_other_code_refuses_and_ends(change: str, site: Site) -> None:
+    helper = site.begin()
+    if change == "code":
+        os.utime(site.start, (1, 1))
+    else:
+        site.start = site.start.with_name("another.py")
+    assert not refused(site).again
+    site.gone(helper)
+
+
+def test_helper_writes_nothing_down(helped: Site) -> None:
+    secret = "hunter2-" + os.urandom(4).hex()
+    helped.ask(helped.payload(f"echo {secret}"), PASSWORD=secret)
+    for path in helped.home.resident.rglob("*"):
+        if path.is_file():
+            assert secret.encode() not in path.read_bytes(), path
+
+
+def test_second_helper_of_a_home_ends(helped: Site) -> None:
+    helper = resident.running(helped.home)
+    helped.begin()
+    assert helped.begun[-1].wait() == 0
+    assert resident.running(helped.home) == helper
