@@ -44,6 +44,7 @@ COMMANDS = {
     "operator": "Enroll operators, and manage their keys.",
     "recovery": "Review reversals and calls with unknown outcomes.",
     "runtime-guard": "Show which tools have approved contracts; approve them.",
+    "scan": "Show what sb would have done in past sessions.",
     "stack": "Manage stacks of memories.",
     "suggestions": "Review suggested memories.",
     "trust": "Set and show trust scores.",
