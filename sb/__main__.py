@@ -12,6 +12,10 @@ def main() -> None:
         from sb.hosts.hooks.main import main as answer
 
         return answer(sys.argv[2:])
+    if sys.argv[1:] == ["statusline"]:  # drawn after each turn of an agent
+        from sb.hosts.statusline import main as draw
+
+        return draw()
     from sb.cli import run
 
     sys.exit(run(sys.argv[1:]))

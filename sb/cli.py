@@ -46,6 +46,7 @@ COMMANDS = {
     "runtime-guard": "Show which tools have approved contracts; approve them.",
     "scan": "Show what sb would have done in past sessions.",
     "stack": "Manage stacks of memories.",
+    "statusline": "Print one line about a coding agent's session.",
     "suggestions": "Review suggested memories.",
     "trust": "Set and show trust scores.",
     "undo": "Reverse what an agent's call did.",

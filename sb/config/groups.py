@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from sb.config import kinds
 from sb.config.host_patterns import HostPattern
@@ -48,6 +49,22 @@ class Budget:
     max_cost_usd_cents: float = setting(
         10.0, kinds.number(0.01, _MANY), "US cents, as far as callers report them.", narrow=smaller()
     )
+    session_cost_usd: float = setting(
+        float(_MANY),
+        kinds.number(0.01, _MANY),
+        "US dollars after which new calls of a coding agent's session are refused, as its transcript and `prices` tell; "
+        f"that lags behind, and is no security boundary. {_MANY} is no limit.",
+        narrow=smaller(),
+    )
+
+    def of_runs(self) -> dict[str, Any]:
+        """The limits that the kernel holds runs to."""
+        return {name: limit for name, limit in vars(self).items() if name != "session_cost_usd"}
+
+    @property
+    def caps_sessions(self) -> bool:
+        """Whether a coding agent's session has a limit of its cost."""
+        return self.session_cost_usd < _MANY
 
 
 @dataclass(frozen=True)
@@ -185,6 +202,13 @@ class Hooks:
         kinds.listing(kinds.text("a pattern of a host's tool names, such as mcp__github__get_*")),
         "Tools of hosts, and of MCP servers, that only read, as patterns of their names.",
         example='["mcp__github__get_*"]',
+    )
+    conflicts: str = setting(
+        "warn",
+        kinds.choice("off", "warn", "refuse"),
+        "What becomes of a change to a file that another live session has changed in the last 30 minutes: warn names "
+        "each session to the other, refuse also refuses the change.",
+        narrow=stricter("off", "warn", "refuse"),
     )
 
 

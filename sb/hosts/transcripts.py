@@ -102,11 +102,13 @@ class TranscriptReader(ABC):
     Attributes:
         host: as `sb hook` takes it.
         source: who documents the place and the format.
+        counts_tokens: whether it writes the tokens of its models.
         single: endings of files that are one JSON document instead of lines of JSON.
     """
 
     host: ClassVar[str]
     source: ClassVar[str]
+    counts_tokens: ClassVar[bool] = False
     single: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod

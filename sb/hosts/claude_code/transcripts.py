@@ -34,6 +34,7 @@ _SUBAGENTS = 3  # folders below projects/: PROJECT/SESSION/subagents
 class ClaudeCodeReader(TranscriptReader):
     host = "claude-code"
     source = "its documentation names the folder and `transcript_path`; the fields are those of the program's files"
+    counts_tokens = True
 
     def files(self, places: Places) -> Iterator[Path]:
         projects = places.named("CLAUDE_CONFIG_DIR", ".claude") / "projects"

@@ -30,6 +30,7 @@ class Codex(Adapter):
         "Interrupt": Moment.STOP,
     }
     agent_fields = ("agent_id",)
+    takes_context_on = frozenset(("PreToolUse", "UserPromptSubmit"))
 
     def is_sender(self, payload: dict[str, Any]) -> bool:
         """Whether Codex sent it; its events of a session look like Claude Code's.

@@ -39,6 +39,7 @@ class CodexReader(TranscriptReader):
     source = (
         "its documentation names CODEX_HOME and the sessions folder; the fields are those of its open sources"
     )
+    counts_tokens = True
 
     def files(self, places: Places) -> Iterator[Path]:
         home = places.named("CODEX_HOME", ".codex")

@@ -35,6 +35,7 @@ _PROJECT_ROOT = ".project_root"
 class GeminiReader(TranscriptReader):
     host = "gemini-cli"
     source = "docs/cli/session-management.md names the folder and what is saved; the fields are those of its sources"
+    counts_tokens = True
     single = (".json",)
 
     def files(self, places: Places) -> Iterator[Path]:

@@ -56,6 +56,7 @@ class HookEvent(NamedTuple):
         host: who sent it. name: as the host calls it.
         agent_id: the subagent, "" for the session's own agent.
         note: what the session's record says of it, such as why it started.
+        transcript: the path of the session's transcript, "" if the host names none.
     """
 
     host: str
@@ -66,6 +67,7 @@ class HookEvent(NamedTuple):
     calls: tuple[NativeCall, ...] = ()
     agent_id: str = ""
     note: str = ""
+    transcript: str = ""
 
 
 class GovernedCall(NamedTuple):
@@ -75,6 +77,7 @@ class GovernedCall(NamedTuple):
         safety_class: of the call, before the policy is asked.
         refused: why no agent may make it, or "".
         paths: the files that it changes. why: what it would do, where the contract's name does not say.
+        rule: what refused it, if that is not what keeps agents from SecondBrain itself.
     """
 
     tool_id: str
@@ -83,6 +86,7 @@ class GovernedCall(NamedTuple):
     refused: str = ""
     paths: tuple[str, ...] = ()
     why: str = ""
+    rule: str = ""
 
 
 class Decision(StrEnum):
@@ -98,7 +102,7 @@ class Verdict(NamedTuple):
 
     Args:
         reason: for the model and the user; without a decision it is what went wrong, for stderr.
-        context: memory for a session that starts, for hosts that take it.
+        context: what the model is told, for hosts that take it: memory, and other sessions that change the same files.
     """
 
     decision: Decision = Decision.NONE

@@ -23,10 +23,11 @@ from sb.hosts.hooks.event import (
 )
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.project import context_of
+from sb.hosts.hooks.sessions import Sessions
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
-from sb.kernel.execution.external import Report
+from sb.kernel.execution.external import OPERATORS_OWN, Report
 from sb.parts import hosted_files, protected
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime, open_runtime
@@ -67,7 +68,8 @@ def judge(config: Config, adapter: Adapter, event: HookEvent) -> Verdict:
         SBError: configuration or database cannot be used.
     """
     with open_runtime(config, hosted=True) as runtime:
-        return _Session(runtime, adapter, event).handle()
+        session = _Session(runtime, adapter, event)
+        return session.sessions.follow(session.handle())
 
 
 class _Session:
@@ -82,6 +84,7 @@ class _Session:
         self._ctx = context_of(event)
         self._files = hosted_files(runtime.config)
         self._context = judging_context(runtime.config, event, self._files)
+        self.sessions = Sessions(runtime, adapter, event, self._ctx)
 
     def handle(self) -> Verdict:
         event = self._event
@@ -118,7 +121,7 @@ class _Session:
         return Verdict()
 
     def _before(self, call: NativeCall) -> Verdict:
-        governed = govern(call, self._context)
+        governed = self.sessions.limit(govern(call, self._context))
         asks = self._config.hooks.approval == "ask" and self._event.name in self._adapter.asks_on
         step, no_ids = _name(call)
         result = self._calls.announce(
@@ -128,6 +131,7 @@ class _Session:
             step=step,
             host_has_no_call_ids=no_ids,
             refused=governed.refused,
+            refused_by=governed.rule or OPERATORS_OWN,
             host_asks=asks,
             unshowable=unshowable(governed),
         )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from hashlib import sha256
 from pathlib import Path
 
 from sb.hosts.hooks.event import HookEvent
+from sb.hosts.identity import run_id_of, session_token
 from sb.kernel.run_context import RunContext
 from sb.repository import project_folder
 
@@ -18,8 +18,7 @@ def project_of(cwd: str) -> str:
 
 def context_of(event: HookEvent) -> RunContext:
     """The run of a host's session, the same in every process."""
-    identity = f"{event.host}\n{event.session_id}".encode()
-    token = sha256(identity).hexdigest()
+    token = session_token(event.host, event.session_id)
     ctx = RunContext.create(
         event.host,
         intent=f"{event.host} session",
@@ -27,5 +26,5 @@ def context_of(event: HookEvent) -> RunContext:
         trace_id=token[16:48],
         metadata={"host": event.host, "project": project_of(event.cwd), "subagent": event.agent_id},
     )
-    ctx.run_id = f"run_{token[:16]}"
+    ctx.run_id = run_id_of(event.host, event.session_id)
     return ctx

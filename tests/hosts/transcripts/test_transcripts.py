@@ -22,7 +22,7 @@ from sb.kernel.review.usage import Tokens
 from tests.hosts.transcripts import written
 
 RM = {"command": "rm -rf build"}
-NOTE = {"file_path": "/work/shop/note.md", "content": "x"}
+NOTE = {"file_path": "/data/shop/note.md", "content": "x"}
 Writer = Callable[[Path, str, Any], Path]
 
 
@@ -42,32 +42,32 @@ def calls_of(host: str, path: Path) -> tuple[Session, list[RecordedCall]]:
         ("claude-code", written.claude_code, "Bash", ("Write", NOTE), True),
         ("codex", written.codex, "Bash", ("apply_patch", {"command": "*** Begin Patch"}), True),
         ("gemini-cli", written.gemini_cli, "run_shell_command", ("write_file", NOTE), True),
-        ("copilot", written.copilot, "bash", ("create", {"path": "/work/shop/note.md"}), True),
+        ("copilot", written.copilot, "bash", ("create", {"path": "/data/shop/note.md"}), True),
         ("cursor", written.cursor, "Shell", ("Write", NOTE), False),
-        ("windsurf", written.windsurf, "Shell", ("Write", {"file_path": "/work/shop/note.md"}), False),
+        ("windsurf", written.windsurf, "Shell", ("Write", {"file_path": "/data/shop/note.md"}), False),
     ],
 )
 def test_each_host_is_read_where_and_as_it_writes(
     host: str, write: Writer, shell: str, second: tuple[str, dict[str, Any]], *, timed: bool, tmp_path: Path
 ) -> None:
-    path = write(tmp_path, "/work/shop", [(shell, RM), second])
+    path = write(tmp_path, "/data/shop", [(shell, RM), second])
     assert found(host, tmp_path) == [path]
     session, calls = calls_of(host, path)
     assert [(call.call.tool, call.call.args) for call in calls] == [(shell, RM), second]
     assert (session.host, session.id, session.skipped) == (host, written.SESSION, 0)
     folders = {call.call.cwd or call.cwd for call in calls[:1]}
-    assert folders == {"/work/shop"}
+    assert folders == {"/data/shop"}
     assert all((call.at is not None) == timed for call in calls)
     assert (session.started is not None) == timed
     assert all(call.ok is not False for call in calls)
 
 
 def test_older_sessions_of_gemini_are_single_documents(tmp_path: Path) -> None:
-    path = written.gemini_cli(tmp_path, "/work/shop", [("run_shell_command", RM)], document=True)
+    path = written.gemini_cli(tmp_path, "/data/shop", [("run_shell_command", RM)], document=True)
     assert found("gemini-cli", tmp_path) == [path]
     session, calls = calls_of("gemini-cli", path)
     assert [call.call.args for call in calls] == [RM]
-    assert session.cwd == "/work/shop"
+    assert session.cwd == "/data/shop"
 
 
 def test_every_host_with_hooks_is_read_or_says_why_not() -> None:
@@ -79,9 +79,9 @@ def test_every_host_with_hooks_is_read_or_says_why_not() -> None:
 
 
 def test_subagents_of_claude_code_are_found_and_belong_to_their_session(tmp_path: Path) -> None:
-    main = written.claude_code(tmp_path, "/work/shop", [("Bash", RM)])
+    main = written.claude_code(tmp_path, "/data/shop", [("Bash", RM)])
     sub = main.with_suffix("") / "subagents" / "agent-1.jsonl"
-    written.lines(sub, [written.claude_response(1, "/work/shop")])
+    written.lines(sub, [written.claude_response(1, "/data/shop")])
     assert set(found("claude-code", tmp_path)) == {main, sub}
     assert list(transcript_reader("claude-code").companions(main)) == [sub]
     assert calls_of("claude-code", sub)[0].id == written.SESSION
@@ -136,7 +136,7 @@ def _used(host: str, path: Path) -> list[Used]:
 
 
 def test_lines_that_cannot_be_read_are_counted_and_the_rest_is_read(tmp_path: Path) -> None:
-    path = written.claude_code(tmp_path, "/work/shop", [("Bash", RM)])
+    path = written.claude_code(tmp_path, "/data/shop", [("Bash", RM)])
     good = path.read_bytes()
     bad = b"\0\0\0\n[1]\n{not json\n" + b"[" * 100_000 + b"\n" + b'"\xff"\n' + b"{" + b"x" * 9_000 + b"}\n\n"
     path.write_bytes(bad + good + b'{"type": "assistant", "mess')
