@@ -17,7 +17,7 @@ from sb.sources import micros
 
 WINDOW_S = 30 * 60  # after which a change is no news any more
 SESSIONS = 50  # that began last
-ROWS = 5_000  # of the log
+ROWS = 2_000  # of the log
 TOLD_ROWS = 32  # of one session
 MOST_PATHS = 8  # of one call
 CHANGES_FILES = ("host.write", "host.write_config", "host.shell.kept")
@@ -28,17 +28,15 @@ _TOUCHES = f"""WITH live AS (
     FROM events
     WHERE kind = '{RUN_STARTED}' AND json_valid(payload) AND json_extract(payload, '$.host') <> ''
     AND id > ?1 AND id <= ?2 ORDER BY id DESC LIMIT {SESSIONS})
-SELECT path.key, live.run_id, live.host, live.session, max(touch.id)
+SELECT live.run_id, live.host, live.session,
+    {", ".join(f"max(CASE WHEN instr(touch.payload, ?{number + 4}) THEN touch.id END)" for number in range(MOST_PATHS))}
 FROM live
 JOIN events AS touch ON touch.run_id = live.run_id
     AND touch.id > (SELECT max(id) - {ROWS} FROM events WHERE id <= ?2)
-JOIN json_each(?4) AS path
 WHERE touch.at >= ?3 AND touch.kind = '{TOOL_DISPATCH}'
 AND touch.tool_id IN ({", ".join(f"'{name}'" for name in CHANGES_FILES)})
-AND instr(touch.payload, path.value) > 0
-AND NOT EXISTS (SELECT 1 FROM events AS ended WHERE ended.run_id = live.run_id AND ended.id > touch.id
-    AND ended.kind = '{RUN_FINISHED}')
-GROUP BY path.key, live.run_id"""
+GROUP BY live.run_id"""
+_ENDED = f"SELECT 1 FROM events WHERE run_id = ? AND id > ? AND kind = '{RUN_FINISHED}' LIMIT 1"
 _CONFLICTS = f"""SELECT kind, json_extract(payload, '$.path'), json_extract(payload, '$.host'),
     json_extract(payload, '$.session'), json_extract(payload, '$.run')
 FROM (SELECT id, kind, payload FROM events WHERE run_id = ? ORDER BY id DESC LIMIT {TOLD_ROWS})
@@ -81,16 +79,17 @@ class SessionConflicts:
         wanted = paths[:MOST_PATHS]
         log = self._log
         since = micros(log.clock.now()) - WINDOW_S * 1_000_000
-        names = encode([encode(path).decode() for path in wanted]).decode()
-        parameters = (log.first_id, log.first_id + SEQ_MASK, since, names)
-        newest: dict[int, tuple[int, str, str, str]] = {}
-        for number, run_id, host, session, touch in log.database.query(_TOUCHES, parameters):
-            newest[number] = max(newest.get(number, (0, "", "", "")), (touch, run_id, host, session))
-        return [
-            Conflict(wanted[number], host, session, run_id)
-            for number, (_, run_id, host, session) in sorted(newest.items())
-            if run_id != self._run_id
-        ]
+        names = [encode(path).decode() for path in wanted] + [None] * (MOST_PATHS - len(wanted))
+        parameters = (log.first_id, log.first_id + SEQ_MASK, since, *names)
+        newest: dict[str, tuple[int, Conflict]] = {}
+        for run_id, host, session, *touches in log.database.query(_TOUCHES, parameters):
+            ours = run_id == self._run_id
+            for path, touch in zip(wanted, touches, strict=False):
+                if touch is None or (not ours and log.database.query(_ENDED, (run_id, touch))):
+                    continue
+                if touch > newest.get(path, (0, None))[0]:
+                    newest[path] = (touch, Conflict(path, host, session, run_id))
+        return [conflict for _, conflict in newest.values() if conflict.run != self._run_id]
 
     def record(self, conflict: Conflict) -> None:
         """Put a conflict on record for both sessions, each of which is told at its next event.

@@ -101,7 +101,7 @@ def test_query_looks_at_a_bounded_part_of_the_log_through_indexes(host: Host) ->
     from sb.kernel.review.session_conflicts import _TOUCHES
 
     with host.open() as runtime:
-        plan = runtime.database.query(f"EXPLAIN QUERY PLAN {_TOUCHES}", (0, 1 << 40, 0, "[]"))
+        plan = runtime.database.query(f"EXPLAIN QUERY PLAN {_TOUCHES}", (0, 1 << 40, 0, *[None] * 8))
     steps = " ".join(str(row[3]) for row in plan)
     assert "events_by_run (run_id=? AND rowid>?)" in steps, steps
     assert "sessions_of_hosts" in steps, steps
