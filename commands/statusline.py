@@ -7,7 +7,7 @@ from sb.commands.options import single
 app = single()
 
 
-@app.command(epilog='Example: "statusLine": {"type": "command", "command": "sb statusline"}')
+@app.command(epilog="Example: sb statusline")
 def statusline() -> None:
     """Print one line about a coding agent's session.
 

@@ -5,6 +5,7 @@ It is drawn often, so little is imported, and nothing is written. It never fails
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -24,17 +25,17 @@ from sb.sources import SYSTEM_CLOCK
 from sb.store import driver
 from sb.text import counted, plain, shorten
 
-LONGEST = 1 << 20  # bytes of the host's JSON
+LONGEST = 1 << 20  # characters of the host's JSON
 HOST = "claude-code"  # the one that documents such a line
 _LONGEST_NAME = 40
 
 
 def main() -> None:
     """Print the line for the JSON on stdin."""
-    try:
-        payload = json.loads(sys.stdin.buffer.read(LONGEST))
-    except (ValueError, RecursionError, OSError):
-        payload = None
+    payload = None
+    if sys.stdin is not None and not sys.stdin.isatty():
+        with contextlib.suppress(ValueError, RecursionError, OSError):
+            payload = json.loads(sys.stdin.read(LONGEST))
     sys.stdout.write(status_line(payload if isinstance(payload, dict) else {}, os.environ) + "\n")
 
 

@@ -5,7 +5,9 @@ A file remembers how far each transcript was read, so that none is read twice.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,9 +15,11 @@ from typing import Any
 
 from sb.files import write_atomic
 from sb.kernel.review.usage import Tokens, Usage
+from sb.sources import SYSTEM_CLOCK
 
 _RUN = re.compile(r"run_[0-9a-f]{16}")
 LARGEST = 1 << 20  # bytes of such a file
+KEPT_DAYS = 180  # after which the tokens of a session are forgotten
 MOST_RECENT = 64  # responses whose later records replace earlier ones
 
 
@@ -100,9 +104,21 @@ def save_usage(folder: Path, run_id: str, session: SessionUsage) -> None:
     """Remember what was read of a session's transcripts; raises OSError."""
     if not _RUN.fullmatch(run_id):
         return
-    folder.mkdir(mode=0o700, exist_ok=True)
+    file = folder / f"{run_id}.json"
+    if not file.exists():
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _drop_old(folder)
     # What a power loss takes is read again.
-    write_atomic(folder / f"{run_id}.json", json.dumps(asdict(session)).encode(), durable=False)
+    write_atomic(file, json.dumps(asdict(session)).encode(), durable=False)
+
+
+def _drop_old(folder: Path) -> None:
+    """Remove the files of sessions that were not read for KEPT_DAYS days."""
+    oldest = SYSTEM_CLOCK.now() - KEPT_DAYS * 86_400
+    for entry in os.scandir(folder):
+        with contextlib.suppress(OSError):  # another process removes it
+            if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                os.unlink(entry.path)
 
 
 def _decoded(value: dict[str, Any]) -> SessionUsage:

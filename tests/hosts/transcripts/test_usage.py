@@ -209,6 +209,19 @@ def test_cap_lets_calls_run_whose_cost_is_unknown(user: Path) -> None:
     assert session_of(user, "budget: {session_cost_usd: 3}\n", user / "missing.jsonl") == Verdict()
 
 
+def test_tokens_of_old_sessions_are_forgotten_when_a_new_one_begins(tmp_path: Path) -> None:
+    path, folder = written.lines(tmp_path / "a.jsonl", [response(1)]), tmp_path / "usage"
+    for number in range(3):
+        advance(folder, f"run_{number:016x}", event(path))
+    os.utime(folder / f"run_{0:016x}.json", (0, 0))
+    advance(folder, RUN, event(path))
+    assert sorted(one.name for one in folder.iterdir()) == [
+        f"run_{1:016x}.json",
+        f"run_{2:016x}.json",
+        f"{RUN}.json",
+    ]
+
+
 def test_only_runs_have_a_file(tmp_path: Path) -> None:
     session = advance(tmp_path / "usage", RUN, event(written.lines(tmp_path / "a.jsonl", [response(1)])))
     assert session is not None
