@@ -42,6 +42,9 @@ def init(ctx: typer.Context, as_json: AsJson = False) -> None:
     if not config.operators.file.exists():
         _offer_enrolment(ctx)
     note(
+        "next: connect a coding agent (sb install HOST); `sb scan` shows what it would have stopped in past sessions"
+    )
+    note(
         f"next: name the folders that agents may use (files.roots) in {config.home.config_file}, then `sb doctor`"
     )
 

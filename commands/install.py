@@ -78,6 +78,7 @@ def _next_steps(host: Host) -> list[str]:
         *host.steps,
         "check the installation: sb doctor",
         "watch its calls: sb console",
+        "see what it would have stopped in past sessions: sb scan",
         *([advice] if advice else []),
     ]
 

@@ -11,7 +11,7 @@ from sb.commands import output
 from sb.commands.arguments import choice, read_arguments
 from sb.commands.diagnostics import note
 from sb.commands.kernel_policy import app as policy_app
-from sb.commands.options import AsJson, group
+from sb.commands.options import AsJson, Limit, group
 from sb.commands.session import configuration, runtime
 
 from sb.errors import ExitCode, UsageError
@@ -103,6 +103,44 @@ def _tool(spec: ToolSpec, source: str) -> dict[str, Any]:
         "source": source,
         "fingerprint": spec.contract_fingerprint(),
     }
+
+
+@app.command(epilog="Example: sb kernel runs --limit 5")
+def runs(ctx: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None:
+    """List runs, with the tokens and cost of agents' sessions.
+
+    Tokens come from transcripts, cost from `prices` in the configuration; unknown where either is missing.
+    """
+    from sb.kernel.review.runs import first_events, runs_at
+    from sb.parts import open_log
+    from sb.present.runs import run_line
+    from sb.present.usage import dollars, human_count, session_cost
+
+    config = configuration(ctx)
+    log = open_log(config)
+    firsts = first_events(log)
+    chosen = firsts[:limit] if limit else firsts
+    found = runs_at(log, chosen)
+    rows, items = [], []
+    for first in chosen:
+        run, line = found[first], run_line(found[first])
+        tokens, cost = session_cost(config, run.run_id)
+        counts = [human_count(tokens.prompt), human_count(tokens.output)] if tokens else ["-", "-"]
+        priced = dollars(cost) if tokens else "-"
+        rows.append(
+            (line.started, line.host, line.project, line.state, line.events, *counts, priced, line.id)
+        )
+        items.append({**vars(run), "tokens": vars(tokens) if tokens else None, "cost_usd": cost})
+    if as_json:
+        output.emit_json({"items": items})
+    elif rows:
+        output.table(
+            ["started (UTC)", "host", "project", "state", "events", "in", "out", "cost", "run"], rows
+        )
+    else:
+        note("no runs yet")
+    if len(firsts) > len(chosen):
+        note(f"showing the last {len(chosen)} of {len(firsts)} runs; --limit 0 shows all")
 
 
 @app.command(epilog='Example: sb kernel run files.read --args \'{"path": "notes.md"}\'')

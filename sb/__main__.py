@@ -25,6 +25,10 @@ def main(start: str = "") -> None:
         from sb.resident.server import serve
 
         return serve(start, *sys.argv[2:])
+    if sys.argv[1:] == ["statusline"]:  # drawn after each turn of an agent
+        from sb.hosts.statusline import main as draw
+
+        return draw()
     from sb.cli import run
 
     sys.exit(run(sys.argv[1:]))

@@ -213,7 +213,7 @@ class Runtime:
 
     def budget(self) -> RunBudget:
         """A fresh budget with the configured limits."""
-        return RunBudget(**vars(self.config.budget))
+        return RunBudget(**self.config.budget.of_runs())
 
     def context(self, agent_name: str = "default", intent: str = "", **envelope: Any) -> RunContext:
         """A new run with the configured budget, of this program and the project that it is in.

@@ -85,7 +85,7 @@ class RunsScreen(Filtering):
         chosen = self._chosen
 
         def work() -> OneRun:
-            return OneRun() if chosen is None else one_run(self.records.log(), chosen)
+            return OneRun() if chosen is None else one_run(self.records.log(), chosen, self.records.config)
 
         self.read("timeline", work, self._show_one)
 

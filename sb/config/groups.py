@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from sb.config import kinds
 from sb.config.host_patterns import HostPattern
@@ -49,6 +50,22 @@ class Budget:
     max_cost_usd_cents: float = setting(
         10.0, kinds.number(0.01, _MANY), "US cents, as far as callers report them.", narrow=smaller()
     )
+    session_cost_usd: float = setting(
+        float(_MANY),
+        kinds.number(0.01, _MANY),
+        "US dollars after which new calls of a coding agent's session are refused, as its transcript and `prices` tell; "
+        f"that lags behind, and is no security boundary. {_MANY} is no limit.",
+        narrow=smaller(),
+    )
+
+    def of_runs(self) -> dict[str, Any]:
+        """The limits that the kernel holds runs to."""
+        return {name: limit for name, limit in vars(self).items() if name != "session_cost_usd"}
+
+    @property
+    def caps_sessions(self) -> bool:
+        """Whether a coding agent's session has a limit of its cost."""
+        return self.session_cost_usd < _MANY
 
 
 @dataclass(frozen=True)
@@ -249,6 +266,13 @@ class Hooks:
         "Whether a resident helper judges, a process that stays for 15 minutes and answers many times faster than one "
         "that starts for each call.",
         env="SB_RESIDENT",
+    )
+    conflicts: str = setting(
+        "warn",
+        kinds.choice("off", "warn", "refuse"),
+        "What becomes of a change to a file that another live session has changed in the last 30 minutes: warn names "
+        "each session to the other, refuse also refuses the change.",
+        narrow=stricter("off", "warn", "refuse"),
     )
 
 

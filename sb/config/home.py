@@ -97,6 +97,11 @@ class Home:
         return self.folder / "kept"
 
     @property
+    def usage(self) -> Path:
+        """Tokens of coding agents' sessions, one file each."""
+        return self.folder / "usage"
+
+    @property
     def open_requests(self) -> Path:
         return self.folder / "open"
 

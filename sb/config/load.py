@@ -79,6 +79,8 @@ def load_config(
             raise ConfigError(f"{key} has no flag", "set it in config.yaml")
         if value is not None:
             layers.put_word(row, row.flag, str(value), cwd)
+    if "budget.session_cost_usd" in layers.values and not layers.values.get("prices"):
+        layers.note("budget.session_cost_usd limits nothing without prices")
     return assemble(home, layers.values, layers.origins, tuple(layers.notes), layers.start)
 
 

@@ -35,6 +35,7 @@ from sb.config.narrowing import (
     smaller,
     stricter,
 )
+from sb.config.prices import ModelPrice, prices
 from sb.config.rules import PolicyRule
 from sb.config.setting import Setting, groups_of, setting, settings_of
 from sb.errors import ConfigError
@@ -113,6 +114,14 @@ class Config:
         "one rule allows, what no rule names is denied. Patterns of tools, agents, classes and arguments; "
         "docs/guides/policy.md.",
         example="[{deny: http.*, args: {url: '*internal*'}, reason: internal hosts are off limits}]",
+    )
+    prices: Mapping[str, ModelPrice] = setting(
+        MappingProxyType({}),
+        prices(),
+        "US dollars for a million tokens of each model, by its name or a pattern of names, from which the cost of coding "
+        "agents' sessions is made: input, output, cache_read and cache_write. A cost that a price is missing for is "
+        "unknown.",
+        example='{"model-name-*": {input: 3, output: 15, cache_read: 0.3, cache_write: 3.75}}',
     )
     files: Files = field(default_factory=Files)
     undo: Undo = field(default_factory=Undo)

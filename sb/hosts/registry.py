@@ -11,6 +11,7 @@ from sb.text import nearest, plain
 if TYPE_CHECKING:
     from sb.hosts.hooks.adapter import Adapter
     from sb.hosts.install.host import Host
+    from sb.hosts.transcripts import TranscriptReader
 
 # Hosts that call `sb hook`, each with an `events.py`. In this order: the first that recognises its own fields takes a
 # payload that is not of the host that was named.
@@ -35,6 +36,9 @@ WITH_SETTINGS = (
     "vscode",
     "windsurf",
 )
+# Hosts whose transcripts are read, each with a READER in `transcripts.py`; UNREAD says why others' are not.
+WITH_TRANSCRIPTS = ("claude-code", "codex", "gemini-cli", "copilot", "cursor", "windsurf")
+WITHOUT_TRANSCRIPTS = ("opencode", "vscode")
 
 
 def adapter_for(named: str, payload: dict[str, Any]) -> Adapter:
@@ -75,6 +79,25 @@ def host_settings(name: str) -> Host:
         suggestion = nearest(name, WITH_SETTINGS)
         raise NotFoundError(f"no host {plain(name, one_line=True)}{suggestion}", ", ".join(WITH_SETTINGS))
     return cast("Host", import_module(f"sb.hosts.{name.replace('-', '_')}.settings").HOST)
+
+
+def transcript_reader(name: str) -> TranscriptReader:
+    """What reads a host's transcripts.
+
+    Raises:
+        NotFoundError: there is no such host, or its transcripts are not read.
+    """
+    shown = plain(name, one_line=True)
+    if name in WITHOUT_TRANSCRIPTS:
+        why = import_module(_transcripts_module(name)).UNREAD
+        raise NotFoundError(f"transcripts of {shown} cannot be read: {why}", ", ".join(WITH_TRANSCRIPTS))
+    if name not in WITH_TRANSCRIPTS:
+        raise NotFoundError(f"no host {shown}{nearest(name, WITH_TRANSCRIPTS)}", ", ".join(WITH_TRANSCRIPTS))
+    return cast("TranscriptReader", import_module(_transcripts_module(name)).READER)
+
+
+def _transcripts_module(name: str) -> str:
+    return f"sb.hosts.{name.replace('-', '_')}.transcripts"
 
 
 def _adapter(name: str) -> Adapter:

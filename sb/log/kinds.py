@@ -42,6 +42,8 @@ KILL_THROWN = "kill.thrown"
 KILL_LIFTED = "kill.lifted"
 INCIDENT_OPENED = "incident.opened"
 INCIDENT_CLOSED = "incident.closed"
+SESSION_CONFLICT = "session.conflict"
+SESSION_TOLD = "session.told"
 
 _meanings = {
     TOOL_DISPATCH: "Tool execution dispatch decision",
@@ -73,6 +75,8 @@ _meanings = {
     KILL_LIFTED: "A person let stopped calls go on",
     INCIDENT_OPENED: "A person opened an incident",
     INCIDENT_CLOSED: "A person closed an incident",
+    SESSION_CONFLICT: "Two live sessions change the same file",
+    SESSION_TOLD: "A session was told of a conflict",
 }
 
 

@@ -80,7 +80,7 @@ def sb(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
         _RUNNING & set(words[1:]) or group == "harness"
     ):
         return Finding(NETWORK, f"sb {' '.join(words[:2])}: runs tools, or writes files")
-    if group in _OPERATOR or group in ("doctor", "explain", "kernel", *_OWN, *_WRITING):
+    if group in _OPERATOR or group in ("doctor", "explain", "kernel", "scan", "statusline", *_OWN, *_WRITING):
         return Finding(READ, f"sb {group}: only reads")
     return Finding(NETWORK, f"sb {display(group)}: unknown command")
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from sb.screens.state.listing import Column, Row
 
+from sb.config import Config
 from sb.kernel.calls.mutations import MutationStore
 from sb.kernel.review.runs import Run, RunState, run_events, runs_at
 from sb.log.event_log import EventLog
 from sb.present.runs import run_line, whereabouts
+from sb.present.usage import session_cost, tokens_line
 
 RUN_COLUMNS = (
     Column("started (UTC)", 14),
@@ -57,10 +59,13 @@ class OneRun:
     events: Sequence[int] = field(default=())
 
 
-def one_run(log: EventLog, first: int) -> OneRun:
+def one_run(log: EventLog, first: int, config: Config) -> OneRun:
     """The run that begins with this event."""
     found = runs_at(log, [first]).get(first)
-    return OneRun(whereabouts(found), run_events(log, found.run_id)) if found else OneRun()
+    if not found:
+        return OneRun()
+    used = tokens_line(*session_cost(config, found.run_id))
+    return OneRun("  ".join(filter(None, (whereabouts(found), used))), run_events(log, found.run_id))
 
 
 def last_change(log: EventLog, first: int) -> str:

@@ -32,6 +32,8 @@ class ClaudeCode(Adapter):
     asks_on = frozenset(("PreToolUse",))
     agent_fields = ("agent_id",)
     mode_fields = ("permission_mode",)
+    takes_context_on = frozenset(("PreToolUse", "UserPromptSubmit"))
+    shows_context = True
 
     def is_sender(self, payload: dict[str, Any]) -> bool:
         fields = payload.keys()

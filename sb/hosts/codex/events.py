@@ -1,7 +1,8 @@
 """Codex's hook events and the answers that it understands.
 
 Source: its hooks documentation and the schemas in the program. Its parser knows no field but its own, and whatever it
-cannot parse lets the call run: so of a call nothing is printed but a deny with a reason. It cannot ask its user.
+cannot parse lets the call run: so of a call nothing is printed but a deny with a reason, or a text for its model. It
+cannot ask its user.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Codex(Adapter):
         "Interrupt": Moment.STOP,
     }
     agent_fields = ("agent_id",)
+    takes_context_on = frozenset(("PreToolUse", "UserPromptSubmit"))
 
     def is_sender(self, payload: dict[str, Any]) -> bool:
         """Whether Codex sent it; its events of a session look like Claude Code's.

@@ -28,6 +28,7 @@ class GeminiCLI(Adapter):
         "SessionStart": Moment.SESSION_STARTED,
         "SessionEnd": Moment.SESSION_ENDED,
     }
+    takes_context_on = frozenset(("BeforeAgent",))
 
     def is_sender(self, payload: dict[str, Any]) -> bool:
         name = self.event_name(payload)

@@ -23,6 +23,8 @@ class Adapter(ABC):
         asks_on: the events on which the host asks its user when it is told to, and enforces the answer.
         event_fields, session_fields, agent_fields, note_fields, mode_fields: the fields that hold these; the first text counts.
         takes_context: whether it hands its model what a session is told when it starts.
+        takes_context_on: other events on which it does. shows_context: whether it shows a `systemMessage` to its user.
+        transcript_fields: the fields that hold the path of the session's transcript.
     """
 
     host: ClassVar[str]
@@ -34,6 +36,9 @@ class Adapter(ABC):
     note_fields: ClassVar[tuple[str, ...]] = ("source", "reason")
     mode_fields: ClassVar[tuple[str, ...]] = ()
     takes_context: ClassVar[bool] = True
+    takes_context_on: ClassVar[frozenset[str]] = frozenset()
+    shows_context: ClassVar[bool] = False
+    transcript_fields: ClassVar[tuple[str, ...]] = ("transcript_path",)
 
     @abstractmethod
     def is_sender(self, payload: dict[str, Any]) -> bool:
@@ -62,6 +67,7 @@ class Adapter(ABC):
             text(payload, *self.agent_fields),
             text(payload, *self.note_fields),
             text(payload, *self.mode_fields),
+            text(payload, *self.transcript_fields),
         )
 
     def can_ask(self, event: HookEvent) -> bool:
@@ -72,9 +78,17 @@ class Adapter(ABC):
         """What the host is answered; silence for no opinion, so that the user's own rules and prompts stay as they are."""
         if event.moment is Moment.BEFORE and verdict.decision is not Decision.NONE:
             return self.decided(event, verdict)
-        if event.moment is Moment.SESSION_STARTED and verdict.context and self.takes_context:
-            return as_json(specific("SessionStart", additionalContext=verdict.context))
+        if verdict.context and self.takes(event):
+            starts = event.moment is Moment.SESSION_STARTED
+            shown = {"systemMessage": verdict.context} if self.shows_context and not starts else {}
+            name = "SessionStart" if starts else event.name
+            return as_json({**shown, **specific(name, additionalContext=verdict.context)})
         return Answer()
+
+    def takes(self, event: HookEvent) -> bool:
+        """Whether the host hands its model a text in answer to this event."""
+        starts = event.moment is Moment.SESSION_STARTED and self.takes_context
+        return starts or event.name in self.takes_context_on
 
     def event_name(self, payload: dict[str, Any]) -> str:
         return text(payload, *self.event_fields)

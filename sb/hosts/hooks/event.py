@@ -63,6 +63,7 @@ class HookEvent(NamedTuple):
         mode: in which the host asks its person for permissions, as it calls it; "" where it does not say.
         nonce: names this event, so that judging it twice has one effect; "" for none.
         again: it may have been judged under its nonce before, and nobody received the answer.
+        transcript: the path of the session's transcript, "" if the host names none.
     """
 
     host: str
@@ -76,6 +77,7 @@ class HookEvent(NamedTuple):
     mode: str = ""
     nonce: str = ""
     again: bool = False
+    transcript: str = ""
 
 
 class GovernedCall(NamedTuple):
@@ -88,6 +90,7 @@ class GovernedCall(NamedTuple):
         changes: of a command line, all that it deletes and overwrites, as far as that is known.
         secrets: why it reads credentials. flow: why these would leave this machine, or "".
         uploads: what it sends to other machines, whatever that holds.
+        rule: what refused it, if that is not what keeps agents from SecondBrain itself.
     """
 
     tool_id: str
@@ -100,6 +103,7 @@ class GovernedCall(NamedTuple):
     secrets: tuple[str, ...] = ()
     flow: str = ""
     uploads: tuple[Upload, ...] = ()
+    rule: str = ""
 
 
 class Decision(StrEnum):
@@ -115,7 +119,7 @@ class Verdict(NamedTuple):
 
     Args:
         reason: for the model and the user; without a decision it is what went wrong, for stderr.
-        context: memory for a session that starts, for hosts that take it.
+        context: what the model is told, for hosts that take it: memory, and other sessions that change the same files.
     """
 
     decision: Decision = Decision.NONE

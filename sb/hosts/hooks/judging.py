@@ -26,10 +26,11 @@ from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.opening import Opening
 from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.secrets import NO_MESSAGE, WITHHELD, SecretGuard, guard_secrets
+from sb.hosts.hooks.sessions import Sessions
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
-from sb.kernel.execution.external import Report
+from sb.kernel.execution.external import OPERATORS_OWN, Report
 from sb.parts import granted_permissions, hosted_files, open_policy, protected, shell_rules
 from sb.redaction import one_line, redact
 from sb.runtime import Runtime
@@ -77,7 +78,8 @@ def judge(config: Config, adapter: Adapter, event: HookEvent, opening: Opening |
         SBError: configuration or database cannot be used.
     """
     with contextlib.nullcontext(opening) if opening else contextlib.closing(Opening()) as opened:
-        return _Session(opened.runtime(config), adapter, event).handle()
+        session = _Session(opened.runtime(config), adapter, event)
+        return session.sessions.follow(session.handle())
 
 
 class _Session:
@@ -93,6 +95,7 @@ class _Session:
         SESSION.set(self._ctx.run_id)
         self._files = hosted_files(runtime.config)
         self._context = judging_context(runtime.config, event, self._files, shell_rules(runtime.config))
+        self.sessions = Sessions(runtime, adapter, event, self._ctx)
 
     def handle(self) -> Verdict:
         event = self._event
@@ -129,7 +132,7 @@ class _Session:
         return Verdict()
 
     def _before(self, call: NativeCall) -> Verdict:
-        governed = govern(call, self._context)
+        governed = self.sessions.limit(govern(call, self._context))
         secrets = guard_secrets(
             governed, self._config.hooks.secrets, self._calls, self._event, self._ctx.run_id
         )
@@ -160,6 +163,7 @@ class _Session:
             step=step,
             host_has_no_call_ids=no_ids,
             refused=governed.refused or secrets.refused,
+            refused_by=governed.rule or OPERATORS_OWN,
             host_asks=can_ask and self._config.hooks.approval == "ask",
             unshowable=unshowable(governed),
             asked=secrets.asked,

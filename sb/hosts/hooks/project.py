@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from hashlib import sha256
 from pathlib import Path
 
 from sb.hosts.hooks.event import HookEvent
 from sb.hosts.hooks.remotes import remotes_of
+from sb.hosts.identity import run_id_of, session_token
 from sb.kernel.run_context import RunContext
 from sb.repository import project_folder
 
@@ -19,8 +19,7 @@ def project_of(cwd: str) -> str:
 
 def context_of(event: HookEvent) -> RunContext:
     """The run of a host's session, the same in every process."""
-    identity = f"{event.host}\n{event.session_id}".encode()
-    token = sha256(identity).hexdigest()
+    token = session_token(event.host, event.session_id)
     ctx = RunContext.create(
         event.host,
         intent=f"{event.host} session",
@@ -33,5 +32,5 @@ def context_of(event: HookEvent) -> RunContext:
             "remotes": remotes_of(event.cwd),
         },
     )
-    ctx.run_id = f"run_{token[:16]}"
+    ctx.run_id = run_id_of(event.host, event.session_id)
     return ctx

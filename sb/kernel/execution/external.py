@@ -73,6 +73,7 @@ class ExternalCalls:
         step: str,
         host_has_no_call_ids: bool = False,
         refused: str = "",
+        refused_by: str = OPERATORS_OWN,
         host_asks: bool = False,
         unshowable: str = "",
         asked: Sequence[Ask] = (),
@@ -87,6 +88,7 @@ class ExternalCalls:
             step: the host's own id of the call; the same one asked for again is the same call, until it is reported.
             host_has_no_call_ids: `step` then says what the call is, and each one announced is a call of its own.
             refused: why no host may perform it, whatever the policy says; "" if it is for the policy to say.
+            refused_by: the rule that refuses it then.
             host_asks: the host asks its own person where one has to agree. That proves nothing, so it counts only
                 while nobody is enrolled, and never for two people.
             unshowable: why `args` do not hold all that would run; then no person can agree to it here.
@@ -106,7 +108,7 @@ class ExternalCalls:
         try:
             if refused:
                 self._admission.describe(call, args)
-                raise Refused(ToolErrorCode.PERMISSION_DENIED, refused, OPERATORS_OWN)
+                raise Refused(ToolErrorCode.PERMISSION_DENIED, refused, refused_by)
             self._admission.admit(call, args)
             if call.announced:
                 self._prepare(call, self._recorder.intent(call, LONGEST_CALL_S))

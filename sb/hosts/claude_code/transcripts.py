@@ -1,0 +1,69 @@
+"""Claude Code's transcripts: one file of JSON lines a session, and one for each of its subagents.
+
+A response with several blocks is several lines, each with the usage of the whole response so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sb.hosts.hooks.event import NativeCall
+from sb.hosts.hooks.fields import table, text
+from sb.hosts.transcripts import (
+    CallEnded,
+    Item,
+    RecordedCall,
+    Session,
+    TranscriptReader,
+    Used,
+    blocks,
+    find_transcripts,
+    seconds,
+    tokens,
+)
+from sb.kernel.review.usage import Tokens
+
+if TYPE_CHECKING:
+    from sb.hosts.install.host import Places
+
+_SUBAGENTS = 3  # folders below projects/: PROJECT/SESSION/subagents
+
+
+class ClaudeCodeReader(TranscriptReader):
+    host = "claude-code"
+    source = "its documentation names the folder and `transcript_path`; the fields are those of the program's files"
+    counts_tokens = True
+
+    def files(self, places: Places) -> Iterator[Path]:
+        projects = places.named("CLAUDE_CONFIG_DIR", ".claude") / "projects"
+        return find_transcripts(projects, _SUBAGENTS, lambda path: path.suffix == ".jsonl")
+
+    def companions(self, file: Path) -> Iterator[Path]:
+        return find_transcripts(file.with_suffix("") / "subagents", 1, lambda path: path.suffix == ".jsonl")
+
+    def read(self, record: dict[str, Any], session: Session) -> Iterator[Item]:
+        at = seconds(record.get("timestamp"))
+        message = table(record, "message")
+        session.note(id=text(record, "sessionId"), cwd=text(record, "cwd"), at=at)
+        for block in blocks(message.get("content")):
+            kind = block.get("type")
+            if kind == "tool_use" and text(block, "name"):
+                call = NativeCall(text(block, "name"), table(block, "input"), text(block, "id"))
+                yield RecordedCall(call, session.cwd, at)
+            elif kind == "tool_result":
+                yield CallEnded(text(block, "tool_use_id"), block.get("is_error") is not True)
+        usage = table(message, "usage")
+        used = Tokens(
+            tokens(usage.get("input_tokens")),
+            tokens(usage.get("output_tokens")),
+            tokens(usage.get("cache_read_input_tokens")),
+            tokens(usage.get("cache_creation_input_tokens")),
+        )
+        if record.get("type") == "assistant" and used:
+            session.note(model=text(message, "model"))
+            yield Used(text(message, "id") or text(record, "uuid"), text(message, "model"), used)
+
+
+READER = ClaudeCodeReader()
