@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,33 @@ def prepared(person: Path, home: Path, host: str, *, recorded: bool) -> tuple[Pa
 @pytest.fixture(autouse=True)
 def _on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")  # the folders of programs with a window differ on macOS
+
+
+def test_install_makes_the_home_that_the_console_and_doctor_open(
+    person: Path, home: Path, sb: CommandLine
+) -> None:
+    (home / "brain.db").unlink()
+    done = sb("install", *arguments("claude-code"))
+    assert f"made {home / 'brain.db'}" in done.out
+    assert f"made {home / 'config.yaml'}" in done.out
+    assert "sb init" not in done.err
+    shown = sb("console", "--plain")
+    assert shown.code == 0
+    assert "installed  claude-code     waiting for the first session" in shown.out
+    assert sb("doctor").code == 0
+
+
+def test_a_project_install_warns_when_git_would_commit_its_file(person: Path, sb: CommandLine) -> None:
+    project = person / "project"
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    done = sb("install", "claude-code", "--scope", "project", "--yes")
+    file = project / ".claude" / "settings.json"
+    assert f"warning: git does not ignore {file}: a commit would give others hooks" in done.err
+    (project / ".gitignore").write_text(".claude/\n", encoding="utf-8")
+    assert "warning" not in sb("install", "claude-code", "--scope", "project", "--yes").err
+    subprocess.run(["git", "-C", str(project), "add", "-f", str(file)], check=True)
+    assert "git does not ignore" in sb("install", "claude-code", "--scope", "project", "--yes").err
+    assert "warning" not in sb("install", "claude-code", "--yes").err
 
 
 @pytest.mark.parametrize("host", HOOKED)
