@@ -350,6 +350,23 @@ def test_on_a_terminal_tables_fit_its_width_and_prompts_are_asked(played: Path) 
     os.close(parent)
 
 
+def test_console_offers_to_make_the_database_of_a_blank_home(home: Path) -> None:
+    parent, child = pty.openpty()
+    process = subprocess.Popen([*SB, "console"], stdin=child, stdout=child, stderr=child)
+    os.close(child)
+    shown = b""
+    while b"Create it and open the console?" not in shown:
+        shown += os.read(parent, 1024)
+    assert f"no database at {home}/brain.db".encode() in shown
+    os.write(parent, b"y\n")
+    while b"Home" not in shown:
+        shown += os.read(parent, 1024)
+    process.kill()
+    process.wait()
+    os.close(parent)
+    assert (home / "brain.db").exists()
+
+
 def test_audit_stays_as_a_hidden_name_of_log(sb: CommandLine, played: Path) -> None:
     assert sb("audit", "verify").code == 0
     assert sb("audit", "verify", "--json").json == sb("log", "verify", "--json").json
