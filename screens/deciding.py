@@ -35,7 +35,9 @@ class Deciding(Section):
     """A section on which things are decided."""
 
     failure: ClassVar[str] = "not decided"  # the title of what is said of one that failed
-    _working: WorkingScreen | None = None  # until the key is there, so that no passphrase is typed into this screen
+    _working: WorkingScreen | None = (
+        None  # until the key is there, so that no passphrase is typed into this screen
+    )
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Besides `Reading`'s own handler, which Textual calls after this one."""

@@ -30,6 +30,7 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.present.approvals import request_line
 from sb.present.contracts import ordered
+from sb.present.memories import text_of
 from sb.present.recovery import UNDECIDED
 from sb.sources import MICROSECONDS
 from sb.store.records.store import RecordStore
@@ -188,7 +189,7 @@ def _memory(log: EventLog) -> Iterator[HomeLine]:
     records = RecordStore(log.database)
     newest, _ = records.head()
     for record in records.rows([newest]):
-        cells = (f"{newest:,}", record["agent"], f"{record['kind']}: {record['text'][:LONGEST_CELL]}")
+        cells = (f"{newest:,}", record["agent"], f"{record['kind']}: {text_of(record)[:LONGEST_CELL]}")
         yield HomeLine(Row(cells), Target("memory", record["uid"]), about=Subject(agent=record["agent"]))
     suggested = records.of_category("suggestion", "pending")
     if suggested:

@@ -12,7 +12,6 @@ from sb.config import Config
 from sb.errors import SBError
 from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.event import (
-    INSTEAD,
     Decision,
     GovernedCall,
     HookEvent,
@@ -24,6 +23,7 @@ from sb.hosts.hooks.event import (
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.translation import govern, unshowable
+from sb.hosts.hooks.wording import denied, sentence, waits
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import Report
@@ -131,7 +131,7 @@ class _Session:
             host_asks=asks,
             unshowable=unshowable(governed),
         )
-        return _verdict(result, governed)
+        return _verdict(result, governed, self._event.host)
 
     def _report(self, call: NativeCall) -> None:
         step, no_ids = _name(call)
@@ -209,7 +209,7 @@ def _shown(response: Any) -> Any:
     return {"begins": begins.decode(errors="replace"), "bytes": len(encoded)}
 
 
-def _verdict(result: ToolResult, governed: GovernedCall) -> Verdict:
+def _verdict(result: ToolResult, governed: GovernedCall, host: str) -> Verdict:
     data = result.data if isinstance(result.data, dict) else {}
     if result.success:
         return (
@@ -219,13 +219,8 @@ def _verdict(result: ToolResult, governed: GovernedCall) -> Verdict:
         )
     approval_id = data.get("approval_id")
     if approval_id is None:
-        return Verdict(Decision.DENY, f"SecondBrain denied this call: {result.error_message}. {INSTEAD}")
-    return Verdict(
-        Decision.DENY,
-        f"SecondBrain: not run: {_because(governed, data)}. Needs approval {approval_id}: ask the user to approve it in "
-        f"`sb console` or with `sb approvals approve {approval_id} --reason WHY`. Do not work around it. When it is "
-        "approved, repeat exactly this call.",
-    )
+        return Verdict(Decision.DENY, denied(result, governed.refused, host))
+    return Verdict(Decision.DENY, waits(_because(governed, data), approval_id, data))
 
 
 def _because(governed: GovernedCall, data: dict[str, Any]) -> str:
@@ -241,12 +236,12 @@ def _effect(governed: GovernedCall) -> str:
     if governed.tool_id == WRITE_CONFIG:
         return "changes the settings of a host, a login, what git runs, or the system"
     if governed.why:
-        return _brief(governed.why)
+        return _brief(sentence(governed.why))
     if governed.tool_id == UNKNOWN:
         return (
             f"{_brief(governed.args['tool'])} is an unknown tool (hooks.read_only lists tools that only read)"
         )
-    return _brief(governed.args["why"])
+    return _brief(sentence(str(governed.args["why"])))
 
 
 def _brief(text: str) -> str:
