@@ -233,6 +233,9 @@ class Runtime:
         return self.executor.run(self.context(agent_name, intent, **envelope))
 
     def close(self) -> None:
+        if "recovery" in self.__dict__:  # it was asked for
+            with contextlib.suppress(SBError):  # the end of a run is no reason to stay open
+                self.recovery.close()
         self.log.close()
 
     def __enter__(self) -> Self:

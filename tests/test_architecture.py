@@ -22,7 +22,7 @@ GROUND = ("contracts", "results", "reversal_contracts", "run_context", "error_ki
 LAYERS = (
     (
         *("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.discovery"),
-        *("sb.files", "sb.repository", "sb.config", "sb.types", "sb.protocols"),
+        *("sb.files", "sb.repository", "sb.references", "sb.config", "sb.types", "sb.protocols"),
     ),
     ("sb.redaction", "sb.secret_shapes"),
     ("sb.store",),
