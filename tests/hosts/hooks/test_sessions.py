@@ -17,6 +17,7 @@ from sb.kernel.review.runs import first_events, runs_at
 from sb.kernel.run_context import RunContext
 from sb.parts import hosted_files
 from sb.sources import iso_micros
+from tests.conftest import CommandLine
 from tests.hosts.hooks.conftest import Host
 
 ADA = Label("ada")
@@ -199,6 +200,24 @@ def test_denial_by_a_person_and_a_kill_are_told_as_what_to_do_now(host: Host) ->
         runtime.kill.throw("agent", "claude-code", ADA, "too fast")
     killed = host.before("Bash", "t3", command="ls").reason
     assert "killed by ada: too fast. Stop working, do not try other calls, and tell the user" in killed
+
+
+def test_the_queue_shows_the_command_and_what_it_does_never_the_contract_alone(
+    host: Host, sb: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SB_HOME", str(host.home))
+    host.before("Bash", "t1", command="rm -rf ~/Pictures && ls", description="tidy up")
+    for shown in (sb("approvals", "list").out, sb("console", "--plain", "approvals").out):
+        assert "rm -rf ~/Pictures && ls · " in shown
+        assert "deletes a folder and its contents" in shown
+    with host.open() as runtime:
+        (waiting,) = runtime.approvals.page()
+    decided = sb("approvals", "approve", waiting.id, "--reason", "old pictures").out
+    assert decided == f"Approved: rm -rf ~/Pictures && ls. Runs when claude-code repeats it. ({waiting.id})\n"
+    assert (
+        "claude-code: NEEDS A PERSON rm -rf ~/Pictures && ls (host.shell.destructive)"
+        in sb("log", "tail").out
+    )
 
 
 def test_memory_command_without_a_name_is_answered_with_the_option_to_add(host: Host) -> None:
