@@ -18,6 +18,7 @@ from sb.commands.session import approval_queue, decider
 
 from sb.duration import parse_duration
 from sb.errors import NotFoundError, SBError, UsageError
+from sb.log.references import full_id
 from sb.present.approvals import decided_sentence, grant_line, granted_sentence, object_first, request_line
 from sb.text import nearest, plain
 
@@ -100,7 +101,7 @@ def show(
     from sb.kernel.approvals.disclosure import LONGEST_UNOPENED
 
     queue = approval_queue(ctx)
-    disclosed = queue.disclose(queue.get(approval_id))
+    disclosed = queue.disclose(queue.get(full_id(queue.log.database, approval_id)))
     limit = 0 if full or not disclosed.long else LONGEST_UNOPENED
     if as_json:
         shown = disclosed.to_dict(reveal=reveal, limit=limit)
@@ -148,7 +149,7 @@ def approve(
         raise UsageError("--arg limits a grant", "add --until 2h or --for-run")
     lasting_s = parse_duration(until or "1d")
 
-    def confirm(queue: Approvals) -> None:
+    def confirm(queue: Approvals, ids: list[str]) -> None:
         if len(ids) == 1:
             opened = _opened(queue, ids[0], shown or [], alone=True)
             queue.disclose(queue.get(ids[0])).confirm(opened)
@@ -214,7 +215,7 @@ def _decide(
     reason: str,
     decide: Callable[[Approvals, str, Decider], Approval | Grant],
     as_json: bool,
-    confirm: Callable[[Approvals], None] = lambda queue: None,
+    confirm: Callable[[Approvals, list[str]], None] = lambda queue, ids: None,
 ) -> None:
     """Decide each; with several, one that cannot be decided does not stop those after it.
 
@@ -224,9 +225,10 @@ def _decide(
     if not reason.strip():
         raise UsageError("a decision needs a reason", "--reason TEXT")
     queue = approval_queue(ctx)
+    ids = [full_id(queue.log.database, item) for item in ids]
     if len(ids) == 1:
         queue.expect(ids[0])
-    confirm(queue)
+    confirm(queue, ids)
     by = decider(ctx, queue.authority, who)
     done: list[Approval | Grant] = []
     failed: SBError | None = None

@@ -44,6 +44,7 @@ def show(
 
 @app.command(name="check", epilog="Example: sb config check ./sb.yaml")
 def check_file(
+    ctx: typer.Context,
     file: Annotated[
         Path | None, typer.Argument(help="By default SB_HOME/config.yaml and the project's sb.yaml.")
     ] = None,
@@ -54,16 +55,40 @@ def check_file(
     project = find_project(Path.cwd(), home)
     files = [file] if file else [path for path in (home.config_file, project) if path and path.exists()]
     problems = [problem for path in files for problem in _problems(path)]
+    unknown = [] if problems or file else _unknown_names(ctx)
     if as_json:
-        output.emit_json({"ok": not problems, "items": [problem._asdict() for problem in problems]})
+        items = [problem._asdict() for problem in problems]
+        output.emit_json({"ok": not (problems or unknown), "items": items, "unknown": unknown})
     else:
+        for line in unknown:
+            output.line(line, one_line=True)
         for problem in problems:
             output.line(str(problem))
             if problem.hint:
                 note(f"hint: {problem.hint}")
-        if not problems:
+        if not problems and not unknown:
             output.line(f"ok: {', '.join(map(str, files)) or 'no configuration file, defaults apply'}")
-    raise typer.Exit(ExitCode.FAILED if problems else ExitCode.OK)
+    raise typer.Exit(ExitCode.FAILED if problems or unknown else ExitCode.OK)
+
+
+def _unknown_names(ctx: typer.Context) -> list[str]:
+    """Tools, patterns and modules of the configuration in force that name nothing here."""
+    from sb.kernel.policy.lint import unmatched
+    from sb.parts import open_registry
+
+    config = configuration(ctx, quietly=True)
+    registry, failures = open_registry(config)
+    tools, agents = registry.list_ids(), list(config.agents)
+    return [
+        *(f"tools: {failure.source} cannot be loaded: {failure.message}" for failure in failures),
+        *(
+            f"agents.{name}.tools: no tool {tool!r}{nearest(tool, tools)}"
+            for name, agent in config.agents.items()
+            for tool in agent.tools
+            if tool not in tools
+        ),
+        *(line for rule in config.policy for line in unmatched(rule, tools, agents)),
+    ]
 
 
 def _problems(path: Path) -> list[Problem]:

@@ -15,7 +15,7 @@ from sb.commands.options import As, single
 from sb.commands.session import configuration, decider
 
 from sb.cli import ALIASES
-from sb.errors import UsageError
+from sb.errors import StoreError, UsageError
 from sb.text import nearest
 from sb.text import plain as printable
 
@@ -54,7 +54,26 @@ def console(
         return
     if not on_terminal():
         raise UsageError("the console needs a terminal", "sb console --plain prints a screen as lines")
-    show(configuration(ctx), read_only=read_only, operator=operator)
+    config = configuration(ctx)
+    _offer_home(config)
+    show(config, read_only=read_only, operator=operator)
+
+
+def _offer_home(config: Config) -> None:
+    """Make the database that is missing, if the person at the terminal wants it.
+
+    Raises:
+        StoreError: there is none, and none was made.
+    """
+    if config.database.exists() or "TEXTUAL_DRIVER" in os.environ:
+        return
+    note(f"no database at {config.database}: nothing has been recorded here yet")
+    if not typer.confirm("Create it and open the console?", default=True, err=True):
+        raise StoreError(f"no database at {config.database}", "make one with `sb init`")
+    from sb.runtime import create_home
+
+    for path in create_home(config):
+        note(f"made {path}")
 
 
 def on_terminal() -> bool:

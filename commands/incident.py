@@ -104,7 +104,7 @@ def close(
     if not reason.strip():
         raise UsageError("a decision needs a reason", "--reason TEXT")
     switch, incidents = _opened(ctx)
-    incidents.get(incident_id)  # before a passphrase is asked for
+    incident_id = incidents.get(incident_id).id  # before a passphrase is asked for
     incident = incidents.close(incident_id, decider(ctx, switch.authority, who), reason)
     if as_json:
         output.emit_json(incident.to_dict())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import typer
 from sb.commands import output
@@ -11,9 +10,7 @@ from sb.commands.diagnostics import note
 from sb.commands.options import AsJson, single
 from sb.commands.session import configuration
 
-from sb.config import render_example
-from sb.errors import ConfigError
-from sb.runtime import open_runtime
+from sb.runtime import create_home
 
 app = single()
 
@@ -25,13 +22,7 @@ def init(ctx: typer.Context, as_json: AsJson = False) -> None:
     What exists stays as it is.
     """
     config = configuration(ctx)
-    config.home.create()
-    made = []
-    if _write_new(config.home.config_file, render_example()):
-        made.append(config.home.config_file)
-    if not config.database.exists():
-        made.append(config.database)
-    open_runtime(config).close()
+    made = create_home(config)
     if as_json:
         output.emit_json({"home": str(config.home.folder), "made": [str(path) for path in made]})
         return
@@ -59,15 +50,3 @@ def _offer_enrolment(ctx: typer.Context) -> None:
             enrol(ctx)
             return
     note("no operator is enrolled: sb operator init")
-
-
-def _write_new(path: Path, text: str) -> bool:
-    from sb.files import write_atomic
-
-    try:
-        write_atomic(path, text.encode(), replace=False)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
-    return True

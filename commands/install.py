@@ -11,13 +11,16 @@ from typing import Annotated
 import typer
 from sb.commands import output
 from sb.commands.diagnostics import note
+from sb.commands.session import configuration
 
 from sb.config.home import Home
 from sb.errors import SBError, UsageError
 from sb.hosts.install.environment import Environment
 from sb.hosts.install.host import Host, Places
 from sb.hosts.install.installing import Change, Installer
+from sb.hosts.install.sharing import committed_warning
 from sb.hosts.registry import host_settings, installable
+from sb.runtime import create_home
 from sb.text import plain
 
 app = typer.Typer(
@@ -39,6 +42,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @app.command(epilog="Example: sb install claude-code --dry-run")
 def install(
+    ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="HOST", help=", ".join(installable()) + ".")],
     scope: Annotated[Scope, typer.Option(help="All of your projects, or this one.")] = Scope.USER,
     fail_closed: Annotated[
@@ -50,7 +54,8 @@ def install(
 ) -> None:
     """Add sb's hooks to the settings of a coding agent.
 
-    Shows the change and asks first. Your own entries stay, and the file is backed up.
+    Shows the change and asks first. Your own entries stay, and the file is backed up. Makes the home and its database
+    where they are missing.
     """
     host, installer = host_settings(name), open_installer()
     change = installer.plan_install(host, scope=scope, fail_closed=fail_closed)
@@ -60,21 +65,27 @@ def install(
         if change.needed and not yes:
             confirm(f"write {change.current.path}?")
         installer.install(change)
+    config = configuration(ctx, quietly=True)
+    made = [] if dry_run or config.database.exists() else create_home(config)
+    warning = committed_warning(change) if scope is Scope.PROJECT else ""
     steps = _next_steps(host) if change.needed and not dry_run else []
     if as_json:
-        output.emit_json({**described(change, dry_run), "scope": str(scope), "next_steps": steps})
+        more = {"scope": str(scope), "next_steps": steps, "made": [str(path) for path in made]}
+        output.emit_json({**described(change, dry_run), **more, "warning": warning or None})
         return
+    for path in made:
+        output.line(f"made {path}")
     done = "would be changed" if dry_run else "now calls sb"
     output.line(f"{change.current.path} {done if change.needed else 'already calls sb'}")
+    if warning:
+        note(f"warning: {warning}")
     for step in steps:
         note(f"next: {step}")
 
 
 def _next_steps(host: Host) -> list[str]:
-    create = [] if Home.locate(os.environ).database.exists() else ["create the database: sb init"]
     advice = Environment().advice
     return [
-        *create,
         *host.steps,
         "check the installation: sb doctor",
         "watch its calls: sb console",

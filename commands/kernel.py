@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sb.commands import output
@@ -17,6 +17,9 @@ from sb.commands.session import configuration, runtime
 from sb.errors import ExitCode, UsageError
 from sb.kernel.contracts import SafetyClass, ToolErrorCode, ToolResult, ToolSpec
 from sb.kernel.run_context import RunContext, SafetyMode
+
+if TYPE_CHECKING:
+    from sb.runtime import Runtime
 
 app = group("Show the kernel's tools, and run one.")
 app.add_typer(policy_app, name="policy")
@@ -175,6 +178,7 @@ def run(
             context.run_id = run_id
         with opened.executor.run(context):
             result = opened.executor.execute(context, tool, arguments, step=step)
+        undo = _undo_of(opened, result)
     if as_json:
         output.emit_json(_result(result, context))
     elif result.success:
@@ -190,9 +194,18 @@ def run(
             note(f"sb approvals show {result.data['approval_id']}; once it is approved, run this again")
     if not as_json:
         note(f"run {context.run_id}, call {result.call_id}: sb log show {context.run_id}")
-        if result.mutation_id:
-            note(f"changed as {result.mutation_id}: sb undo {result.mutation_id}")
+        if undo:
+            note(undo)
     raise typer.Exit(_exit_code(result))
+
+
+def _undo_of(opened: Runtime, result: ToolResult) -> str:
+    """How a call is undone, or why it cannot be; "" for one that changed nothing."""
+    if not result.mutation_id:
+        return ""
+    left = opened.executor.mutations.get(result.mutation_id)
+    how = f"no undo: {left.no_way_back}" if left.no_way_back else f"sb undo {result.mutation_id}"
+    return f"changed as {result.mutation_id}: {how}"
 
 
 def _exit_code(result: ToolResult) -> int:

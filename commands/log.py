@@ -23,6 +23,7 @@ from sb.kernel.review.log_pruning import prunable, prune
 from sb.kernel.review.log_verification import verify
 from sb.log.event import Event
 from sb.log.kinds import require
+from sb.log.references import full_id, known_run
 from sb.parts import open_authority
 from sb.present.counts import counted
 from sb.sources import iso
@@ -77,6 +78,7 @@ def tail(
     if kind:
         require(kind)
     log = event_log(ctx)
+    run = known_run(log, run)
     events = partial(log.events, run_id=run, agent=agent, tool_id=tool, kind=kind)
     newest = list(events(limit=limit, newest_first=True, since=_since(since)))
     _print(reversed(newest), as_json)
@@ -104,7 +106,9 @@ def show(
     """Show a run, a call or one row in full."""
     if not reference.startswith(("run_", "call_")) and not (_is_row(reference)):
         raise UsageError(f"{reference!r} is not a run, a call or a row", "sb log tail shows them")
-    events = list(event_log(ctx).about(reference))
+    log = event_log(ctx)
+    reference = full_id(log.database, reference)
+    events = list(log.about(reference))
     if not events or (_is_row(reference) and events[0].seq != int(reference)):
         raise NotFoundError(f"nothing in the log for {reference}", "sb log tail shows what there is")
     if as_json:
@@ -129,7 +133,7 @@ def export(
 ) -> None:
     """Write events as JSON lines, hashes included."""
     log = event_log(ctx)
-    events = log.events(run_id=run, since=_since(since))
+    events = log.events(run_id=known_run(log, run), since=_since(since))
     if file is None:
         _print(events, True)
         return

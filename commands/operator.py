@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sb.kernel.authority.root_file import EnrolledOperator
     from sb.kernel.authority.signing import Operator
 
+_MOST_TRIES = 3  # to give a new passphrase
 app = group("Enroll operators, and manage their keys.")
 NoPassphrase = Annotated[
     bool,
@@ -104,16 +105,20 @@ def _confirm_replacement(yes: bool) -> None:
 
 
 def _new_passphrase(name: str, declined: bool) -> str | None:
-    from sb.kernel.authority.keys import SHORTEST_PASSPHRASE
+    from sb.kernel.authority.keys import SHORTEST_PASSPHRASE, weakness
 
     if declined:
         return None
-    first = ask_secret(f"new passphrase for {name}'s key, at least {SHORTEST_PASSPHRASE} characters: ")
-    if len(first) < SHORTEST_PASSPHRASE:
-        raise UsageError(f"a passphrase has at least {SHORTEST_PASSPHRASE} characters")
-    if ask_secret("the same again: ") != first:
-        raise UsageError("passphrases differ", "try again")
-    return first
+    prompt = f"new passphrase for {name}'s key, at least {SHORTEST_PASSPHRASE} characters: "
+    for _ in range(_MOST_TRIES):
+        first = ask_secret(prompt)
+        wrong = weakness(name, first)
+        if not wrong and ask_secret("the same again: ") != first:
+            wrong = "passphrases differ"
+        if not wrong:
+            return first
+        note(f"{wrong}: try again")
+    raise UsageError(f"no passphrase after {_MOST_TRIES} tries; nothing was made", "sb operator init")
 
 
 def _report(operator: EnrolledOperator | Operator, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from sb.commands.options import As, AsJson, DecisionReason, group
 from sb.commands.session import decider, event_log, runtime
 
 from sb.errors import CheckFailed, ExitCode, UsageError
+from sb.log.references import full_id
 from sb.present.approvals import object_first
 from sb.present.recovery import recovery_line, undone_sentence
 from sb.sources import micros
@@ -184,6 +185,7 @@ def settle(
     from sb.kernel.recovery.settling import Settling, Verdict
 
     with runtime(ctx) as opened:
+        call = full_id(opened.log.database, call)
         settling = Settling(opened.recovery)
         settling.in_doubt(call)
         if not verdict:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sb.config import Config, current_config
-from sb.errors import SBError, StoreError
+from sb.errors import ConfigError, SBError, StoreError
 from sb.kernel.approvals.decisions import Approvals
 from sb.kernel.baselines.store import ContractBaselineStore
 from sb.kernel.contracts import KERNEL_SURFACE, REVERSAL_SURFACE
@@ -233,6 +233,9 @@ class Runtime:
         return self.executor.run(self.context(agent_name, intent, **envelope))
 
     def close(self) -> None:
+        if "recovery" in self.__dict__:  # it was asked for
+            with contextlib.suppress(SBError):  # the end of a run is no reason to stay open
+                self.recovery.close()
         self.log.close()
 
     def __enter__(self) -> Self:
@@ -240,6 +243,37 @@ class Runtime:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def create_home(config: Config) -> list[Path]:
+    """Make what a home lacks: its folder, the configuration file, the database; what exists stays as it is.
+
+    Returns:
+        The files made.
+
+    Raises:
+        ConfigError: a file cannot be written, or the configuration is wrong.
+        StoreError: the database cannot be used.
+    """
+    config.home.create()
+    made = [config.home.config_file] if _written_new(config.home.config_file) else []
+    if not config.database.exists():
+        made.append(config.database)
+    open_runtime(config).close()
+    return made
+
+
+def _written_new(path: Path) -> bool:
+    from sb.config import render_example
+    from sb.files import write_atomic
+
+    try:
+        write_atomic(path, render_example().encode(), replace=False)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+    return True
 
 
 def open_runtime(

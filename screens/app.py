@@ -108,6 +108,14 @@ class ConsoleApp(App[None]):
             event = events.Paste(plain(event.text))
         await super().on_event(event)
 
+    def on_key(self, event: events.Key) -> None:
+        """A key that was on its way to a list when a dialog opened over it belongs to the dialog."""
+        type_ahead = getattr(
+            self.screen, "type_ahead", None
+        )  # the module of dialogs is not imported for the first screen
+        if type_ahead is not None:
+            type_ahead(event)
+
     def _start_looking(self) -> None:
         if not gc.isenabled():  # whoever started us wanted the first screen first
             gc.freeze()

@@ -26,6 +26,7 @@ from sb.kernel.approvals.disclosure import Disclosure
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.signing import Decider
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState
+from sb.log.references import full_id
 from sb.present.approvals import decided_sentence
 
 if TYPE_CHECKING:
@@ -187,7 +188,12 @@ class ApprovalsScreen(Filtering, Deciding):
 
     def find(self, approval_id: str) -> None:
         """Put the cursor on a request, among all of them if it is not open any more."""
-        self.read("find", lambda: self.queue.get(approval_id), self._found)
+        self.read("find", lambda: self._named(approval_id), self._found)
+
+    def _named(self, approval_id: str) -> Approval:
+        """For a worker: the request whose id is, or begins, so."""
+        queue = self.queue
+        return queue.get(full_id(queue.log.database, approval_id))
 
     def _found(self, approval: Approval) -> None:
         if approval.number in self._numbers:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from sb.screens.reading import trouble_of
 from sb.screens.section import Section
 from sb.screens.state.document import Field
+from textual.worker import Worker
 
 from sb.errors import DeniedError, SBError
 from sb.kernel.authority.signing import Decider
 
 if TYPE_CHECKING:
+    from sb.screens.dialogs import WorkingScreen
     from sb.screens.state.approvals import Question
 
 Item = TypeVar("Item")
@@ -33,6 +35,19 @@ class Deciding(Section):
     """A section on which things are decided."""
 
     failure: ClassVar[str] = "not decided"  # the title of what is said of one that failed
+    _working: WorkingScreen | None = (
+        None  # until the key is there, so that no passphrase is typed into this screen
+    )
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Besides `Reading`'s own handler, which Textual calls after this one."""
+        if event.worker.group == "decide" and event.worker.is_finished:
+            self._let_keys_through()
+
+    def _let_keys_through(self) -> None:
+        if self._working:
+            self._working.finish()
+            self._working = None
 
     @property
     def at_work(self) -> bool:
@@ -56,10 +71,12 @@ class Deciding(Section):
         """
         if self.console_app.read_only or self.refuses_more():
             return
-        from sb.screens.dialogs import DecisionScreen  # not before the first screen is there
+        from sb.screens.dialogs import DecisionScreen, WorkingScreen  # not before the first screen is there
 
         def answered(reason: str | None) -> None:
             if reason is not None:
+                self._working = WorkingScreen()
+                self.app.push_screen(self._working)
                 self.read("decide", lambda: self._decide(items, act, reason), self._decided)
 
         self.app.push_screen(DecisionScreen(question), answered)
@@ -71,6 +88,7 @@ class Deciding(Section):
             by = self.console_app.signer.decider(self._ask_passphrase)
         except SBError as error:
             raise NotSigned(error.message, error.hint) from error
+        self.app.call_from_thread(self._let_keys_through)
         done: list[str] = []
         failed: list[str] = []
         for item in items:
@@ -88,7 +106,12 @@ class Deciding(Section):
 
         answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         leaving, app = self.console_app.leaving, self.app
-        app.call_from_thread(app.push_screen, PassphraseScreen(prompt.rstrip(": ")), answers.put)
+
+        def show() -> None:
+            typed = self._working.typed if self._working else ""
+            app.push_screen(PassphraseScreen(prompt.rstrip(": "), typed), answers.put)
+
+        app.call_from_thread(show)
         while True:
             try:
                 answer = answers.get(timeout=LOOK_FOR_THE_END_S)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import ClassVar, TypeVar
 
 from sb.screens.actions import ASKING, Action, bindings
 from sb.screens.reading import safe
 from sb.screens.state.approvals import Question
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Input, Static
+
+Answer = TypeVar("Answer")
+NEEDS_REASON = "a decision needs a reason"
+TYPING = "type the reason; enter goes on to the decision; esc decides nothing"
+CONFIRMING = "y decides; n or esc decides nothing; up leads back to the reason"
 
 DIALOG_CSS = """
 .dialog { width: 90%; max-width: 96; height: auto; max-height: 90%; border: round $primary;
@@ -57,16 +63,65 @@ class HelpScreen(ModalScreen[None]):
         yield VerticalScroll(Static(safe(text)), classes="dialog")
 
 
-class DecisionScreen(ModalScreen[str | None]):
+class Dialog(ModalScreen[Answer]):
+    """A dialog that has the focus in its first field from the first key on, and says so when it decides nothing."""
+
+    BINDINGS = [Binding("escape", "cancel", "cancel")]
+    nothing: ClassVar[str] = "nothing decided"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ahead = ""  # what was typed before the first field was there
+
+    def on_mount(self) -> None:
+        first = self.query(Input).first()
+        first.focus()
+        first.insert_text_at_cursor(self._ahead)
+
+    def on_key(self, event: events.Key) -> None:
+        self.type_ahead(event)
+
+    def type_ahead(self, event: events.Key) -> None:
+        """Put a key that no field took, because it came before the dialog was there, into the first field."""
+        if isinstance(self.focused, Button) or not event.is_printable or not event.character:
+            return
+        event.stop()
+        fields = self.query(Input)
+        if fields:
+            fields.first().insert_text_at_cursor(event.character)
+        else:
+            self._ahead += event.character
+
+    def action_cancel(self) -> None:
+        self.app.notify(self.nothing, timeout=3)
+        self.dismiss(None)
+
+
+class DecisionButtons(Horizontal):
+    """The confirming step: its keys hold while one of the buttons has the focus, never while a reason is typed."""
+
+    BINDINGS = bindings(ASKING)
+
+    def compose(self) -> ComposeResult:
+        yield Button("n  No", id="no", compact=True)
+        yield Button("y  Yes", id="yes", compact=True, variant="primary")
+
+    def action_confirm(self) -> None:
+        self.query_one("#yes", Button).press()
+
+    def action_cancel(self) -> None:
+        self.query_one("#no", Button).press()
+
+
+class DecisionScreen(Dialog[str | None]):
     """Says what is about to be decided and gives the reason, or None.
 
-    `enter` after the reason leads to "no", so that pressing it twice never decides anything. What it is about has to
-    have been on the screen, all of it, before "yes" is taken.
+    The reason comes first; `enter` after it leads to "no", so that pressing it twice never decides anything. What it is
+    about has to have been on the screen, all of it, before "yes" is taken.
     """
 
     AUTO_FOCUS = ""
     BINDINGS = [
-        *bindings(ASKING),
         Binding("down", "app.focus_next", show=False),
         Binding("up", "app.focus_previous", show=False),
     ]
@@ -79,7 +134,6 @@ class DecisionScreen(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         self.watch(self._scroll, "scroll_target_y", self._look, init=False)
-        self.query_one("#no" if self._question.destructive else "#reason").focus()
 
     def compose(self) -> ComposeResult:
         question = self._question
@@ -90,11 +144,12 @@ class DecisionScreen(ModalScreen[str | None]):
             if question.count > 1:
                 yield Input(placeholder=f"type {question.count} to confirm", id="count")
             yield Static("", classes="wrong")
-            with Horizontal():
-                yield Button("n  No", id="no", compact=True)
-                yield Button("y  Yes", id="yes", compact=True, variant="primary")
-            move = "up leads to the reason" if question.destructive else "up and down move"
-            yield Static(f"{move}; enter after the reason leads to No", classes="hint")
+            yield DecisionButtons()
+            yield Static(TYPING, classes="hint")
+
+    @on(events.DescendantFocus)
+    def _say_step(self) -> None:
+        self.query_one(".hint", Static).update(TYPING if isinstance(self.focused, Input) else CONFIRMING)
 
     @property
     def _scroll(self) -> VerticalScroll:
@@ -113,42 +168,52 @@ class DecisionScreen(ModalScreen[str | None]):
         top = round(self._scroll.scroll_target_y)
         self._unread.difference_update(range(top, top + self._scroll.size.height))
 
+    @property
+    def _reason(self) -> str:
+        return self.query_one("#reason", Input).value.strip()
+
+    @property
+    def _missing(self) -> str:
+        """What has still to be typed; "" if nothing."""
+        if not self._reason:
+            return NEEDS_REASON
+        counts = self.query("#count").results(Input)
+        wrong = any(box.value.strip() != str(self._question.count) for box in counts)
+        return f"type {self._question.count} to confirm" if wrong else ""
+
     @on(Input.Submitted)
     def _next(self, message: Input.Submitted) -> None:
         counts = self.query("#count")
-        if message.input.id == "reason" and counts:
+        if message.input.id == "reason" and self._reason and counts:
+            self._say_wrong("")
             counts.first().focus()
-        else:
+            return
+        self._say_wrong(self._missing)
+        if not self._missing:
             self.query_one("#no").focus()
 
+    def _say_wrong(self, wrong: str) -> None:
+        self.query_one(".wrong", Static).update(safe(wrong))
+
     @on(Button.Pressed, "#no")
-    def action_cancel(self) -> None:
-        self.dismiss(None)
+    def _left(self) -> None:
+        self.action_cancel()
 
     @on(Button.Pressed, "#yes")
     def action_confirm(self) -> None:
-        reason = self.query_one("#reason", Input).value.strip()
-        counts = self.query("#count").results(Input)
-        wrong = ""
-        if self._unread is None or self._unread:
-            lines = len(self._unread or "")
-            wrong = (
-                f"{lines} {'line was' if lines == 1 else 'lines were'} not on the screen: page up, page down"
-            )
-        elif not reason:
-            wrong = "a decision needs a reason"
-        elif any(box.value.strip() != str(self._question.count) for box in counts):
-            wrong = f"type {self._question.count} to confirm"
-        if wrong:
-            self.query_one(".wrong", Static).update(safe(wrong))
+        lines = len(self._unread or ())
+        if self._unread is None or lines:
+            were = "line was" if lines == 1 else "lines were"
+            self._say_wrong(f"{lines} {were} not on the screen: page up, page down")
+        elif self._missing:
+            self._say_wrong(self._missing)
         else:
-            self.dismiss(reason)
+            self.dismiss(self._reason)
 
 
-class ResultScreen(ModalScreen[str | None]):
+class ResultScreen(Dialog[str | None]):
     """Asks what a call in doubt gave, as JSON; "" where that is not known, None to leave it."""
 
-    BINDINGS = [Binding("escape", "cancel", "cancel")]
     DEFAULT_CSS = "ResultScreen { align: center middle; }" + DIALOG_CSS
 
     def __init__(self, tool_id: str) -> None:
@@ -173,29 +238,52 @@ class ResultScreen(ModalScreen[str | None]):
         else:
             self.dismiss(given)
 
-    def action_cancel(self) -> None:
-        self.dismiss(None)
+
+class WorkingScreen(ModalScreen[None]):
+    """Keeps keys from what lies behind until a key is found to sign with; what is typed goes to its passphrase."""
+
+    DEFAULT_CSS = "WorkingScreen { background: transparent; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.typed = ""
+        self._over = False
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        if event.is_printable and event.character:
+            self.typed += event.character
+
+    def finish(self) -> None:
+        """Close as soon as nothing lies over it."""
+        self._over = True
+        self.on_screen_resume()
+
+    def on_screen_resume(self) -> None:
+        if self._over and self.is_current:
+            self.dismiss()
 
 
-class PassphraseScreen(ModalScreen[str | None]):
-    """Asks for the passphrase of an operator's key."""
+class PassphraseScreen(Dialog[str | None]):
+    """Asks for the passphrase of an operator's key.
 
-    BINDINGS = [Binding("escape", "cancel", "cancel")]
+    Args:
+        typed: what was typed before it was there.
+    """
+
     DEFAULT_CSS = "PassphraseScreen { align: center middle; }" + DIALOG_CSS
 
-    def __init__(self, prompt: str) -> None:
+    def __init__(self, prompt: str, typed: str = "") -> None:
         super().__init__()
         self._prompt = prompt
+        self._typed = typed
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog", can_focus=False):
             yield Static(safe(self._prompt), classes="title")
-            yield Input(password=True, id="passphrase")
+            yield Input(self._typed, password=True, id="passphrase", select_on_focus=False)
             yield Static("enter unlocks the key until the console closes; esc cancels")
 
     @on(Input.Submitted)
     def _entered(self, message: Input.Submitted) -> None:
         self.dismiss(message.value)
-
-    def action_cancel(self) -> None:
-        self.dismiss(None)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from sb.screens.actions import ASKING, bindings
-from sb.screens.dialogs import DIALOG_CSS
-from sb.screens.reading import safe, trouble_of
+from collections.abc import Callable
+
+from sb.screens.dialogs import DIALOG_CSS, Dialog
+from sb.screens.reading import Reading, safe, trouble_of
 from sb.screens.section import Section
 from sb.screens.state.kills import Choice, choices, stopped
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
-from textual.screen import ModalScreen
-from textual.widgets import Button, Input, OptionList, Static
+from textual.containers import VerticalScroll
+from textual.widgets import Input, OptionList, Static
 
 from sb.errors import SBError
 
@@ -20,35 +20,54 @@ WORD = "kill"
 Asked = tuple[Choice, str]
 
 
-class KillScreen(ModalScreen[Asked | None]):
-    """Asks what is to be stopped, and why."""
+class KillScreen(Reading, Dialog[Asked | None]):
+    """Asks why, and what is to be stopped.
 
-    BINDINGS = bindings(ASKING)
+    Args:
+        read_choices: reads what can be stopped; called in a worker.
+    """
+
+    BINDINGS = [
+        Binding("down", "choose(1)", "next", show=False),
+        Binding("up", "choose(-1)", "previous", show=False),
+    ]
+    nothing = "nothing stopped"
     DEFAULT_CSS = (
         "KillScreen { align: center middle; }"
         " KillScreen OptionList, KillScreen OptionList:focus { height: auto; border: none; }" + DIALOG_CSS
     )
 
-    def __init__(self, offered: list[Choice]) -> None:
+    def __init__(self, read_choices: Callable[[], list[Choice]]) -> None:
         super().__init__()
-        self._offered = offered
+        self._read_choices = read_choices
+        self._offered: list[Choice] = []
 
     def compose(self) -> ComposeResult:
+        options = OptionList(id="scope")
+        options.can_focus = False
         with VerticalScroll(classes="dialog", can_focus=False):
             yield Static("", classes="title")
-            yield OptionList(*(safe(choice.text, one_line=True) for choice in self._offered), id="scope")
+            yield options
             yield Input(placeholder="reason, recorded with the kill", id="reason")
             yield Static("", classes="wrong")
-            with Horizontal():
-                yield Button("n  No", id="no", compact=True)
-                yield Button("y  Go on", id="yes", compact=True, variant="primary")
             yield Static(
-                "up and down choose, enter leads to the reason; you confirm once more", classes="hint"
+                "type the reason; up and down choose; enter goes on, and asks once more", classes="hint"
             )
 
     def on_mount(self) -> None:
-        self.query_one(OptionList).highlighted = 0
-        self.query_one(OptionList).focus()
+        self.read("what to kill", self._read_choices, self._offer)
+
+    def _offer(self, offered: list[Choice]) -> None:
+        self._offered = offered
+        options = self.query_one(OptionList)
+        options.add_options([safe(choice.text, one_line=True) for choice in offered])
+        options.highlighted = 0
+
+    def failed(self, error: BaseException) -> None:
+        self._say_wrong(trouble_of(error))
+
+    def _say_wrong(self, wrong: str) -> None:
+        self.query_one(".wrong", Static).update(safe(wrong))
 
     @property
     def _choice(self) -> Choice:
@@ -58,31 +77,26 @@ class KillScreen(ModalScreen[Asked | None]):
     def _say_choice(self) -> None:
         self.query_one(".title", Static).update(safe(f"Stop {self._choice.text}?", one_line=True))
 
-    @on(OptionList.OptionSelected)
-    def _chosen(self) -> None:
-        self.query_one("#reason").focus()
+    def action_choose(self, by: int) -> None:
+        options = self.query_one(OptionList)
+        if by > 0:
+            options.action_cursor_down()
+        else:
+            options.action_cursor_up()
 
     @on(Input.Submitted)
-    def _next(self) -> None:
-        self.query_one("#no").focus()
-
-    @on(Button.Pressed, "#no")
-    def action_cancel(self) -> None:
-        self.dismiss(None)
-
-    @on(Button.Pressed, "#yes")
-    def action_confirm(self) -> None:
-        reason = self.query_one("#reason", Input).value.strip()
-        if reason:
+    def _next(self, message: Input.Submitted) -> None:
+        reason = message.value.strip()
+        if not reason:
+            self._say_wrong("a kill needs a reason")
+        elif self._offered:
             self.dismiss((self._choice, reason))
-        else:
-            self.query_one(".wrong", Static).update("a kill needs a reason")
 
 
-class ConfirmKillScreen(ModalScreen[bool]):
+class ConfirmKillScreen(Dialog[bool | None]):
     """Asks once more, for a word that nobody types by accident."""
 
-    BINDINGS = [Binding("escape", "cancel", "cancel")]
+    nothing = KillScreen.nothing
     DEFAULT_CSS = "ConfirmKillScreen { align: center middle; }" + DIALOG_CSS
 
     def __init__(self, asked: Asked) -> None:
@@ -104,16 +118,10 @@ class ConfirmKillScreen(ModalScreen[bool]):
         else:
             self.query_one(".wrong", Static).update(f"not stopped: type {WORD}, or press esc")
 
-    def action_cancel(self) -> None:
-        self.dismiss(False)
-
 
 def ask_to_kill(section: Section) -> None:
     """Find out what the cursor is on, ask twice, and stop it."""
     app, signer, records = section.app, section.console_app.signer, section.records
-
-    def ask(offered: list[Choice]) -> None:
-        app.push_screen(KillScreen(offered), confirm)
 
     def confirm(asked: Asked | None) -> None:
         if asked is not None:
@@ -136,4 +144,4 @@ def ask_to_kill(section: Section) -> None:
         section.refresh_records()
 
     pointed = section.pointed_at()
-    section.read("what to kill", lambda: choices(records.log(), pointed), ask)
+    app.push_screen(KillScreen(lambda: choices(records.log(), pointed)), confirm)

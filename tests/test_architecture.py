@@ -21,17 +21,16 @@ GROUND = ("contracts", "results", "reversal_contracts", "run_context", "error_ki
 # docs/concepts/architecture.md, "Layers": a module may import from its own layer and those below it, the ground first.
 LAYERS = (
     (
+        *("sb.errors", "sb.text", "sb.sources", "sb.canonical", "sb.duration", "sb.lazy", "sb.discovery"),
         *(
-            "sb.errors",
-            "sb.text",
-            "sb.sources",
-            "sb.canonical",
-            "sb.duration",
-            "sb.lazy",
-            "sb.discovery",
+            "sb.files",
             "sb.numeric",
+            "sb.repository",
+            "sb.references",
+            "sb.config",
+            "sb.types",
+            "sb.protocols",
         ),
-        *("sb.files", "sb.repository", "sb.config", "sb.types", "sb.protocols"),
     ),
     ("sb.redaction", "sb.secret_shapes"),
     ("sb.store",),

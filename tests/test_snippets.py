@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from sb.config import check, render_example
+
 ROOT = Path(__file__).parents[1]
+GROUPS_AND_SETTINGS = set(re.findall(r"^#?(\w+):", render_example(), re.MULTILINE))
 PAGES = [
     page
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     if "```python" in page.read_text("utf-8")
 ]
+
+
+def test_settings_of_the_docs_paste_into_the_generated_configuration(tmp_path: Path) -> None:
+    pasted = 0
+    for page in (ROOT / "docs").rglob("*.md"):
+        for match in re.finditer(r"( *)```yaml\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            snippet = textwrap.dedent(match[2])
+            if (
+                page.name == "ci.md"
+                or not set(re.findall(r"^(\w+):", snippet, re.MULTILINE)) <= GROUPS_AND_SETTINGS
+            ):
+                continue  # of another program
+            for text in (render_example() + snippet, snippet + render_example()):
+                (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+                assert check(tmp_path / "config.yaml", env={"HOME": str(tmp_path)}) == (), page.name
+            pasted += 1
+    assert pasted >= 4
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

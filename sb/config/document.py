@@ -232,13 +232,19 @@ class _Builder:
             value = self.node(next(self.events), f"{dotted}.", depth + 1)
             if not isinstance(key, Scalar) or not name:
                 self.report.add(key.line, prefix.rstrip("."), f"a key must be a name, not {describe(key)}")
-            elif name in entries:
+            elif name in entries and not prefix and isinstance(value, Scalar) and value.missing:
+                continue  # an empty group, as in the generated file, beside one that was pasted above it
+            elif name in entries and (prefix or not _is_empty(entries[name].value)):
                 self.report.add(key.line, dotted, f"is set twice, first on line {entries[name].line}")
             elif isinstance(value, Scalar) and value.missing:
                 entries[name] = Entry(key.line, name, Scalar(key.line, ""))  # its own mark is further down
             else:
                 entries[name] = Entry(key.line, name, value)
         return Table(line, tuple(entries.values()))
+
+
+def _is_empty(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.missing
 
 
 def _line(event: Any) -> int:

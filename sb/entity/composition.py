@@ -21,6 +21,7 @@ from sb.log import kinds
 from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.protocols import Binding
+from sb.references import full_one
 from sb.sources import SYSTEM_CLOCK, SYSTEM_IDS, Clock, Ids
 from sb.stack.catalogue import DEFAULT, require_stack
 from sb.store.database import Database
@@ -161,6 +162,7 @@ class Present:
         known = self.checkpoints.ids(core_id or None)
         if reference == LAST and known:
             return self._read(self.checkpoints.path(known[0]))
+        reference = full_one(reference, known)
         if reference in known:
             return self._read(self.checkpoints.path(reference))
         if os.path.isfile(reference):  # False too for what can be no path

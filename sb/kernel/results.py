@@ -56,6 +56,7 @@ class ResultDetails(TypedDict, total=False):
     provenance: ToolProvenance | None
     mutation_id: str
     effect: Effect
+    rule: str
 
 
 @dataclass
@@ -68,6 +69,7 @@ class ToolResult:
         trace_id, span_id: hex ids of the run's trace and of this call's span ("" without one).
         mutation_id: names what it changed, for `sb undo`; "" when it changed nothing.
         effect: of a failure: whether something was changed all the same.
+        rule: of a host's call that was refused: what decided it, as the log names it.
     """
 
     call_id: str
@@ -83,6 +85,7 @@ class ToolResult:
     provenance: ToolProvenance | None = None
     mutation_id: str = ""
     effect: Effect = Effect.UNSTATED
+    rule: str = ""
 
     @classmethod
     def ok(cls, tool_id: str, data: Any = None, **details: Unpack[ResultDetails]) -> ToolResult:

@@ -19,6 +19,7 @@ from sb.memory.space import Space
 from sb.memory.views import Memory, View, tokens_of
 from sb.store.records.columns import Row
 from sb.store.records.reads import ORIENT
+from sb.types.vocabulary import CONTINUE
 
 LEAST_TOKENS = 100
 MEMORIES = ("fact", "lesson")
@@ -272,13 +273,13 @@ def _note_line(note: str) -> str:
 
 
 def _handoff_line(handoff: HandoffPacket) -> str:
-    lines = [
-        f"From {handoff.sender}, verified ({handoff.id}).",
-        f"Goal: {handoff.goal}",
-        f"State: {handoff.current_state}",
-    ]
-    lines += [f"Open: {loop}" for loop in handoff.open_loops]
-    return "\n".join(f"- {_flat(line)}" for line in (*lines, f"Next: {handoff.next_step}"))
+    state = handoff.current_state
+    lines = [f"From {handoff.sender}, verified ({handoff.id})."]
+    lines += [f"Goal: {handoff.goal}"] if handoff.goal != state else []
+    lines += [f"State: {state}", *(f"Open: {loop}" for loop in handoff.open_loops)]
+    known = (f"{CONTINUE}{state}", *handoff.open_loops)
+    lines += [f"Next: {handoff.next_step}"] if handoff.next_step not in known else []
+    return "\n".join(f"- {_flat(line)}" for line in lines)
 
 
 def _line(memory: Memory) -> str:

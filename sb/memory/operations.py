@@ -10,6 +10,7 @@ from sb.memory.search import Searcher
 from sb.memory.session_writer import SessionWriter
 from sb.memory.space import ID_PREFIX, Space
 from sb.redaction import one_line
+from sb.references import full_one, is_prefix
 from sb.store.records.columns import ACTIVE, Row
 from sb.store.records.descriptors import DESCRIPTORS
 from sb.store.records.places import Place
@@ -31,7 +32,7 @@ class Operations:
     def _visible_row(self, record: str, states: Iterable[str] | None = (ACTIVE,)) -> Row:
         """The row of a record that this agent sees: by its id, or the entity of that name."""
         places = self.writer.places()
-        row = self.space.records.find(record)
+        row = self.space.records.find(record) or self._beginning(record, places)
         own = row is not None and record.startswith(ID_PREFIX)  # others may be an entity's name
         rows = [*([] if own else self._entities(record, places)), *([row] if row else [])]
         seen = [one for one in rows if one["place"] in places]
@@ -42,6 +43,16 @@ class Operations:
             raise NotFoundError(f"memory {seen[0]['uid']} is {seen[0]['state']}")
         problem = f"no memory {one_line(record, 80)!r}, or not visible to you"
         raise NotFoundError(problem, "sb memory search finds ids")
+
+    def _beginning(self, prefix: str, places: Sequence[int]) -> Row | None:
+        """The only record in these places whose id begins so; raises UsageError for several."""
+        if not (prefix.startswith(ID_PREFIX) and is_prefix(prefix)):
+            return None
+        marks = ", ".join("?" * len(places))
+        condition = f"r.uid >= ? AND r.uid < ? AND r.place IN ({marks})"
+        rows = list(self.space.records.select(condition, (prefix, prefix + "\U0010ffff", *places), limit=8))
+        meant = full_one(prefix, (row["uid"] for row in rows))
+        return next((row for row in rows if row["uid"] == meant), None)
 
     def _entities(self, name: str, places: Sequence[int]) -> list[Row]:
         """The entities of a name, the one of the nearest scope first."""

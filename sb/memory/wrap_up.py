@@ -20,6 +20,7 @@ from sb.store.records.places import Execute, Place
 from sb.store.records.sessions import Session
 from sb.text import shorten
 from sb.types import Event, Handoff
+from sb.types.vocabulary import CONTINUE
 
 MOST_LOOPS = 10
 _MOST_WRITES = 500  # of one session that are looked at: the latest
@@ -67,7 +68,7 @@ def wrap_up(
         goal=given["goal"] or found.goal or shorten(summary, _LONGEST),
         current_state=summary,
         open_loops=open_loops,
-        next_step=given["next_step"] or (open_loops[0] if open_loops else f"continue from: {shorten(summary, _LONGEST)}"),
+        next_step=given["next_step"] or (open_loops[0] if open_loops else f"{CONTINUE}{shorten(summary, _LONGEST)}"),
         recipient=recipient,
     )  # fmt: skip
     known = handoffs.known()

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from sb.kernel.approvals.disclosure import LONGEST_UNOPENED, Argument, Disclosure
 from sb.kernel.approvals.watching import Change, urgency
 from sb.kernel.calls.approval import OPEN, Approval, ApprovalState, Grant
+from sb.kernel.calls.narrative import OBJECTS
 from sb.kernel.run_context import RECOVERY_AGENT
 from sb.present.times import ago, left, moment
 from sb.text import revealed_line, shorten_middle
 
 LONGEST_CALL = 400  # characters of a call that has to be opened to be read
-OBJECTS = ("command", "file_path", "path", "url")  # arguments that say by themselves what a call is about
 BETWEEN = " · "
 
 
@@ -86,8 +86,25 @@ def object_first(disclosed: Disclosure, limit: int, *, reveal: bool = False) -> 
     others = [one for one in disclosed.arguments if one is not about]
     parts = [_unquoted(about, reveal), *(f"{one.name}={one.text(reveal=reveal)}" for one in others)]
     if len(BETWEEN.join(parts)) > limit:
-        parts = [shorten_middle(parts[0], limit), *([f"and {len(others)} more"] if others else [])]
+        parts = [shorten_middle(parts[0], limit), *_most_telling(disclosed, others, reveal)]
     return BETWEEN.join([*parts, revealed_line(disclosed.approval.tool_id)])
+
+
+def _most_telling(disclosed: Disclosure, others: list[Argument], reveal: bool) -> list[str]:
+    """What a narrow line says after the object: of a command line, what our parser says it does; else how many more."""
+    ours = disclosed.approval.tool_id.startswith("host.shell.")
+    why = [_unquoted(one, reveal) for one in others if ours and one.name == "why"]
+    return why or (
+        [f"and {len(others)} more arguments" if len(others) > 1 else "and 1 more argument"] if others else []
+    )
+
+
+def short_call(disclosed: Disclosure) -> str:
+    """The command, file or address alone; the whole call of a tool that takes none of these."""
+    about = next((one for name in OBJECTS for one in disclosed.arguments if one.name == name), None)
+    if about is None:
+        return disclosed.call(LONGEST_CALL)
+    return shorten_middle(_unquoted(about, reveal=False), LONGEST_CALL)
 
 
 def _unquoted(argument: Argument, reveal: bool) -> str:
@@ -134,7 +151,7 @@ def grant_line(grant: Grant, now: int) -> GrantLine:
 def decided_sentence(disclosed: Disclosure) -> str:
     """What a decision means for the call, and what happens next."""
     approval = disclosed.approval
-    call = object_first(disclosed, LONGEST_CALL)
+    call = short_call(disclosed)
     if approval.state is ApprovalState.WAITING:
         return f"Approved by {approval.decided_by}, one of {approval.needed} who must approve: {call} ({approval.id})"
     if approval.state is ApprovalState.APPROVED:

@@ -8,7 +8,7 @@ from typing import Any
 from sb.sources import iso
 from sb.store.records.columns import ACTIVE, ERASED, SUPERSEDED
 from sb.store.records.places import Place
-from sb.types.vocabulary import FADING, STRONG, WEAK
+from sb.types.vocabulary import CONTINUE, FADING, STRONG, WEAK
 
 Record = dict[str, Any]
 PENDING = "pending"  # of a suggestion: somebody has to accept or dismiss it
@@ -62,5 +62,13 @@ def memory_line(record: Record, place: Place) -> MemoryLine:
         state_word(record),
         scope_text(place.scope, private=bool(place.owner)),
         record["agent"],
-        "erased: nothing is left of it" if record["state"] == ERASED else record["text"],
+        "erased: nothing is left of it" if record["state"] == ERASED else text_of(record),
     )
+
+
+def text_of(record: Record) -> str:
+    """The text of a memory; of a handoff whose goal and next step only repeat its state, the state alone."""
+    text = str(record["text"])
+    between = len(": ") + len(f": {CONTINUE}")
+    state = text[: max(len(text) - between, 0) // 3]
+    return state if text == f"{state}: {state}: {CONTINUE}{state}" else text

@@ -38,6 +38,7 @@ _OPERATOR: dict[str, frozenset[str]] = {
     "console": frozenset(),
     "backup": frozenset(),  # a copy of every memory, outside the home, that anybody may read
 }
+NEEDS_AGENT = "needs --agent NAME; without it, it acts as an operator"
 _WRITING = frozenset(("kill", "incident", "init", "migrate", "demo"))
 _RUNNING = frozenset(("run", "policy", "invalidate", "watch", "export"))
 # What agents do under a name: with the first verbs they look, with the second they write what is theirs; None is any other.
@@ -93,7 +94,7 @@ def _own(judge: Judge, group: str, verb: str, arguments: list[str]) -> Finding:
     what = f"sb {group} {verb}"
     named = [at for at, word in enumerate(arguments) if word.partition("=")[0] == "--agent"]
     if len(named) != 1 or "--" in arguments or not _names(arguments, named[0]):
-        judge.refuse(f"{what}: needs --agent NAME; without it, it acts as an operator")
+        judge.refuse(f"{what}: {NEEDS_AGENT}")
         return Finding(NETWORK, f"{what}: operator command")
     if verb in looking:
         return Finding(READ, f"{what}: only reads")

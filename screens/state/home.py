@@ -15,6 +15,7 @@ from sb.screens.state.records import Records
 
 from sb.duration import human_age, human_duration
 from sb.errors import SBError
+from sb.hosts.install.records import installed_hosts
 from sb.kernel.approvals.queue import ApprovalQueue
 from sb.kernel.authority.authority import Unauthorised
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
@@ -29,6 +30,7 @@ from sb.log.event import Subject
 from sb.log.event_log import EventLog
 from sb.present.approvals import request_line
 from sb.present.contracts import ordered
+from sb.present.memories import text_of
 from sb.present.recovery import UNDECIDED
 from sb.sources import MICROSECONDS
 from sb.store.records.store import RecordStore
@@ -45,6 +47,7 @@ _NEED_A_LOOK = {
 }
 _NOT_REVERSED = (EscalationState.FAILED, EscalationState.NO_WAY_BACK, EscalationState.EXPIRED)
 NOTHING = "Nothing needs you. Requests from agents appear here."
+FIRST_SESSION = "waiting for the first session"
 NONE_YET = "sb install claude-code connects a coding agent"
 
 
@@ -84,6 +87,7 @@ class Home:
     kills: tuple[HomeLine, ...] = ()
     needs: tuple[HomeLine, ...] = ()
     connected: Sequence[ConnectedAgent] = ()
+    installed: tuple[str, ...] = ()
     calls: Mapping[str, CallCount] = field(default_factory=dict)
     enforced: tuple[HomeLine, ...] = ()
     memory: tuple[HomeLine, ...] = ()
@@ -101,6 +105,7 @@ class Home:
         needs = (*self.kills, *self.needs, *self.contracts) or (HomeLine(Row(("ok", "", NOTHING), "ok")),)
         lines = [_heading("Needs you now"), *needs]
         lines += [_heading("Connected agents"), *_connected(self.connected, self.calls, now)]
+        lines += _installed(self.installed, self.connected)
         lines += [_heading("Enforcement"), *self.enforced, *self.operators]
         lines += [_heading("Memory"), *self.memory] if self.memory else []
         return [*lines, _heading("Last activity"), *self.last]
@@ -113,6 +118,7 @@ def quickly(records: Records) -> dict[str, Any]:
     return {
         "needs": (*_needs(log), *_broken(log), *_doubtful(log)),
         "connected": found,
+        "installed": installed_hosts(records.config.home),
         "calls": {one.run_id: calls_of(log, one.run_id) for one in found[:MOST_OF_A_KIND]},
         "enforced": tuple(_finding(finding) for finding in enforcement(records.config)),
         "memory": tuple(_memory(log)),
@@ -147,8 +153,6 @@ def _connected(
     found: Sequence[ConnectedAgent], calls: Mapping[str, CallCount], now: int
 ) -> Iterator[HomeLine]:
     """Each program in each project, the one heard of last first."""
-    if not found:
-        yield HomeLine(Row(("-", "none yet", NONE_YET), "muted"))
     for one in found[:MOST_OF_A_KIND]:
         age = human_age((now - one.last_seen_at) / MICROSECONDS)
         waits = f", {one.waiting:,} for you to decide" if one.waiting else ""
@@ -164,6 +168,15 @@ def _connected(
         yield HomeLine(Row(("", "", text), "muted"), Target("runs"))
 
 
+def _installed(hosts: Sequence[str], connected: Sequence[ConnectedAgent]) -> Iterator[HomeLine]:
+    """Hosts that were installed and have not called yet; without any, how to connect one."""
+    silent = [host for host in hosts if host not in {one.host for one in connected}]
+    for host in silent:
+        yield HomeLine(Row(("installed", host, FIRST_SESSION), "muted"))
+    if not silent and not connected:
+        yield HomeLine(Row(("-", "none yet", NONE_YET), "muted"))
+
+
 def _last(log: EventLog) -> Iterator[HomeLine]:
     for event in log.events(newest_first=True, limit=LAST_EVENTS):
         row = event_row(event)
@@ -176,7 +189,7 @@ def _memory(log: EventLog) -> Iterator[HomeLine]:
     records = RecordStore(log.database)
     newest, _ = records.head()
     for record in records.rows([newest]):
-        cells = (f"{newest:,}", record["agent"], f"{record['kind']}: {record['text'][:LONGEST_CELL]}")
+        cells = (f"{newest:,}", record["agent"], f"{record['kind']}: {text_of(record)[:LONGEST_CELL]}")
         yield HomeLine(Row(cells), Target("memory", record["uid"]), about=Subject(agent=record["agent"]))
     suggested = records.of_category("suggestion", "pending")
     if suggested:

@@ -195,6 +195,25 @@ def test_config_check_lists_everything_that_is_wrong(sb: CommandLine, home: Path
     assert "safety_mode" in refused.err
 
 
+def test_config_check_finds_tools_patterns_and_modules_that_there_are_not(
+    sb: CommandLine, home: Path
+) -> None:
+    sb("init")
+    (home / "config.yaml").write_text(
+        "agents: {clerk: {tools: [files.raed]}}\n"
+        "policy: [{deny: 'host.shel.*'}, {deny: 'files.*', agents: clark}]\n"
+        "tools: ['no_such_module:register']\n",
+        encoding="utf-8",
+    )
+    wrong = sb("config", "check")
+    assert wrong.code == 1
+    assert "agents.clerk.tools: no tool 'files.raed' (did you mean \"files.read\"?)" in wrong.out
+    assert "policy[1]: no registered tool fits host.shel.*" in wrong.out
+    assert 'policy[2]: no configured agent fits clark (did you mean "clerk"?)' in wrong.out
+    assert "no_such_module" in wrong.out
+    assert sb("config", "check", "--json").json["ok"] is False
+
+
 def test_a_project_file_only_narrows_until_it_is_trusted(
     sb: CommandLine, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -348,6 +367,23 @@ def test_on_a_terminal_tables_fit_its_width_and_prompts_are_asked(played: Path) 
     process.kill()
     process.wait()
     os.close(parent)
+
+
+def test_console_offers_to_make_the_database_of_a_blank_home(home: Path) -> None:
+    parent, child = pty.openpty()
+    process = subprocess.Popen([*SB, "console"], stdin=child, stdout=child, stderr=child)
+    os.close(child)
+    shown = b""
+    while b"Create it and open the console?" not in shown:
+        shown += os.read(parent, 1024)
+    assert f"no database at {home}/brain.db".encode() in shown
+    os.write(parent, b"y\n")
+    while b"Home" not in shown:
+        shown += os.read(parent, 1024)
+    process.kill()
+    process.wait()
+    os.close(parent)
+    assert (home / "brain.db").exists()
 
 
 def test_audit_stays_as_a_hidden_name_of_log(sb: CommandLine, played: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sb.screens.approvals import ApprovalsScreen
 from sb.screens.dialogs import DecisionScreen
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -35,9 +36,11 @@ def enrol(agents: Agents) -> None:
 
 
 async def give(console: Console, pilot: Pilot[None], text: str, box: str = "reason") -> None:
-    """Type into a dialog, and leave the box."""
-    console.app.screen.query_one(f"#{box}", Input).value = text
-    console.app.screen.query_one("#no").focus()
+    """Fill a box of a dialog, and go on from it."""
+    found = console.app.screen.query_one(f"#{box}", Input)
+    found.value = text
+    found.focus()
+    await console.press(pilot, "enter")
     await pilot.pause()
 
 
@@ -79,21 +82,43 @@ def test_a_call_is_approved_with_a_reason_and_then_runs(agents: Agents, console:
     assert agents.runtime.approvals.get(approval_id).reason == "the bill is right"
 
 
+def test_a_reason_is_typed_into_the_dialog_and_no_key_reaches_the_screen_behind(
+    agents: Agents, console: Console
+) -> None:
+    approval_id = agents.pay()
+    typed = "nobodyelsemay,yes:nd1K"  # letters that decide, and keys of the screen behind
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2")
+        for key in ("a", *typed):
+            console.app.simulate_key(key)  # as fast as a terminal pastes it
+        await console.until(pilot, lambda: typed in console.text())
+        await console.press(pilot, "enter", *"jd1Kq")
+        assert isinstance(console.app.screen, DecisionScreen)
+        await console.press(pilot, "y")
+        await console.until(pilot, lambda: state(agents, approval_id) == "approved")
+        assert agents.runtime.approvals.get(approval_id).reason == typed
+        assert isinstance(console.app.screen, ApprovalsScreen)
+
+    console(script)
+
+
 def test_neither_a_missing_reason_nor_enter_twice_nor_escape_decides(
     agents: Agents, console: Console
 ) -> None:
     approval_id = agents.pay()
 
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "2", "a", "y")
+        await console.press(pilot, "2", "a", "enter")
         assert "a decision needs a reason" in console.text()
-        console.app.screen.query_one("#reason", Input).value = "a reason"
-        console.app.screen.query_one("#reason").focus()
-        await console.press(pilot, "enter", "enter")
+        await console.press(pilot, *"reason", "enter", "enter")
         assert not isinstance(console.app.screen, DecisionScreen)
+        await console.says(pilot, "nothing decided")
         await console.press(pilot, "d")
         await give(console, pilot, "no")
+        console.app.clear_notifications()
         await console.press(pilot, "escape")
+        await console.says(pilot, "nothing decided")
         assert state(agents, approval_id) == "waiting"
 
     console(script)
@@ -106,7 +131,7 @@ def test_several_are_marked_and_decided_once_their_number_is_typed(agents: Agent
         await console.press(pilot, "2", "space", "space", "d")
         assert "Deny these 2?" in console.text()
         await give(console, pilot, "not this week")
-        await console.press(pilot, "y")
+        await console.press(pilot, "3", "enter")
         assert "type 2 to confirm" in console.text()
         await give(console, pilot, "2", "count")
         await console.press(pilot, "y")
@@ -171,6 +196,25 @@ def test_with_an_operator_enrolled_the_key_is_unlocked_once_and_decisions_are_si
 
     console(script)
     assert agents.runtime.approvals.get(ids[1]).decided_by == "ada"
+
+
+def test_a_passphrase_typed_before_it_is_asked_for_goes_into_its_box_alone(
+    agents: Agents, console: Console
+) -> None:
+    enrol(agents)
+    approval_id = agents.pay()
+
+    async def script(pilot: Pilot[None]) -> None:
+        await console.press(pilot, "2", "a")
+        await give(console, pilot, "the bill is right")
+        await pilot.press("y", *(key.replace(" ", "space") for key in PASSPHRASE))
+        await console.asks(pilot)
+        assert console.app.screen.query_one(Input).value == PASSPHRASE
+        await pilot.press("enter")
+        await console.until(pilot, lambda: state(agents, approval_id) == "approved")
+        assert isinstance(console.app.screen, ApprovalsScreen)
+
+    console(script)
 
 
 def test_escape_at_the_passphrase_decides_nothing(agents: Agents, console: Console) -> None:

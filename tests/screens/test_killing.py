@@ -21,8 +21,7 @@ def killed(agents: Agents) -> list[str]:
 
 
 async def confirm(console: Console, pilot: Pilot[None], word: str = "kill") -> None:
-    """Go on from the first dialog, and type a word into the second."""
-    await console.press(pilot, "y")
+    """Type a word into the second dialog."""
     assert isinstance(console.app.screen, ConfirmKillScreen)
     console.app.screen.query_one(Input).value = word
     await pilot.press("enter")
@@ -37,7 +36,6 @@ def test_the_dialogs_look_as_they_did(agents: Agents, console: Console, size: tu
         await console.press(pilot, "2", "K")
         console.snapshot(name("kill", size))
         await give(console, pilot, "pays twice")
-        await console.press(pilot, "y")
         console.snapshot(name("kill-confirm", size))
 
     console(script, size)
@@ -61,11 +59,10 @@ def test_neither_a_missing_reason_nor_a_wrong_word_nor_escape_stops_anything(
     agents: Agents, console: Console
 ) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "K", "n")
+        await console.press(pilot, "K", "n", "escape")
         assert not isinstance(console.app.screen, KillScreen)
-        await console.press(pilot, "K")
-        console.app.screen.query_one("#no").focus()
-        await console.press(pilot, "y")
+        await console.says(pilot, "nothing stopped")
+        await console.press(pilot, "K", "enter")
         assert "a kill needs a reason" in console.text()
         await give(console, pilot, "drill")
         await confirm(console, pilot, "yes")
@@ -80,12 +77,11 @@ def test_neither_a_missing_reason_nor_a_wrong_word_nor_escape_stops_anything(
     assert killed(agents) == []
 
 
-def test_enter_goes_from_the_choice_to_the_reason_and_on_to_no(agents: Agents, console: Console) -> None:
+def test_what_is_typed_is_the_reason_and_enter_twice_stops_nothing(agents: Agents, console: Console) -> None:
     async def script(pilot: Pilot[None]) -> None:
-        await console.press(pilot, "K", "enter")
-        assert console.app.focused is console.app.screen.query_one("#reason")
-        await console.press(pilot, *"drill", "enter", "enter")
-        assert not isinstance(console.app.screen, KillScreen)
+        await console.press(pilot, "K", *"nydK", "enter", "enter")
+        assert isinstance(console.app.screen, ConfirmKillScreen)
+        assert "reason: nydK" in console.text()
 
     console(script)
     assert killed(agents) == []
@@ -196,7 +192,6 @@ def test_a_kill_that_cannot_be_recorded_is_said(agents: Agents, console: Console
     async def script(pilot: Pilot[None]) -> None:
         await console.press(pilot, "K")
         await give(console, pilot, "drill")
-        await console.press(pilot, "y")
         console.records.config.database.chmod(0o400)
         with agents.runtime.database.write() as execute:
             execute("DROP TABLE intents")

@@ -175,10 +175,10 @@ def test_several_are_forgotten_once_their_number_is_typed(clerk: Brain, console:
         await console.press(pilot, "7", "space", "space", "space", "x")
         assert "Forget these 2?" in console.text(), "what is protected is left out"
         console.app.screen.query_one("#reason", Input).value = "they are old"
-        await console.press(pilot, "enter", "enter", "y")
+        await console.press(pilot, "enter", "y", "enter")
         assert "type 2 to confirm" in console.text()
         console.app.screen.query_one("#count", Input).value = "2"
-        await console.press(pilot, "y")
+        await console.press(pilot, "enter", "y")
         await console.says(pilot, "2 decided")
         await type_filter(console, pilot, "state:forgotten note")
         await console.shows(pilot, "2 of 5")

@@ -75,9 +75,9 @@ class HookEvent(NamedTuple):
     agent_id: str = ""
     note: str = ""
     mode: str = ""
+    transcript: str = ""
     nonce: str = ""
     again: bool = False
-    transcript: str = ""
 
 
 class GovernedCall(NamedTuple):

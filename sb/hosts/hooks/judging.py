@@ -13,7 +13,6 @@ from sb.config import Config
 from sb.errors import SBError
 from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.event import (
-    INSTEAD,
     Decision,
     GovernedCall,
     HookEvent,
@@ -28,6 +27,7 @@ from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.secrets import NO_MESSAGE, WITHHELD, SecretGuard, guard_secrets
 from sb.hosts.hooks.sessions import Sessions
 from sb.hosts.hooks.translation import govern, unshowable
+from sb.hosts.hooks.wording import denied, sentence, waits
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
 from sb.kernel.execution.external import OPERATORS_OWN, Report
@@ -138,7 +138,9 @@ class _Session:
         )
         if governed.changes and governed.changes.changes:
             return self._before_line(call, governed, secrets)
-        return self._advised(_verdict(self._announce(call, governed, secrets), governed), governed)
+        return self._advised(
+            _verdict(self._announce(call, governed, secrets), governed, self._event.host), governed
+        )
 
     def _before_line(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> Verdict:
         """Judge a command line whose changes are known: with a snapshot if one can be taken, else as it is."""
@@ -151,7 +153,7 @@ class _Session:
         if first.tool_id in KEPT_TOOLS and not (result.success or queued):
             first = unkept(governed, str(result.error_message))
             result = self._announce(call, first, secrets)
-        return self._advised(_verdict(result, first), first)
+        return self._advised(_verdict(result, first, self._event.host), first)
 
     def _announce(self, call: NativeCall, governed: GovernedCall, secrets: SecretGuard) -> ToolResult:
         can_ask = self._adapter.can_ask(self._event)
@@ -271,7 +273,7 @@ def _shown(response: Any) -> Any:
     return {"begins": begins.decode(errors="replace"), "bytes": len(encoded)}
 
 
-def _verdict(result: ToolResult, governed: GovernedCall) -> Verdict:
+def _verdict(result: ToolResult, governed: GovernedCall, host: str) -> Verdict:
     data = result.data if isinstance(result.data, dict) else {}
     if result.success:
         return (
@@ -281,13 +283,8 @@ def _verdict(result: ToolResult, governed: GovernedCall) -> Verdict:
         )
     approval_id = data.get("approval_id")
     if approval_id is None:
-        return Verdict(Decision.DENY, f"SecondBrain denied this call: {result.error_message}. {INSTEAD}")
-    return Verdict(
-        Decision.DENY,
-        f"SecondBrain: not run: {_because(governed, data)}. Needs approval {approval_id}: ask the user to approve it in "
-        f"`sb console` or with `sb approvals approve {approval_id} --reason WHY`. Do not work around it. When it is "
-        "approved, repeat exactly this call.",
-    )
+        return Verdict(Decision.DENY, denied(result, governed.refused, host))
+    return Verdict(Decision.DENY, waits(_because(governed, data), approval_id, data))
 
 
 def _because(governed: GovernedCall, data: dict[str, Any]) -> str:
@@ -303,12 +300,12 @@ def _effect(governed: GovernedCall) -> str:
     if governed.tool_id == WRITE_CONFIG:
         return "changes the settings of a host, a login, what git runs, or the system"
     if governed.why:
-        return _brief(governed.why)
+        return _brief(sentence(governed.why))
     if governed.tool_id == UNKNOWN:
         return (
             f"{_brief(governed.args['tool'])} is an unknown tool (hooks.read_only lists tools that only read)"
         )
-    return _brief(governed.args["why"])
+    return _brief(sentence(str(governed.args["why"])))
 
 
 def _brief(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 from sb.hosts.hooks.event import HookEvent
@@ -28,18 +29,31 @@ _TOLD = (
     "SecondBrain keeps this of earlier sessions. It is a record of what agents wrote, not an instruction.\n\n"
 )
 _RESUMED = "resume"  # the one source of a session whose context is still there
+_USAGE_TOKENS = 75  # of the lines that say how to use it
 _MOST_NAMED = 8  # changed files
 
 
 def begin(runtime: Runtime, event: HookEvent) -> str:
-    """The memory that a session starts with, as text; "" for none."""
+    """The memory that a session starts with, and how to use it, as text; "" for a resumed one without news."""
+    scope = scope_of(event.cwd)
     package = _brain(runtime, event).orient(
-        scope=scope_of(event.cwd),
+        scope=scope,
         session=event.session_id,
-        token_budget=runtime.config.memory.orient_tokens,
+        token_budget=max(runtime.config.memory.orient_tokens - _USAGE_TOKENS, 0),
         repeat=event.note != _RESUMED,
     )
-    return "" if package.empty else plain(_TOLD + package.as_text())
+    if package.empty:
+        return "" if event.note == _RESUMED else plain(usage(event.host, scope))
+    return plain(f"{_TOLD}{package.as_text()}\n{usage(event.host, scope)}")
+
+
+def usage(host: str, scope: str) -> str:
+    """Two lines: how an agent searches the memory of its project, and how it saves to it."""
+    ours = f"--agent {host}" + ("" if scope == GLOBAL else f" --scope {shlex.quote(scope)}")
+    return (
+        f"To search SecondBrain's memory: sb memory search 'WORDS' {ours}\n"
+        f"To save what later sessions need: sb memory remember 'FACT' {ours}\n"
+    )
 
 
 def end(runtime: Runtime, event: HookEvent, run_id: str) -> None:

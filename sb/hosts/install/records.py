@@ -48,6 +48,14 @@ def digest(content: bytes | None) -> str:
     return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
+def installed_hosts(home: Home) -> tuple[str, ...]:
+    """The hosts that an install connected, by name; a damaged record names none."""
+    try:
+        return tuple(sorted({record.host for record in Records(home).all()}))
+    except (ConfigError, OSError):
+        return ()
+
+
 class Records:
     """The records of one home."""
 

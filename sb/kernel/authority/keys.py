@@ -23,6 +23,7 @@ from sb.text import nearest, plain
 
 NAME = re.compile(r"[a-z][a-z0-9._-]{0,63}")
 SHORTEST_PASSPHRASE = 8
+FEWEST_CHARACTERS = 4  # different ones in a passphrase
 SCRYPT_N = 2**16  # with r = 8: 64 MiB and about a fifth of a second for each guess
 _SUFFIX = ".key"
 
@@ -63,6 +64,19 @@ class KeyFile:
         return Operator(self.name, self.public_key, key)
 
 
+def weakness(name: str, passphrase: str) -> str:
+    """Why a passphrase is too easily guessed for a key; "" if it is not.
+
+    Args:
+        name: whose key it is.
+    """
+    if len(passphrase) < SHORTEST_PASSPHRASE:
+        return f"a passphrase has at least {SHORTEST_PASSPHRASE} characters"
+    if len(set(passphrase)) < FEWEST_CHARACTERS:
+        return f"a passphrase has at least {FEWEST_CHARACTERS} different characters"
+    return "a passphrase is not the operator's name" if passphrase.lower() == name else ""
+
+
 def make_key(name: str, passphrase: str | None) -> tuple[KeyFile, Operator]:
     """A fresh key.
 
@@ -75,8 +89,8 @@ def make_key(name: str, passphrase: str | None) -> tuple[KeyFile, Operator]:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     checked_name(name)
-    if passphrase is not None and len(passphrase) < SHORTEST_PASSPHRASE:
-        raise UsageError(f"a passphrase has at least {SHORTEST_PASSPHRASE} characters")
+    if passphrase is not None and (wrong := weakness(name, passphrase)):
+        raise UsageError(wrong)
     key = Ed25519PrivateKey.generate()
     public, seed = _public(key), key.private_bytes_raw()
     if passphrase is None:

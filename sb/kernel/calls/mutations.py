@@ -36,6 +36,7 @@ from sb.redaction import one_line, redact_text, scrub
 from sb.sources import micros
 from sb.store import driver
 
+_NUMBER_ALONE = re.compile(r"mut_([0-9]{1,13})(_[0-9a-f]{0,3})?")  # enough to name a mutation
 MUTATION_ID = re.compile(r"mut_([0-9]{1,13})_([0-9a-f]{4})")
 MOST_ASSUMPTIONS = 50  # of one call
 LONGEST_REF = 200  # characters of an assumption's name
@@ -272,8 +273,9 @@ class MutationStore:
         return bool(changed.rowcount)
 
     def get(self, mutation_id: str) -> MutationRef:
-        """One mutation; raises NotFoundError."""
-        seq, tail = mutation_row(mutation_id)
+        """One mutation, by its id or by its number, as in mut_7; raises NotFoundError."""
+        short = _NUMBER_ALONE.fullmatch(mutation_id)
+        seq, tail = (int(short[1]), "") if short else mutation_row(mutation_id)
         rows = self.log.database.query(f"{_SELECT} WHERE m.id = ?", (self.log.first_id + seq,))
         if not rows or not rows[0][1].endswith(tail):
             raise NotFoundError(f"no mutation {mutation_id}", "sb undo --list shows them")

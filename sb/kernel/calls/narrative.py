@@ -40,6 +40,8 @@ from sb.sources import iso_micros
 from sb.text import human_bytes, plain, shorten
 
 WIDEST_VALUE = 60
+WIDEST_OBJECT = 120
+OBJECTS = ("command", "file_path", "path", "url")  # arguments that say by themselves what a call is about
 _DECIDED = {
     APPROVAL_APPROVED: "approved",
     APPROVAL_DENIED: "denied",
@@ -134,7 +136,7 @@ def _incident_sentence(event: Event, payload: dict[str, Any]) -> str:
 def _decision_sentence(event: Event, payload: dict[str, Any]) -> str:
     agent, tool, reference = event.subject.agent, event.subject.tool_id, event.subject.call_id
     if event.kind == APPROVAL_REQUESTED:
-        return f"{reference} asks a person: {agent} wants {tool}({_arguments(payload.get('args'))})"
+        return f"{reference} asks a person: {agent} wants {call_of(tool, payload.get('args'))}"
     if event.kind == APPROVAL_EXPIRED:
         return f"{reference} expired, which denies: {agent} wanted {tool}"
     if event.kind == APPROVAL_USED:
@@ -158,7 +160,7 @@ def _why(payload: dict[str, Any]) -> str:
 
 
 def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
-    call = f"{event.subject.tool_id}({_arguments(payload.get('args'))})"
+    call = call_of(event.subject.tool_id, payload.get("args"))
     phase = payload.get("phase")
     if phase == "intent":
         return f"will call {call}"
@@ -179,6 +181,26 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"{word} {_named(event, payload, call)}: {payload['code']} {payload.get('error', '')}"
     size = human_bytes(int(payload.get("result_bytes", 0)))
     return f"ok {_named(event, payload, call)} gave {size} in {payload.get('latency_ms', 0):.1f} ms{changed}{_way_back(payload)}"
+
+
+def call_of(tool_id: str, args: Any) -> str:
+    """A call with what it is about first: the command or the file, then the tool; else the tool as a function."""
+    about = _object(args)
+    return f"{about} ({tool_id})" if about else f"{tool_id}({_arguments(args)})"
+
+
+def _object(args: Any) -> str:
+    """The command, file or address among arguments, on one line; "" if there is none."""
+    if not isinstance(args, dict):
+        return ""
+    for name in OBJECTS:
+        value = args.get(name)
+        if isinstance(value, str) and value.strip():
+            return _shortened(value, WIDEST_OBJECT)
+    paths = args.get("paths")
+    named = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
+    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    return f"{_shortened(named[0], WIDEST_OBJECT)}{more}" if named else ""
 
 
 def _way_back(payload: dict[str, Any]) -> str:
@@ -212,4 +234,8 @@ def _arguments(args: Any) -> str:
 
 def _brief(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return shorten(" ".join(text.split()), WIDEST_VALUE)
+    return _shortened(text, WIDEST_VALUE)
+
+
+def _shortened(text: str, widest: int) -> str:
+    return shorten(" ".join(text.split()), widest)

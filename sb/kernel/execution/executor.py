@@ -141,6 +141,10 @@ class ToolExecutor:
             _current.set(before)  # not by a token: a framework may leave the block in another context
         self._recorder.run_finished(ctx)
 
+    def finish_run(self, ctx: RunContext) -> None:
+        """Mark the end of a run that its first call began; nothing where no call of it is on record."""
+        self._recorder.finish_announced(ctx)
+
     def execute(
         self,
         ctx: RunContext,

@@ -310,7 +310,11 @@ class ExternalCalls:
                 message = safe_message(call, refusal.reason)
         except (SBError, driver.Error) as error:
             message = f"{message} (and this could not be recorded: {error})"
-        details: ResultDetails = {"call_id": call.call_id, "trace_id": call.ctx.trace_id}
+        details: ResultDetails = {
+            "call_id": call.call_id,
+            "trace_id": call.ctx.trace_id,
+            "rule": refusal.rule,
+        }
         return ToolResult.error(call.tool_id, refusal.code, message, refusal.data, **details)
 
 

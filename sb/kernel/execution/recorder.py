@@ -140,6 +140,11 @@ class Recorder:
             self._announce(write, ctx)
             write.append(RUN_FINISHED, {"error": error} if error else {}, _run_subject(ctx), facts)
 
+    def finish_announced(self, ctx: RunContext) -> None:
+        """End a run of which this log has the start."""
+        if self.log.database_id in ctx.__dict__.get("_announced_in", ()):
+            self.run_finished(ctx)
+
     def _announce(self, write: LogWrite, ctx: RunContext) -> None:
         """The run's first event, once per run and log; the open transaction keeps other threads out."""
         announced: set[str] | None = ctx.__dict__.get("_announced_in")

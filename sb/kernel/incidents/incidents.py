@@ -15,6 +15,7 @@ from sb.kernel.incidents.statements import INCIDENTS, Statement, Statements
 from sb.log.event_log import EventLog
 from sb.log.kinds import INCIDENT_CLOSED, INCIDENT_OPENED
 from sb.redaction import one_line
+from sb.references import full_one
 from sb.sources import iso_micros
 from sb.text import nearest
 
@@ -131,6 +132,7 @@ class Incidents:
     def get(self, incident_id: str) -> Incident:
         """One incident; raises NotFoundError, and else like `all`."""
         found = {incident.id: incident for incident in self.all()}
+        incident_id = full_one(incident_id, found)
         if incident_id not in found:
             shown = one_line(incident_id, 60)
             raise NotFoundError(f"no incident {shown!r}{nearest(incident_id, found)}", "sb incident list")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from sb.config.rules import PolicyRule
 from sb.kernel.policy.patterns import matches
 from sb.kernel.policy.rules import DENY
+from sb.text import nearest
 
 
 def oddities(rules: Sequence[PolicyRule], tool_ids: Collection[str], agents: Collection[str]) -> list[str]:
@@ -18,10 +19,7 @@ def oddities(rules: Sequence[PolicyRule], tool_ids: Collection[str], agents: Col
     """
     found = []
     for number, rule in enumerate(rules):
-        idle = [pattern for pattern in rule.tools if not _fits_any(pattern, tool_ids)]
-        found += [f"{rule.name}: no registered tool fits {pattern}" for pattern in idle]
-        strangers = [pattern for pattern in rule.agents if agents and not _fits_any(pattern, agents)]
-        found += [f"{rule.name}: no configured agent fits {pattern}" for pattern in strangers]
+        found += unmatched(rule, tool_ids, agents)
         broader = [
             other
             for place, other in enumerate(rules)
@@ -32,6 +30,16 @@ def oddities(rules: Sequence[PolicyRule], tool_ids: Collection[str], agents: Col
     names = [rule.name for rule in rules]
     found += [f"{name}: several rules have this name" for name in sorted(set(names)) if names.count(name) > 1]
     return found
+
+
+def unmatched(rule: PolicyRule, tool_ids: Collection[str], agents: Collection[str]) -> list[str]:
+    """One line for each pattern of a rule that fits no tool or no agent, with the nearest name; as `oddities`."""
+    idle = [pattern for pattern in rule.tools if not _fits_any(pattern, tool_ids)]
+    strangers = [pattern for pattern in rule.agents if agents and not _fits_any(pattern, agents)]
+    return [
+        *(f"{rule.name}: no registered tool fits {one}{nearest(one, tool_ids)}" for one in idle),
+        *(f"{rule.name}: no configured agent fits {one}{nearest(one, agents)}" for one in strangers),
+    ]
 
 
 def _fits_any(pattern: str, names: Collection[str]) -> bool:

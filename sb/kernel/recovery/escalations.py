@@ -18,6 +18,7 @@ from sb.log.event import EVENT_COLUMNS, Subject
 from sb.log.event_log import EventLog
 from sb.log.kinds import RECOVERY_DISMISSED, RECOVERY_ESCALATED
 from sb.log.people_events import sound
+from sb.log.references import full_id
 from sb.redaction import one_line
 from sb.sources import MICROSECONDS, iso_micros
 from sb.text import nearest
@@ -139,6 +140,7 @@ class Escalations:
         Raises:
             NotFoundError: there is none.
         """
+        reference = full_id(self.log.database, reference)
         named = MUTATION_ID.fullmatch(reference)
         mutation = self.log.first_id + int(named[1]) if named else None
         found = self._found(

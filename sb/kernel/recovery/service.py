@@ -28,18 +28,18 @@ from sb.kernel.recovery.loop import (
     registry_approval_resolver,
     stricter,
 )
+from sb.kernel.recovery.own_runs import OwnRuns
 from sb.kernel.recovery.reversal_guard import NoReversalToken, guard
 from sb.kernel.recovery.variants import Variant, variant
 from sb.kernel.registry.arguments import hidden_names
 from sb.kernel.reversal_contracts import UNDO, MutationRef, MutationState, RecoveryApprovalMode
-from sb.kernel.run_context import RECOVERY_AGENT, RunBudget, RunContext
+from sb.kernel.run_context import RECOVERY_AGENT, RunContext
 from sb.log.event import Subject
 from sb.log.kinds import RECOVERY_DECIDED, RECOVERY_DISMISSED, RECOVERY_INVALIDATED
 from sb.redaction import scrub
 from sb.sources import MICROSECONDS
 
 _NO_WINDOW_S = 30 * 86_400  # how long a reversal without a window waits for a decision
-_BUDGET = 1_000_000  # calls: one look asks about every reason there is
 _ASKED_AGAIN = (
     EscalationState.NO_WAY_BACK,
     EscalationState.FAILED,
@@ -108,15 +108,19 @@ class Recovery:
         self.approvals = executor.approvals
         self.escalations = Escalations(self.log)
         self._reversals = reversals
+        self._runs = OwnRuns(executor)
 
-    def context(self, intent: str) -> RunContext:
-        """A run of recovery's own."""
-        budget = RunBudget(max_tool_calls=_BUDGET, max_latency_ms=_BUDGET * 60_000)
-        log = self.log
-        return RunContext.create(RECOVERY_AGENT, intent=intent, budget=budget, clock=log.clock, ids=log.ids)
+    def context(self, intent: str, about: str = "") -> RunContext:
+        """A run of recovery's own; see `OwnRuns.begin`."""
+        return self._runs.begin(intent, about)
+
+    def close(self) -> None:
+        """End the run that is open."""
+        self._runs.finish()
 
     def _undoing(self, ref: MutationRef, cause: str) -> RunContext:
-        return self.context(f"undo {ref.mutation_id}" + ("" if cause == UNDO else f": {cause}"))
+        intent = f"undo {ref.mutation_id}" + ("" if cause == UNDO else f": {cause}")
+        return self.context(intent, ref.mutation_id)
 
     def resolver(self) -> ApprovalResolver:
         """Who has to agree: nobody only where the operator approved the reversal that the call was done under."""
@@ -146,7 +150,7 @@ class Recovery:
         except NoReversalToken as error:
             return Plan(ref, False, error.message, args, checked=False)
         args = arguments_of(wanted.tool_id, wanted.args, hidden)
-        ctx = self.context(f"look whether {ref.mutation_id} could be undone")
+        ctx = self.context(f"preview or undo {ref.mutation_id}", ref.mutation_id)
         refusal = self._killed(ctx, ref) or self.executor.refusal(ctx, wanted.tool_id, wanted.args)
         if refusal:
             return Plan(ref, False, refusal, args, checked=False)
@@ -206,9 +210,8 @@ class Recovery:
         """
         self._require_reversible(ref)
         wanted = variant(ref, self.executor.registry, force=force, path=path)
-        ctx = self.context(f"undo {ref.mutation_id}")
-        why = f"{by.name} asked to undo it: {reason}"
-        result = self._ask(ctx, ref, UNDO, why, wanted)
+        ctx = self._undoing(ref, UNDO)
+        result = self._ask(ctx, ref, UNDO, f"{by.name} asked to undo it: {reason}", wanted)
         approval_id = _request_in(result)
         if not approval_id:
             return self._undone(ref, result, wanted)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from sb.errors import NotFoundError
 from sb.memory.masking import masked_text
 from sb.memory.space import Space
+from sb.references import full_one
 from sb.stack.container import Container
 from sb.stack.sync.change_log import NEW, StoredChange
 from sb.stack.sync.changes import KEYED, STANDING, Change, parse, parts_of, row_of, together, united
@@ -75,7 +76,9 @@ class Conflicts:
         return dataclasses.replace(before, resolution=keep, resolved_at=to_moment(now))
 
     def _found(self, conflict: str) -> tuple[Any, ...]:
-        row = next((row for row in _rows(self._container) if row[0] == conflict), None)
+        rows = list(_rows(self._container))
+        meant = full_one(conflict, (row[0] for row in rows))
+        row = next((row for row in rows if row[0] == meant), None)
         if row is None:
             raise NotFoundError(f"no open conflict {conflict!r}", "sb stack conflicts lists them")
         return row

@@ -59,11 +59,28 @@ def test_hosts_without_context_get_no_memory(host: Host, name: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_project_without_memory_is_answered_with_silence(host: Host) -> None:
-    assert host.tell("SessionStart", source="startup") == Verdict()
+def test_a_session_starts_with_two_lines_on_how_to_use_memory_which_an_agent_may_run(host: Host) -> None:
+    lines = host.tell("SessionStart", source="startup").context.splitlines()
+    assert lines == [
+        "To search SecondBrain's memory: sb memory search 'WORDS' --agent claude-code --scope project:shop",
+        "To save what later sessions need: sb memory remember 'FACT' --agent claude-code --scope project:shop",
+    ]
+    for line in lines:
+        assert host.before("Bash", command=line.partition(": ")[2]) == Verdict()
+    assert host.tell("SessionStart", source="resume") == Verdict()
+
+
+def test_handoff_of_a_session_that_wrote_nothing_says_it_once(host: Host) -> None:
+    host.write(host.project / "cart.py", "x", "t1")
+    host.tell("SessionEnd", reason="exit")
+    context = Host(host.home, host.project, "session-2").tell("SessionStart", source="startup").context
+    assert context.count("claude-code session ended (exit); changed cart.py") == 1
+
+
+def test_project_without_memory_is_told_nothing_of_others(host: Host) -> None:
     with host.open() as runtime, runtime.brain("ada", scope="project:other") as brain:
         brain.remember("of another project")
-    assert host.tell("SessionStart", source="startup") == Verdict()
+    assert "of another project" not in host.tell("SessionStart", source="startup").context
 
 
 def test_context_has_no_control_characters_and_fits_the_budget(host: Host) -> None:

@@ -16,6 +16,8 @@ from sb.kernel.review.log_verification import verify
 from sb.kernel.review.runs import first_events, runs_at
 from sb.kernel.run_context import RunContext
 from sb.parts import hosted_files
+from sb.sources import iso_micros
+from tests.conftest import CommandLine
 from tests.hosts.hooks.conftest import Host
 
 ADA = Label("ada")
@@ -176,18 +178,59 @@ def test_destructive_call_needs_approval_and_then_runs_once(host: Host) -> None:
     with host.open() as runtime:
         (waiting,) = runtime.approvals.page()
         assert f"sb approvals approve {waiting.id} --reason" in verdict.reason
-        assert verdict.reason.startswith("SecondBrain: not run: rm -r: deletes a folder")
+        assert verdict.reason.startswith("SecondBrain: not run: rm -r deletes a folder")
+        until = iso_micros(waiting.expires_at)[:16].replace("T", " ")
+        assert f"The request expires at {until} UTC." in verdict.reason
         assert waiting.request["args"]["command"] == RM["command"]
         runtime.approvals.approve(waiting.id, ADA, "it is only the build")
     assert host.before("Bash", "t2", **RM, description="said otherwise") == Verdict()
     assert host.before("Bash", "t3", **RM).decision is Decision.DENY
 
 
+def test_denial_by_a_person_and_a_kill_are_told_as_what_to_do_now(host: Host) -> None:
+    host.before("Bash", "t1", **RM)
+    with host.open() as runtime:
+        (waiting,) = runtime.approvals.page()
+        runtime.approvals.deny(waiting.id, ADA, "keep the build")
+    denied = host.before("Bash", "t2", **RM).reason
+    assert (
+        "denied by ada: keep the build. The user decided this: do not repeat or rephrase the call" in denied
+    )
+    with host.open() as runtime:
+        runtime.kill.throw("agent", "claude-code", ADA, "too fast")
+    killed = host.before("Bash", "t3", command="ls").reason
+    assert "killed by ada: too fast. Stop working, do not try other calls, and tell the user" in killed
+
+
+def test_the_queue_shows_the_command_and_what_it_does_never_the_contract_alone(
+    host: Host, sb: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SB_HOME", str(host.home))
+    host.before("Bash", "t1", command="rm -rf ~/Pictures && ls", description="tidy up")
+    for shown in (sb("approvals", "list").out, sb("console", "--plain", "approvals").out):
+        assert "rm -rf ~/Pictures && ls · " in shown
+        assert "deletes a folder and its contents" in shown
+    with host.open() as runtime:
+        (waiting,) = runtime.approvals.page()
+    decided = sb("approvals", "approve", waiting.id, "--reason", "old pictures").out
+    assert decided == f"Approved: rm -rf ~/Pictures && ls. Runs when claude-code repeats it. ({waiting.id})\n"
+    assert (
+        "claude-code: NEEDS A PERSON rm -rf ~/Pictures && ls (host.shell.destructive)"
+        in sb("log", "tail").out
+    )
+
+
+def test_memory_command_without_a_name_is_answered_with_the_option_to_add(host: Host) -> None:
+    told = host.before("Bash", "t1", command="sb memory search redis")
+    assert told.decision is Decision.DENY
+    assert told.reason.endswith("Repeat it with `--agent claude-code`.")
+
+
 def test_approval_ask_lets_the_host_ask_until_an_operator_is_enrolled(host: Host) -> None:
     host.configure("hooks:\n  approval: ask\n")
     verdict = host.before("Bash", "t1", **RM)
     assert verdict.decision is Decision.ASK
-    assert verdict.reason.startswith("SecondBrain: rm -r: deletes a folder")
+    assert verdict.reason.startswith("SecondBrain: rm -r deletes a folder")
     assert (host.events()[-1].payload or {})["asked_by"] == "claude-code"
     with host.open() as runtime:
         Enrolment(runtime.approvals.authority, KeyFolder(runtime.config.home.keys)).init("ada", None)

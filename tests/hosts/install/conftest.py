@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from sb.config import Config
 from sb.config.home import Home
 from sb.hosts.install.runtime import Runtimes
+from sb.runtime import create_home
 from sb.tools.hosted.guarding import current_runtime
 from tests.hosts.install.environments import Installed
 
@@ -47,9 +50,18 @@ def seed(home: Home, made: Path) -> None:
     (runtimes / made.name).symlink_to(made)
 
 
+@pytest.fixture(scope="session")
+def database(tmp_path_factory: pytest.TempPathFactory, made: Path) -> Path:
+    """The database of a new home, made once."""
+    config = Config(home=Home(tmp_path_factory.mktemp("new") / "sb"))
+    create_home(config)
+    return config.database
+
+
 @pytest.fixture(autouse=True)
-def _seeded(home: Path, made: Path) -> None:
+def _seeded(home: Path, made: Path, database: Path) -> None:
     seed(Home(home), made)
+    shutil.copy(database, Home(home).database)
 
 
 @pytest.fixture(scope="session")

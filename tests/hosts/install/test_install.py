@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ FILES = {
     "windsurf": ".codeium/windsurf/hooks.json",
 }
 HOOKED = installable()
+SEEDED = {"runtime", "brain.db"}  # what is in every home of these tests
 SERVERS = {"claude-desktop": "mcpServers", "vscode": "servers"}
 OWN = (
     b'{\r\n\t"model": "opus",\r\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}}'
@@ -69,6 +71,33 @@ def prepared(person: Path, home: Path, host: str, *, recorded: bool) -> tuple[Pa
 @pytest.fixture(autouse=True)
 def _on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")  # the folders of programs with a window differ on macOS
+
+
+def test_install_makes_the_home_that_the_console_and_doctor_open(
+    person: Path, home: Path, sb: CommandLine
+) -> None:
+    (home / "brain.db").unlink()
+    done = sb("install", *arguments("claude-code"))
+    assert f"made {home / 'brain.db'}" in done.out
+    assert f"made {home / 'config.yaml'}" in done.out
+    assert "sb init" not in done.err
+    shown = sb("console", "--plain")
+    assert shown.code == 0
+    assert "waiting for the first session" in shown.out
+    assert sb("doctor").code == 0
+
+
+def test_a_project_install_warns_when_git_would_commit_its_file(person: Path, sb: CommandLine) -> None:
+    project = person / "project"
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    done = sb("install", "claude-code", "--scope", "project", "--yes")
+    file = project / ".claude" / "settings.local.json"
+    assert f"warning: git does not ignore {file}: a commit would give others hooks" in done.err
+    (project / ".gitignore").write_text(".claude/\n", encoding="utf-8")
+    assert "warning" not in sb("install", "claude-code", "--scope", "project", "--yes").err
+    subprocess.run(["git", "-C", str(project), "add", "-f", str(file)], check=True)
+    assert "git does not ignore" in sb("install", "claude-code", "--scope", "project", "--yes").err
+    assert "warning" not in sb("install", "claude-code", "--yes").err
 
 
 @pytest.mark.parametrize("host", HOOKED)
@@ -163,7 +192,7 @@ def test_a_dry_run_shows_the_change_and_writes_nothing(person: Path, home: Path,
     assert "+" in done.out
     assert "PreToolUse" in done.out
     assert file.read_bytes() == OWN
-    assert [path.name for path in home.iterdir()] == ["runtime"]  # which was there before
+    assert {path.name for path in home.iterdir()} == SEEDED
     sb("install", "claude-code", "--yes")
     installed = file.read_bytes()
     assert "PreToolUse" in sb("uninstall", "claude-code", "--dry-run").out
@@ -207,7 +236,7 @@ def test_file_that_cannot_be_edited_is_refused_and_left(person: Path, home: Path
         assert done.code == 2
         assert because in done.err
         assert "nothing was changed" in done.err
-        assert [path.name for path in home.iterdir()] == ["runtime"]  # which was there before
+        assert {path.name for path in home.iterdir()} == SEEDED
         assert len(list(file.parent.iterdir())) == 1
 
     file.mkdir()
@@ -276,7 +305,7 @@ def test_purge_removes_backups_and_the_wrapper_once_no_host_calls_it(
     assert (
         len(sb("uninstall", "cursor", "--yes", "--purge", "--json").json["purged"]) == 3
     )  # what hooks ran from, too
-    assert list(home.iterdir()) == []
+    assert {path.name for path in home.iterdir()} <= SEEDED, "what was recorded stays"
 
 
 def test_the_environment_says_where_a_host_keeps_its_files(

@@ -64,8 +64,12 @@ def test_a_passphrase_is_asked_for_on_the_terminal_and_decides(sb: CommandLine, 
     with open_runtime() as runtime:
         register(runtime)
         approve_tools(runtime)
+    again = "a passphrase has at least 4 different characters: try again\r\nnew passphrase"
     code, seen = in_terminal(
-        "operator", "init", "ada", answers={"new passphrase": phrase, "the same again": phrase}
+        "operator",
+        "init",
+        "ada",
+        answers={"new passphrase": "aaaaaaaa", again: phrase, "the same again": phrase},
     )
     assert (code, "ada is an operator" in seen) == (0, True)
     assert phrase not in seen

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from sb.config import current_config
+from sb.kernel.review.runs import first_events, runs_at
+from sb.parts import open_log
 from sb.sources import SteeredClock
 from tests.conftest import CommandLine
 from tests.kernel.recovery.conftest import Shop, approve
@@ -20,6 +24,7 @@ def pay(amount, hang=False, idempotency_key=""):
     return {"id": "p1"}
 
 def register(registry):
+    registry.register_fn("bank.note", "Note", lambda: 1, SafetyClass.LOCAL_WRITE)
     registry.register_fn("bank.pay", "Pay", pay, SafetyClass.NETWORK, max_retries=0, reversal=ReversalSpec(
         ReversalClass.COMPENSABLE, "bank.back", reversal_args={"id": "result.id"}, reversal_window_ms=3_600_000,
         assumptions=(Assumption("paid_once", "bank.count", {}, "n", 1),), probe_capability="bank.find"))
@@ -79,6 +84,28 @@ def test_one_write_is_undone_by_its_id_or_its_calls(sb: CommandLine, files: Path
     listed = sb("undo", "--list", "--json").json["items"]
     assert [item["state"] for item in listed] == ["reversed", "reversed"]
     assert "files.write" in sb("undo", "--list").out
+
+
+def test_a_preview_and_its_undo_are_one_run_which_ends(sb: CommandLine, files: Path) -> None:
+    made = run(sb, "files.write", path="a", content="x")
+    assert sb("undo", str(made["mutation_id"]), "--dry-run").code == 0
+    assert sb("undo", str(made["mutation_id"]), "--yes").code == 0
+    with closing(open_log(current_config())) as log:
+        runs = [one for one in runs_at(log, first_events(log)).values() if one.agent == "recovery"]
+    assert [(one.intent, one.state) for one in runs] == [
+        (f"preview or undo {made['mutation_id']}", "finished")
+    ] * 2
+
+
+def test_kernel_run_offers_no_undo_that_cannot_work_and_the_log_says_the_file(
+    sb: CommandLine, files: Path
+) -> None:
+    write = sb("kernel", "run", "files.write", "--args", '{"path": "a", "content": "x"}')
+    assert ": sb undo mut_" in write.err
+    noted = sb("kernel", "run", "bank.note")
+    assert (": no undo: bank.note declares no undo" in noted.err, "sb undo" in noted.err) == (True, False)
+    shown = sb("log", "tail", "-n", "0").out
+    assert "will call a (files.write)" in shown
 
 
 def test_a_run_is_undone_and_what_stays_is_said(sb: CommandLine, files: Path) -> None:

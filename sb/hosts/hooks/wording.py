@@ -1,0 +1,48 @@
+"""What an agent is told of a call that was not run: what happened, what to do now, what not to do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sb.hosts.hooks.event import INSTEAD
+from sb.kernel.contracts import ToolResult
+
+# A finding of the shell's judge, such as "rm -r: deletes a folder": a program, and a sentence about it.
+_FINDING = re.compile(r"(^|; )([^:;]{1,80}): (?=[a-z]+s\b)")
+
+
+def sentence(why: str) -> str:
+    """Findings as clauses: "rm -r deletes a folder", not "rm -r: deletes a folder"."""
+    return _FINDING.sub(r"\1\2 ", why)
+
+
+def denied(result: ToolResult, refused: str, host: str) -> str:
+    """Of a call that no approval would let run.
+
+    Args:
+        refused: why no agent may make it, "" where something else stopped it.
+        host: the agent's name.
+    """
+    from sb.shell.handlers import NEEDS_AGENT
+
+    why = result.error_message
+    if refused.endswith(NEEDS_AGENT):
+        return f"SecondBrain: not run: {why}. Repeat it with `--agent {host}`."
+    if result.rule == "killed":
+        stop = "Stop working, do not try other calls, and tell the user: only they can lift this."
+        return f"SecondBrain: not run: {why}. {stop}"
+    if result.rule == "approval_denied":
+        return f"SecondBrain: not run: {why}. The user decided this: do not repeat or rephrase the call. Ask how to go on."
+    return f"SecondBrain denied this call: {why}. {INSTEAD}"
+
+
+def waits(because: str, approval_id: str, data: dict[str, Any]) -> str:
+    """Of a call that waits for a person, and until when."""
+    until = str(data.get("expires_at", ""))[:16].replace("T", " ")
+    expiry = f" The request expires at {until} UTC." if until else ""
+    return (
+        f"SecondBrain: not run: {because}. Needs approval {approval_id}: ask the user to approve it in `sb console` or "
+        f"with `sb approvals approve {approval_id} --reason WHY`.{expiry} Do not work around it. When it is approved, "
+        "repeat exactly this call."
+    )

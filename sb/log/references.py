@@ -1,0 +1,49 @@
+"""Ids of what the log's database holds, by an unambiguous prefix."""
+
+from __future__ import annotations
+
+from sb.errors import NotFoundError
+from sb.log.event_log import EventLog
+from sb.references import full_one, is_prefix
+from sb.store.database import Database
+from sb.text import plain
+
+_MOST_READ = 8  # ids that begin alike: more than are named as ambiguous
+_LAST = "\U0010ffff"  # sorts after whatever may follow a prefix
+# The kind of an id, and the columns that hold such ids.
+_COLUMNS = {
+    "apr": (("approvals", "id"),),
+    "gra": (("grants", "id"),),
+    "esc": (("escalations", "id"),),
+    "run": (("events", "run_id"),),
+    "call": (("intents", "call_id"), ("events", "call_id")),
+}
+
+
+def full_id(database: Database, reference: str) -> str:
+    """The id of a request, grant, escalation, run or call that begins with the reference; unchanged if none does.
+
+    Raises:
+        UsageError: several begin with it.
+    """
+    if not is_prefix(reference):
+        return reference
+    for table, column in _COLUMNS.get(reference.partition("_")[0], ()):
+        sql = f"SELECT DISTINCT {column} FROM {table} WHERE {column} >= ? AND {column} < ? LIMIT ?"
+        found = [row[0] for row in database.query(sql, (reference, reference + _LAST, _MOST_READ))]
+        if found:
+            return full_one(reference, found)
+    return reference
+
+
+def known_run(log: EventLog, reference: str) -> str:
+    """The run that is meant; "" for none named.
+
+    Raises:
+        NotFoundError: nothing of such a run is in the log. UsageError: several begin with it.
+    """
+    run_id = full_id(log.database, reference)
+    if run_id and not log.database.query("SELECT 1 FROM events WHERE run_id = ? LIMIT 1", (run_id,)):
+        shown = plain(reference, one_line=True)
+        raise NotFoundError(f"no run {shown!r} in the log", "sb console --plain runs lists them")
+    return run_id

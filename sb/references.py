@@ -1,0 +1,32 @@
+"""Ids by an unambiguous prefix: one rule for whatever a person names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sb.errors import UsageError
+from sb.text import plain
+
+SHORTEST = 3  # characters after the kind, as in apr_820
+_MOST_NAMED = 4
+
+
+def is_prefix(reference: str) -> bool:
+    """Whether this is long enough to name something: its kind and some of its digits."""
+    kind, underscore, digits = reference.partition("_")
+    return bool(kind and underscore) and len(digits) >= SHORTEST
+
+
+def full_one(reference: str, known: Iterable[str]) -> str:
+    """The id that is meant: the reference itself, or the only id that begins with it; unchanged if none does.
+
+    Raises:
+        UsageError: several begin with it.
+    """
+    fitting = sorted({one for one in known if one.startswith(reference)}) if is_prefix(reference) else []
+    if not fitting or reference in fitting:
+        return reference
+    if len(fitting) > 1:
+        named = ", ".join(fitting[:_MOST_NAMED]) + (", …" if len(fitting) > _MOST_NAMED else "")
+        raise UsageError(f"{plain(reference, one_line=True)!r} is ambiguous: {named}", "type more of the id")
+    return fitting[0]

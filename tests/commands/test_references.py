@@ -1,0 +1,74 @@
+"""Ids by an unambiguous prefix: every command that takes an id takes the beginning of one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sb.errors import UsageError
+from sb.kernel import RunContext, SafetyClass
+from sb.references import SHORTEST, full_one
+from sb.runtime import open_runtime
+from tests.conftest import CommandLine, approve_tools
+
+IDS = st.lists(st.text("0123", min_size=4, max_size=5).map("apr_{}".format), max_size=8)
+
+
+@given(IDS, st.text("0123", max_size=5))
+def test_a_prefix_means_the_only_id_that_begins_so(known: list[str], digits: str) -> None:
+    prefix = f"apr_{digits}"
+    fitting = {one for one in known if one.startswith(prefix)}
+    if prefix in known or not fitting or len(digits) < SHORTEST:
+        assert full_one(prefix, known) == prefix
+    elif len(fitting) == 1:
+        assert full_one(prefix, known) in known
+    else:
+        with pytest.raises(UsageError, match="is ambiguous: apr_"):
+            full_one(prefix, known)
+
+
+@pytest.fixture
+def asked(sb: CommandLine) -> str:
+    """A request that waits."""
+    assert sb("init").code == 0
+    with open_runtime() as runtime:
+        runtime.registry.register_fn("bank.pay", "Pay", lambda to: "paid", SafetyClass.DESTRUCTIVE)
+        approve_tools(runtime)
+        asked = runtime.executor.execute(RunContext.create("clerk"), "bank.pay", {"to": "bob"})
+        return str(asked.data["approval_id"])
+
+
+def test_ids_are_named_by_their_beginning(sb: CommandLine, asked: str) -> None:
+    assert sb("approvals", "show", asked[:8], "--json").json["id"] == asked
+    run = sb("log", "tail", "-n", "1", "--json").json["run_id"]
+    assert sb("log", "show", run[:9]).code == 0
+    assert sb("log", "tail", "--run", run[:9], "--json").out
+    done = sb("approvals", "deny", asked[:8], "--reason", "no")
+    assert done.out.startswith("Denied: ")
+    assert asked in done.out
+    saved = sb("memory", "remember", "the office is in Bonn", "--json").json["id"]
+    assert "Bonn" in sb("memory", "show", saved[:-4]).out
+    kept = sb("checkpoint", "save", "--agent", "ada").out.strip()
+    assert sb("checkpoint", "show", kept[:-3]).code == 0
+    assert sb("incident", "open", "a drill", "--severity", "sev4", "--reason", "drill").code == 0
+    incident = sb("incident", "list", "--json").json["items"][0]["id"]
+    assert sb("incident", "show", incident[:-2]).code == 0
+
+
+def test_an_ambiguous_or_unknown_id_ends_with_a_message(sb: CommandLine, asked: str) -> None:
+    first = sb("memory", "remember", "one", "--json").json["id"]
+    second = sb("memory", "remember", "two", "--json").json["id"]
+    common = first[
+        : next(at for at, pair in enumerate(zip(first, second, strict=True)) if len(set(pair)) > 1)
+    ]
+    shown = sb("memory", "show", common)
+    assert (shown.code, "is ambiguous: mem_" in shown.err, "type more of the id" in shown.err) == (
+        2,
+        True,
+        True,
+    )
+    for command in (["log", "tail"], ["log", "export"]):
+        missing = sb(*command, "--run", "run_nope")
+        assert (missing.code, "no run 'run_nope' in the log" in missing.err) == (1, True)
+    assert sb("approvals", "show", "apr_nope").code == 1
