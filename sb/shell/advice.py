@@ -32,8 +32,8 @@ def _rows(text: str) -> tuple[Advice, ...]:
     """The table; columns are separated by `::`, patterns by `+`."""
     cells = ([cell.strip() for cell in line.split("::")] for line in text.strip().splitlines())
     return tuple(
-        Advice(tuple(one.strip() for one in runs.split("+")), *rest, example=example)
-        for runs, *rest, example in cells
+        Advice(tuple(one.strip() for one in runs.split("+")), instead, why, example)
+        for runs, instead, why, example in cells
     )
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from sb.shell.arguments import VALUED
-from sb.shell.programs import RULES
+from sb.shell.programs import active
 from sb.shell.words import BRACKET, QUESTION, STAR, UNKNOWN, compiled, is_literal, is_sure
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def _may_be(pattern: CommandPattern, argv: Sequence[str]) -> bool:
 def _may_have_operands(wanted: Sequence[str], program: str, words: Sequence[str]) -> bool:
     if not wanted:
         return True
-    valued = VALUED.get(program, "").split()
+    valued = active().table.options.get(program, "").split()
     states = {(0, 0)}  # (the word that comes next, how many operands fitted)
     for _ in range(len(words)):
         following: set[tuple[int, int]] = set()
@@ -112,12 +111,12 @@ def _names(word: str, wanted: str) -> bool:
 
 def _may_be_alias(word: str, fitted: int) -> bool:
     """Whether a subcommand is not git's own: the configuration may give it any meaning."""
-    return not fitted and f"git {word}" not in RULES
+    return not fitted and f"git {word}" not in active().table.rules
 
 
 def _may_have_option(option: str, words: Sequence[str]) -> bool:
     letters = option[1:] if compiled("-[A-Za-z]{2,}").fullmatch(option) else ""
-    seen = set()
+    seen: set[str] = set()
     for word in words:
         if word == "--":
             break
@@ -145,7 +144,7 @@ def _is_abbreviated(word: str, option: str) -> bool:
 def _certain_operands(program: str, words: Sequence[str], count: int) -> list[str]:
     """The first operands of a command; fewer where an option leaves open whether the next word is its value."""
     found: list[str] = []
-    valued = VALUED.get(program)
+    valued = active().table.options.get(program)
     at = 0
     while at < len(words) and len(found) < count:
         word = words[at]

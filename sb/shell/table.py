@@ -57,7 +57,7 @@ PACKS: dict[str, tuple[bool, Pairs, Pairs, tuple[tuple[str, str, str], ...], Pai
         (
             ('N talks to a cluster', 'kubectl|helm|oc|k9s|argocd|flux|istioctl|kustomize'),
             ('D deletes something that others or other programs use', 'kubectl delete|kubectl drain|oc delete|helm uninstall|helm delete|helm del|helm rollback|argocd app delete|flux delete|flux uninstall'),
-            ('N changes a cluster | D --prune --force: deletes in a cluster', 'kubectl apply'),
+            ('D changes or deletes what runs in a cluster', 'kubectl apply|oc apply'),
             ('N changes a cluster | D --force: deletes in a cluster', 'kubectl replace'),
             ('N changes a cluster | D =--replicas=0: scales to zero', 'kubectl scale'),
             ('N plans cloud resources', 'nomad|consul'),
@@ -70,7 +70,9 @@ PACKS: dict[str, tuple[bool, Pairs, Pairs, tuple[tuple[str, str, str], ...], Pai
         (
             ('deletes cloud resources', 'delete destroy terminate remove rm rb purge drop wipe unpublish nuke deregister revoke release-address', 'consul'),
         ),
-        (),
+        (
+            ('--dry-run=client --dry-run=server /', 'kubectl delete|kubectl drain|oc delete|kubectl apply|oc apply'),
+        ),
     ),
     'code-hosts': (
         False,
@@ -157,7 +159,7 @@ PACKS: dict[str, tuple[bool, Pairs, Pairs, tuple[tuple[str, str, str], ...], Pai
             ('W removes a working folder without changes | D -f --force: deletes a working folder and its changes', 'git worktree remove'),
             ('N fetches other repositories', 'git submodule'),
             ("D deletes a submodule's files", 'git submodule deinit'),
-            ('N sends commits | D -f --force --force-with-lease --force-if-includes --mirror --prune -d --delete ^+ ^:: overwrites or deletes commits of others', 'git push'),
+            ('N sends commits | D -f --force --mirror --prune -d --delete ^+ ^:: overwrites or deletes commits of others', 'git push'),
             ('N talks to another repository', 'git fetch|git clone|git remote-https|git svn|git p4|git lfs|git send-email|git daemon|git send-pack|git fetch-pack|git imap-send|git difftool|git mergetool|git instaweb|git gui|git citool|git hook'),
             ('N fetches and merges | D -f --force: overwrites local commits', 'git pull'),
             ('N searches commits', 'git bisect'),
