@@ -38,9 +38,9 @@ class LineJudge(CommandJudge):
     def line(self, text: str, stdin: Input = NOTHING) -> Finding:
         if not is_literal(text):
             return Finding(DESTROY, f"{display(text, 40)}: the commands are unknown until they run")
-        self._depth += 1
-        found = self.script(parse(text, self._depth), stdin)
-        self._depth -= 1
+        self.depth += 1
+        found = self.script(parse(text, self.depth), stdin)
+        self.depth -= 1
         return found
 
     def script(self, script: Script, stdin: Input = NOTHING) -> Finding:
@@ -86,7 +86,7 @@ class LineJudge(CommandJudge):
             changed = self.keeping.begin_pipe()
             for part in node.parts:  # each is a shell of its own; in zsh the last one is not
                 found = highest(found, self._apart((part,), stdin, comes_back=False))
-                stdin = piped_input(part, self._expand, self._of_processes)
+                stdin = piped_input(part, self.expand, self._of_processes)
             self.keeping.end_pipe(changed, len(node.parts))
             return found
         if isinstance(node, Compound):
@@ -115,7 +115,7 @@ class LineJudge(CommandJudge):
             found = highest(found, subscripts("[[", [word.text for word in node.words]))
         self.keeping.beside(found)
         if node.kind == "for" and node.words:
-            texts = [text for word in node.words for text in self._expand(word.text)]
+            texts = [text for word in node.words for text in self.expand(word.text)]
             self._count(len(texts))
             for text in texts:
                 self.look(text)
@@ -168,15 +168,15 @@ class LineJudge(CommandJudge):
             self._ran = Finding(NETWORK, "eval: sets up the shell with a known program's output")
             return highest(found, self._ran)
         asked = "" if self.renames else program_of(node.words[0])
-        first = [asked] if asked else self._expand(node.words[0].text)
-        rest = [text for word in node.words[1:] for text in self._expand(word.text)]
+        first = [asked] if asked else self.expand(node.words[0].text)
+        rest = [text for word in node.words[1:] for text in self.expand(word.text)]
         varying = [word for word in node.words[1:] if VARIABLE in word.text or SPLIT_VARIABLE in word.text]
-        self.several = any(len(self._expand(word.text)) > 1 for word in varying)
+        self.several = any(len(self.expand(word.text)) > 1 for word in varying)
         if first == ["kill"]:
             rest = [
                 text
                 for word in node.words[1:]
-                for text in ([OPERAND] if self._of_processes(file_of(word)) else self._expand(word.text))
+                for text in ([OPERAND] if self._of_processes(file_of(word)) else self.expand(word.text))
             ]
         if not first and not rest:
             self._ran = Finding(NETWORK, "runs an unknown program")
@@ -219,7 +219,7 @@ class LineJudge(CommandJudge):
         if redirect.operator in ("<<", "<<-", "<<<"):
             return found
         self._count(1)
-        for target in self._expand(redirect.target.text):
+        for target in self.expand(redirect.target.text):
             self.look(target)
             self.settled = self.settled and (target == "/dev/null" or target.isdigit())
             if target.startswith(("/dev/tcp/", "/dev/udp/")) and redirect.operator in (">&", "&>"):

@@ -19,8 +19,14 @@ def run(host: Host, command: str, use_id: str, **given: object) -> Verdict:
             ["bash", "-c", command], cwd=host.project, capture_output=True, text=True, check=False
         )
         event = "PostToolUse" if done.returncode == 0 else "PostToolUseFailure"
-        fields = {"tool_response": {"stdout": done.stdout}} if done.returncode == 0 else {"error": done.stderr or "failed"}
-        host.tell(event, tool_name="Bash", tool_use_id=use_id, tool_input={"command": command, **given}, **fields)
+        fields = (
+            {"tool_response": {"stdout": done.stdout}}
+            if done.returncode == 0
+            else {"error": done.stderr or "failed"}
+        )
+        host.tell(
+            event, tool_name="Bash", tool_use_id=use_id, tool_input={"command": command, **given}, **fields
+        )
     return verdict
 
 
