@@ -229,6 +229,9 @@ class Keeping:
         """Whether all paths mean after a command what they meant before."""
         words = [word.text for word in node.words[1:]]
         if name == "cd":
+            texts = [text for word in node.words[1:] for text in self._texts(judge, word) or ("", "")]
+            if len(texts) > 1 or "" in texts:
+                return False
             relative = (
                 words and not words[0].startswith(("/", "./", "../", "~")) and words[0] not in (".", "..")
             )

@@ -104,6 +104,7 @@ def planned(line: str, folder: Path, *, area: Area | None = None, env: dict[str,
 @example("rm -rf l d; true")
 @example("rm -r d || X=f; rm -rf $X; true")
 @example("rm -rf d && cp -r f d; true")
+@example("cd d/{a,e}; rm a; true")
 def test_all_that_a_line_changes_comes_back_to_the_byte(
     tmp_path_factory: pytest.TempPathFactory, line: str
 ) -> None:
