@@ -14,7 +14,7 @@ from sb.present.recovery import NO_UNDO, state_word
 from sb.present.times import ago, left, moment
 from sb.store.pack_file import EXTRA, FILE, LINK, Entry
 from sb.store.snapshots import SnapshotStore
-from sb.text import human_bytes, revealed_line, shorten, shorten_middle
+from sb.text import human_bytes, revealed_line, shorten
 
 WIDEST_OBJECT = 48  # characters of the command or file in a list of at most 100 columns
 _WIDEST_WHAT = 12
@@ -58,12 +58,19 @@ def undo_line(
     return UndoLine(
         ago(ref.bound_at, now),
         shorten(revealed_line(str(args.get("tool") or ref.tool_id)), _WIDEST_WHAT),
-        shorten_middle(text, widest) if widest else text,
+        _fitted(text, widest) if widest else text,
         undo_word(ref, snapshots, now),
         ref.mutation_id,
         revealed_line(ref.agent),
         ref.run_id,
     )
+
+
+def _fitted(text: str, widest: int) -> str:
+    """A command with its beginning, a path with its end."""
+    if len(text) <= widest or not text.startswith("/"):
+        return shorten(text, widest)
+    return "…" + text[len(text) - widest + 1 :]
 
 
 def call_args(ref: MutationRef, log: EventLog) -> Mapping[str, Any]:
