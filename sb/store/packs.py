@@ -197,7 +197,7 @@ class PackStore:
         """A reader of one pack, for several contents; raises NotFoundError, SBError."""
         return PackReader(self._path(key), key)
 
-    def keys(self) -> list[str]:
+    def list_keys(self) -> list[str]:
         """The keys of all packs."""
         return [name[: -len(_SUFFIX)] for name, _ in self._files()]
 

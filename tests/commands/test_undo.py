@@ -134,7 +134,7 @@ def test_purge_removes_snapshots_and_the_list_says_so(sb: CommandLine, host: Hos
     refused = sb("undo", "--purge")
     assert (refused.code, "--yes" in refused.err) == (2, True)
     assert sb("undo", "--purge", "--yes").out.startswith("removed 1 snapshot (")
-    assert PackStore(host.home / "kept" / "packs").keys() == []
+    assert PackStore(host.home / "kept" / "packs").list_keys() == []
     assert "snapshot gone" in sb("undo", "--list").out
     done = sb("undo", "--yes")
     assert (done.code, "no snapshot of the file is left" in done.err) == (1, True)

@@ -426,7 +426,7 @@ def test_file_too_large_for_a_snapshot_is_not_changed(
     assert "1000 B" in message
     assert (root / "f").read_bytes() == b"x" * 1001
     assert names(root) == [".sb", "f"]
-    assert snapshots.packs.keys() == []
+    assert snapshots.packs.list_keys() == []
 
 
 def test_calls_without_a_key_keep_their_content_apart(
