@@ -350,7 +350,7 @@ def test_many_at_once_stay_below_the_cap_and_agree_on_a_key(tmp_path: Path, top:
     kept: list[str] = []
 
     def one(number: int) -> None:
-        store = PackStore(tmp_path / "packs", cap_bytes=66_000, clock=SteeredClock())
+        store = PackStore(tmp_path / "packs", cap_bytes=66_000)
         take(store, "shared", top / "nothing", session="s")
         try:
             take(store, f"k{number}", files[number], session=f"s{number}", session_share=1)

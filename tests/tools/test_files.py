@@ -52,6 +52,7 @@ def test_contracts_say_what_each_tool_does(registry: ToolRegistry) -> None:
         "files.delete": SafetyClass.LOCAL_WRITE,
         "files.digest": SafetyClass.READ_ONLY,
         "files.restore": SafetyClass.LOCAL_WRITE,
+        "files.restore_over": SafetyClass.LOCAL_WRITE,
         "files.restorable": SafetyClass.READ_ONLY,
         "http.get": SafetyClass.NETWORK,
         "shell.run": SafetyClass.DESTRUCTIVE,
@@ -64,6 +65,7 @@ def test_contracts_say_what_each_tool_does(registry: ToolRegistry) -> None:
         spec.tool_id for spec in registry.list_all() if "idempotent" in spec.declared and spec.idempotent
     ] == [
         "files.restore",
+        "files.restore_over",
         "files.write",
         "http.get",
     ]
