@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,36 @@ def test_purge_removes_snapshots_and_the_list_says_so(sb: CommandLine, host: Hos
 def test_an_agent_is_refused_each_way_to_undo(host: Host) -> None:
     for words in ("--list", "show last", "--purge --yes", "--force --yes", "--path a"):
         assert host.before("Bash", command=f"sb undo {words}").reason.startswith("SecondBrain denied"), words
+
+
+def test_doctor_says_how_full_the_snapshot_store_is(sb: CommandLine, host: Host) -> None:
+    write(host, "cart.py", "x", "t1")
+    rows = {row["name"]: row for row in sb("doctor", "--json").json["items"]}
+    assert rows["snapshots"]["status"] == "ok"
+    assert rows["snapshots"]["detail"].endswith(" of 1.0 GiB in 1 snapshot")
+    host.configure("undo: {store_max_bytes: 300}\n")
+    rows = {row["name"]: row for row in sb("doctor", "--json").json["items"]}
+    assert (rows["snapshots"]["status"], "sb undo --purge" in rows["snapshots"]["hint"]) == ("warn", True)
+
+
+def test_a_full_store_asks_before_a_file_changes(host: Host) -> None:
+    host.configure("undo: {store_max_bytes: 10}\n")
+    path = host.project / "a.txt"
+    path.write_text("old", encoding="utf-8")
+    verdict = host.before("Write", "t1", file_path=str(path), content="new")
+    assert "Needs approval" in verdict.reason
+
+
+def test_snapshots_past_their_time_go_at_the_end_of_a_session(sb: CommandLine, host: Host) -> None:
+    write(host, "old.py", "x", "t1")
+    packs = host.home / "kept" / "packs"
+    (pack,) = packs.glob("*.pack")
+    content = pack.read_bytes()
+    header, _, rest = content.partition(b"\n")
+    fields = json.loads(header.removeprefix(b"sb-pack 1 "))
+    past = json.dumps(fields | {"until": fields["taken"] - 1}).encode()
+    pack.write_bytes(b"sb-pack 1 " + past + b"\n" + rest)
+    write(host, "new.py", "x", "t2")
+    host.tell("SessionEnd", reason="other")
+    assert len(list(packs.glob("*.pack"))) == 1
+    assert ["snapshot gone" in row for row in sb("undo", "--list").out.splitlines()[1:]] == [False, True]

@@ -14,7 +14,6 @@ import pytest
 
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.sources import SteeredClock
-from sb.store import packs as packs_module
 from sb.store.pack_file import Entry
 from sb.store.packs import DAY_S, CannotKeep, Pack, PackStore, SnapshotStoreFull, TooMuch
 
@@ -282,7 +281,7 @@ def test_a_full_disk_leaves_nothing_behind(
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(packs_module.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(CannotKeep, match="No space left"):
         take(store, "k", top)
     assert listed(store) == set()
@@ -297,11 +296,11 @@ def test_a_disk_that_fills_while_it_is_written_to_is_reported(
 
     def onto_a_full_disk(name: object, flags: int, *args: object, **more: object) -> int:
         if "@" in str(name):
-            opened(name, flags, *args, **more)  # type: ignore[arg-type,call-overload]
+            opened(name, flags, *args, **more)  # type: ignore[arg-type]
             return opened("/dev/full", os.O_RDWR)
-        return opened(name, flags, *args, **more)  # type: ignore[arg-type,call-overload,no-any-return]
+        return opened(name, flags, *args, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(packs_module.os, "open", onto_a_full_disk)
+    monkeypatch.setattr(os, "open", onto_a_full_disk)
     with pytest.raises(CannotKeep, match="cannot be written"):
         take(store, "k", path)
     monkeypatch.undo()
@@ -367,3 +366,21 @@ def test_many_at_once_stay_below_the_cap_and_agree_on_a_key(tmp_path: Path, top:
     assert len(kept) == 6
     assert set(store.list_keys()) == {"shared", *kept}
     assert store.size().stored <= 66_000
+
+
+def test_old_packs_are_removed_once_a_day(tmp_path: Path, top: Path) -> None:
+    clock = SteeredClock()
+    store = PackStore(tmp_path / "packs", clock=clock, keep_days=1)
+    asked = list[int]()
+
+    def promised() -> set[str]:
+        asked.append(1)
+        return set()
+
+    store.expire_daily(promised)
+    take(store, "k", top)
+    for hours, packs in ((0, 1), (23, 1), (2, 0), (1, 0)):
+        clock.time += hours * 3600
+        store.expire_daily(promised)
+        assert store.size().packs == packs
+    assert len(asked) == 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -350,6 +351,17 @@ class MutationStore:
         where = " OR ".join("instr(m.ref, ?) > 0" for _ in names)
         rows = self.log.database.query(f"{_SELECT} WHERE {where} ORDER BY m.id DESC LIMIT 200", tuple(names))
         return [self._ref(row) for row in rows]
+
+    def promised_keys(self) -> set[str]:
+        """The idempotency keys of calls whose undo window is open."""
+        marked = "state = 'committed' AND instr(coalesce(ref, ''), '\"window_ends_at\":') > 0"
+        found = set()
+        for (body,) in self.log.database.query(f"SELECT ref FROM mutations WHERE {marked}"):
+            with suppress(ValueError, AttributeError, TypeError):
+                fields = json.loads(body)
+                if fields["window_ends_at"] > self.now():
+                    found.add(str(fields.get("idempotency_key", "")))
+        return found
 
     def last(self) -> MutationRef:
         """The newest that was not undone and has a way back; raises NotFoundError."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -150,6 +150,14 @@ class HostedFiles:
             if error.code is not ToolErrorCode.NOT_FOUND:
                 raise
             return os.path.normpath(path)  # its folder is not there either
+
+    def expire(self, promised: Callable[[], Collection[str]]) -> None:
+        """Remove snapshots that are past their time, at most once a day.
+
+        Args:
+            promised: gives the keys of calls whose undo window is open.
+        """
+        self._snapshots.packs.expire_daily(promised)
 
     def too_large(self, paths: Sequence[str]) -> bool:
         """Whether no snapshot can be taken for want of room, so that a person must approve first."""
