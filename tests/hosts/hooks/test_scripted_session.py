@@ -64,7 +64,7 @@ def test_an_agent_works_a_person_approves_one_call_and_undoes_a_file(host: Host)
     assert say("Stop", stop_hook_active=False) == ""
 
     undone = terminal("undo", "--list")
-    assert "host.write" in undone
+    assert "settings.ini  yes" in undone
     mutations = terminal.json("undo", "--list")["items"]
     edited = next(one for one in mutations if str(settings) in json.dumps(one))
     terminal("undo", edited["mutation_id"], "--reason", "the shop stays open", "--yes")
