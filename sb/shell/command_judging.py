@@ -106,7 +106,7 @@ class CommandJudge(ABC):
         self.keeping = Keeping()
         self.moves = 0  # commands so far that may have changed the folder
         self._ran = QUIET  # the class of the last command alone
-        self._depth = 0
+        self.depth = 0
         self._steps = 0
         self.trail = Trail(self)
 
@@ -129,11 +129,7 @@ class CommandJudge(ABC):
         self.moves += 1
         self._doubtful = not (self.settled and os.path.isdir(self.paths.here)) and self.paths.here != before
 
-    def expanded(self, text: str) -> list[str]:
-        """The texts that a word can become by now."""
-        return self._expand(text)
-
-    def _expand(self, text: str) -> list[str]:
+    def expand(self, text: str) -> list[str]:
         return expand(text, {} if self._splits_elsewhere else self.values)
 
     def _count(self, steps: int) -> None:
@@ -161,7 +157,7 @@ class CommandJudge(ABC):
         return found
 
     def _assigned(self, name: str, text: str, *, made: bool) -> Finding:
-        values = self._expand(text) or [""]
+        values = self.expand(text) or [""]
         self._count(len(values))
         for value in values:
             self.look(value)
@@ -223,9 +219,9 @@ class CommandJudge(ABC):
 
     def command(self, argv: Sequence[str], stdin: Input = NOTHING) -> Finding:
         """Judge a program with its arguments, given as expanded words."""
-        self._depth += 1
+        self.depth += 1
         self._count(len(argv))
-        if self._depth > 40:
+        if self.depth > 40:
             raise Unparsed("nested too deeply")
         name = argv[0]
         self.programs.append(display(name))
@@ -251,7 +247,7 @@ class CommandJudge(ABC):
         self.trail.command(
             base, argv[1:], stdin, known=found.rank < NETWORK or rule_finding(base, argv[1:]) is not None
         )
-        self._depth -= 1
+        self.depth -= 1
         worst = highest(found, self._consequences(list(argv), found, stdin))
         if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:
             worst = Finding(NETWORK, f"{base}: changes files in the container only")

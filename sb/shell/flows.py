@@ -211,7 +211,7 @@ class Trail:
         for redirect in redirects:
             if redirect.operator in ("<", "<>"):
                 given = CLEAN
-                for target in self._judge.expanded(redirect.target.text):
+                for target in self._judge.expand(redirect.target.text):
                     given = merged(given, self._of_file(target))
             elif redirect.operator == "<<<":
                 given = self.of_word(redirect.target)
@@ -224,7 +224,7 @@ class Trail:
         for redirect in redirects:
             if redirect.operator in ("<", "<<", "<<-", "<<<", "<&"):
                 continue
-            for target in self._judge.expanded(redirect.target.text):
+            for target in self._judge.expand(redirect.target.text):
                 if target.startswith(("/dev/tcp/", "/dev/udp/")):
                     self._socket = target.split("/")[3] if target.count("/") > 2 else target
                     self._sent(

@@ -40,9 +40,9 @@ class LineJudge(CommandJudge):
         if not is_literal(text):
             self.commands.understood = False
             return Finding(DESTROY, f"{display(text, 40)}: the commands are unknown until they run")
-        self._depth += 1
-        found = self.script(parse(text, self._depth), stdin)
-        self._depth -= 1
+        self.depth += 1
+        found = self.script(parse(text, self.depth), stdin)
+        self.depth -= 1
         return found
 
     def script(self, script: Script, stdin: Input = NOTHING) -> Finding:
@@ -104,7 +104,7 @@ class LineJudge(CommandJudge):
         changed = self.keeping.begin_pipe()
         for part in node.parts:  # each is a shell of its own; in zsh the last one is not
             found = highest(found, self._apart((part,), stdin, comes_back=False))
-            stdin = piped_input(part, self._expand, self._of_processes)
+            stdin = piped_input(part, self.expand, self._of_processes)
             self.trail.pass_on()
         self.keeping.end_pipe(changed, len(node.parts))
         return found
@@ -124,7 +124,7 @@ class LineJudge(CommandJudge):
             found = highest(found, subscripts("[[", [word.text for word in node.words]))
         self.keeping.beside(found)
         if node.kind == "for" and node.words:
-            texts = [text for word in node.words for text in self._expand(word.text)]
+            texts = [text for word in node.words for text in self.expand(word.text)]
             self._count(len(texts))
             for text in texts:
                 self.look(text)
@@ -169,7 +169,7 @@ class LineJudge(CommandJudge):
             return found
         self._count(len(node.words))
         if self._removes_made(node.words):
-            self.commands.add_effect(*(self._expand(word.text)[0] for word in node.words))
+            self.commands.add_effect(*(self.expand(word.text)[0] for word in node.words))
             self._ran = Finding(WRITE, "rm: removes files that the same line made")
             return highest(found, self._ran)
         if (
@@ -181,17 +181,17 @@ class LineJudge(CommandJudge):
             self._ran = Finding(NETWORK, "eval: sets up the shell with a known program's output")
             return highest(found, self._ran)
         asked = "" if self.renames else program_of(node.words[0])
-        first = [asked] if asked else self._expand(node.words[0].text)
-        rest = [text for word in node.words[1:] for text in self._expand(word.text)]
+        first = [asked] if asked else self.expand(node.words[0].text)
+        rest = [text for word in node.words[1:] for text in self.expand(word.text)]
         varying = [word for word in node.words[1:] if VARIABLE in word.text or SPLIT_VARIABLE in word.text]
-        vague = [texts for word in varying if len(texts := self._expand(word.text)) > 1]
+        vague = [texts for word in varying if len(texts := self.expand(word.text)) > 1]
         self.several = bool(vague)
         self.commands.vague = frozenset(text for texts in vague for text in texts)
         if first == ["kill"]:
             rest = [
                 text
                 for word in node.words[1:]
-                for text in ([OPERAND] if self._of_processes(file_of(word)) else self._expand(word.text))
+                for text in ([OPERAND] if self._of_processes(file_of(word)) else self.expand(word.text))
             ]
         if not first and not rest:
             self._ran = Finding(NETWORK, "runs an unknown program")
@@ -235,7 +235,7 @@ class LineJudge(CommandJudge):
         if redirect.operator in ("<<", "<<-", "<<<"):
             return found
         self._count(1)
-        for target in self._expand(redirect.target.text):
+        for target in self.expand(redirect.target.text):
             self.look(target)
             self.settled = self.settled and (target == "/dev/null" or target.isdigit())
             if target.startswith(("/dev/tcp/", "/dev/udp/")) and redirect.operator in (">&", "&>"):

@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
+from sb.shell.judge import Judge
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.overwriting import OVERWRITING, Change, Effect, Unknown, written
 from sb.shell.places import located, matches, resolved
 from sb.shell.rules import DESTROY, NETWORK, READ, WRITE, Finding
 from sb.shell.words import END_VARIABLE, SPLIT_VARIABLE, VARIABLE, compiled, display, is_literal, is_sure
-
-if TYPE_CHECKING:
-    from sb.shell.judging import LineJudge
 
 MOST_CHANGES = 4000  # paths of one line
 _TRUSTED_FOLDERS = ("/bin", "/usr/bin")
@@ -82,6 +80,19 @@ def _git_effect(folder: str, arguments: Sequence[str]) -> Effect:
 NOTHING_KNOWN = Kept(None, "it cannot be parsed")
 
 
+class Line(Judge, Protocol):
+    """What this asks of the judge of a line."""
+
+    @property
+    def depth(self) -> int:
+        """How many lines this one lies in."""
+        ...
+
+    def expand(self, text: str) -> list[str]:
+        """The texts that a word can become."""
+        ...
+
+
 class Keeping:
     """The changes of one line, in the order in which they are made."""
 
@@ -100,7 +111,7 @@ class Keeping:
         self._unsettled: set[str] = set()  # what of a repository is another by now
         self._ended = False
 
-    def result(self, judge: LineJudge) -> Kept:
+    def result(self, judge: Line) -> Kept:
         """What is known at the end of the line."""
         if self._why or judge.paths.guards("."):
             return Kept(
@@ -143,7 +154,7 @@ class Keeping:
         if found.rank > READ and not self._ended:
             self._other(found, found.reason)
 
-    def redirect(self, judge: LineJudge, redirect: Redirect, found: Finding) -> None:
+    def redirect(self, judge: Line, redirect: Redirect, found: Finding) -> None:
         """Collect the file that a redirection overwrites."""
         if self._ended or found.rank == READ:
             return
@@ -157,7 +168,7 @@ class Keeping:
             judge, lambda folder: Effect(written(folder, texts[0])), f"{redirect.operator} {texts[0]}", texts
         )
 
-    def simple(self, judge: LineJudge, node: Simple, ran: Finding, writes: Sequence[str]) -> None:
+    def simple(self, judge: Line, node: Simple, ran: Finding, writes: Sequence[str]) -> None:
         """Collect what a command changes.
 
         Args:
@@ -183,7 +194,7 @@ class Keeping:
         self._disturbed = self._disturbed or display(" ".join(word.text for word in node.words[:2]), 40)
         self._known.clear()
 
-    def _is_git(self, judge: LineJudge, node: Simple, name: str) -> bool:
+    def _is_git(self, judge: Line, node: Simple, name: str) -> bool:
         """Whether it is a git command that may be followed, with nothing in the environment that moves its files."""
         command = " ".join(word.text for word in node.words[1:3])
         return (
@@ -193,9 +204,9 @@ class Keeping:
             and not judge.paths.foreign()
         )
 
-    def _assigned(self, judge: LineJudge, node: Simple) -> None:
+    def _assigned(self, judge: Line, node: Simple) -> None:
         for name, _ in node.assigned:
-            sure = not (node.words or self._perhaps or self._unordered) and not judge._depth
+            sure = not (node.words or self._perhaps or self._unordered) and not judge.depth
             if name in _READING:
                 self._disturbed = self._disturbed or f"{name}="
             if sure and len(judge.values.get(name, ())) == 1:
@@ -203,21 +214,24 @@ class Keeping:
             else:
                 self._known.discard(name)
 
-    def _inside(self, judge: LineJudge) -> bool:
+    def _inside(self, judge: Line) -> bool:
         """Whether the command is one of a line inside of the line, whose shell may be elsewhere."""
-        return judge._depth > 0
+        return judge.depth > 0
 
-    def _program(self, judge: LineJudge, node: Simple) -> str:
+    def _program(self, judge: Line, node: Simple) -> str:
         text = node.words[0].text
         if not is_literal(text) or node.words[0].scripts:
             return ""
         folder, _, base = text.rpartition("/")
         return base if not folder or folder in _TRUSTED_FOLDERS else ""
 
-    def _leaves_paths(self, judge: LineJudge, node: Simple, name: str, ran: Finding) -> bool:
+    def _leaves_paths(self, judge: Line, node: Simple, name: str, ran: Finding) -> bool:
         """Whether all paths mean after a command what they meant before."""
         words = [word.text for word in node.words[1:]]
         if name == "cd":
+            texts = [text for word in node.words[1:] for text in self._texts(judge, word) or ("", "")]
+            if len(texts) > 1 or "" in texts:
+                return False
             relative = (
                 words and not words[0].startswith(("/", "./", "../", "~")) and words[0] not in (".", "..")
             )
@@ -234,7 +248,7 @@ class Keeping:
         second = node.words[1].text if len(node.words) > 1 else ""
         return name in _NO_CONTENT or f"{name} {second}" in _NO_CONTENT
 
-    def _overwrites(self, judge: LineJudge, node: Simple, name: str, writes: Sequence[str]) -> bool:
+    def _overwrites(self, judge: Line, node: Simple, name: str, writes: Sequence[str]) -> bool:
         """Whether all that a command changes could be collected."""
         arguments: list[str] = []
         looked: list[str] = []
@@ -258,7 +272,7 @@ class Keeping:
                 return False
         return True
 
-    def _texts(self, judge: LineJudge, word: Word, looked: list[str] | None = None) -> list[str] | None:
+    def _texts(self, judge: Line, word: Word, looked: list[str] | None = None) -> list[str] | None:
         """The exact texts that bash makes of a word now; None if they are not known.
 
         Args:
@@ -274,7 +288,7 @@ class Keeping:
                 or not compiled(r"[\w./:@%+,-]*").fullmatch(values[0])
             ):
                 return None
-        texts = judge._expand(word.text)
+        texts = judge.expand(word.text)
         found: list[str] = []
         for text in texts:
             if not is_sure(text) or (
@@ -298,7 +312,7 @@ class Keeping:
                 return None
         return found
 
-    def _patterns_vary(self, judge: LineJudge) -> bool:
+    def _patterns_vary(self, judge: Line) -> bool:
         """Whether the shell may read patterns otherwise than bash does by default."""
         options = "".join(f"{judge.values.get(name, [''])}" for name in ("BASHOPTS", "SHELLOPTS"))
         return (
@@ -309,7 +323,7 @@ class Keeping:
 
     def _collect(
         self,
-        judge: LineJudge,
+        judge: Line,
         effect: Callable[[str], Effect],
         shown: str,
         texts: Sequence[str],

@@ -27,7 +27,7 @@ __all__ = ["CannotKeep", "Entry", "Pack", "PackStore", "Size", "SnapshotStoreFul
 DAY_S = 86_400.0
 _KEY = re.compile(r"[a-z0-9_-][a-z0-9_.-]{0,199}")  # no leading dot: those names are unfinished files
 _SUFFIX = ".pack"
-_LOCK, _USAGE = ".lock", ".usage"
+_LOCK, _USAGE, _EXPIRED = ".lock", ".usage", ".expired"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_WAIT_S = 5.0  # for another process that adds or removes packs
 _COUNTED_AGAIN_S = 60.0  # at the earliest, when there is no room
@@ -197,7 +197,7 @@ class PackStore:
         """A reader of one pack, for several contents; raises NotFoundError, SBError."""
         return PackReader(self._path(key), key)
 
-    def keys(self) -> list[str]:
+    def list_keys(self) -> list[str]:
         """The keys of all packs."""
         return [name[: -len(_SUFFIX)] for name, _ in self._files()]
 
@@ -233,6 +233,27 @@ class PackStore:
         """
         time = self._clock.now() if now is None else now
         return self._remove(lambda header: header.until <= time and not promised(header.key))
+
+    def expire_daily(self, promised: Callable[[], Collection[str]]) -> None:
+        """Remove what is past its time, at most once a day; a store that cannot be changed is left for the next time.
+
+        Args:
+            promised: gives the keys whose undo window is still open.
+        """
+        marker, now = self.folder / _EXPIRED, self._clock.now()
+        with suppress(OSError, CannotKeep):
+            if marker.exists() and abs(now - marker.stat().st_mtime) < DAY_S:
+                return
+            if self.folder.is_dir():
+                marker.touch(0o600)
+                os.utime(marker, (now, now))
+                keys = frozenset(promised())
+                self.expire(now, lambda key: key in keys)
+
+    def fill(self) -> Size:
+        """How full the store is, as counted last: cheaper than `size`."""
+        usage = self._usage()
+        return Size(max(usage.packs, 0), usage.total, self.cap_bytes)
 
     def purge(
         self, keys: Collection[str] | None = None, *, older_than: float | None = None

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sb.errors import NotFoundError, SBError, UsageError
 from sb.sources import SYSTEM_CLOCK, Clock
 from sb.store.pack_file import ABSENT, FILE, Entry
-from sb.store.packs import PackStore, TooMuch
+from sb.store.packs import PackStore, Size, TooMuch
 from sb.text import human_bytes
 
 GIB = 1 << 30
@@ -135,6 +136,43 @@ class SnapshotStore:
             raise NotFoundError(f"there was no file when {key} was recorded")
         return content
 
+    def holds(self, key: str, paths: Iterable[str] = ()) -> bool:
+        """Whether a snapshot is left of a call, also one of an earlier version.
+
+        Args:
+            paths: of the call; earlier versions wrote one snapshot for each.
+        """
+        if self.packs.has(key):
+            return True
+        return any(
+            (self.folder / name).is_file() for name in (key, *(key_of_file(key, one) for one in paths))
+        )
+
+    def purge(self, *, older_than: float | None = None) -> tuple[int, int]:
+        """Remove snapshots, also of earlier versions: all, or those taken before a time (seconds since the epoch).
+
+        Returns:
+            Number of snapshots removed, and their bytes.
+
+        Raises:
+            CannotKeep: another process holds the store.
+        """
+        number, size = self.packs.purge(older_than=older_than)
+        for path in self._old():
+            status = path.stat()
+            if older_than is None or status.st_mtime < older_than:
+                path.unlink(missing_ok=True)
+                number, size = number + 1, size + status.st_size
+        return number, size
+
+    def size(self) -> Size:
+        """How full the store is, with the snapshots of earlier versions, counted now."""
+        found, old = self.packs.size(), [path.stat().st_size for path in self._old()]
+        return Size(found.packs + len(old), found.stored + sum(old), found.cap)
+
+    def _old(self) -> list[Path]:
+        return [path for path in self.folder.glob("*") if path.is_file()]
+
     def _load(self, key: str) -> tuple[int | None, bytes]:
         """Permission bits and content, as an earlier version wrote them; bits of None record that there was no file."""
         if not _KEY.fullmatch(key):
@@ -150,6 +188,11 @@ class SnapshotStore:
             raise SBError(f"snapshot {key} is damaged: it has no header")
         bits = header[1]
         return (None if bits == b"none" else int(bits, 8)), raw[_HEADER_BYTES:]
+
+
+def key_of_file(call: str, path: str) -> str:
+    """The key under which earlier versions kept one file of a call."""
+    return f"{call}.{hashlib.sha256(path.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
 def _only(key: str, entries: tuple[Entry, ...]) -> Entry:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError
+from sb.sources import SYSTEM_IDS
 from sb.store.snapshots import Snapshot, SnapshotStore
 from sb.text import human_bytes
 from sb.tools.failures import display, failures_of_packs, invalid, not_found, os_failures_about
@@ -96,6 +97,28 @@ class FileRestoring:
         except ToolError as error:
             return {"ok": False, "detail": str(error)}
         return _would(path, former)
+
+    def restore_over(
+        self,
+        path: str,
+        kept: str,
+        sha256: str | None = None,
+        mode: int | None = None,
+        *,
+        idempotency_key: str = "",
+    ) -> dict[str, Any]:
+        """Restore a file also where it changed since; what is there now is kept first.
+
+        Raises:
+            ToolError: it cannot be kept, or `kept` is a snapshot of an earlier version.
+        """
+        real = self._absolute(path)
+        row = {"path": real, "sha256": sha256, "mode": mode}
+        with failures_of_packs():
+            self._snapshots.take(real, key=idempotency_key or SYSTEM_IDS.token(16))
+            self._packs.restore([row], kept, force=True)
+        back = _before(self._former(kept))
+        return {"path": path, "existed": back.sha256 is not None, "sha256": back.sha256, "mode": back.mode}
 
     def _restore_from_pack(
         self, path: str, kept: str, sha256: str | None, mode: int | None

@@ -25,7 +25,7 @@ def take(store: SnapshotStore, path: Path, key: str) -> Snapshot | None:
 def packs(store: SnapshotStore) -> list[str]:
     """The keys in the store; nothing unfinished is beside them."""
     names = {path.name for path in store.packs.folder.iterdir()} - {".lock", ".usage"}
-    keys = store.packs.keys()
+    keys = store.packs.list_keys()
     assert names == {f"{key}.pack" for key in keys}
     return keys
 

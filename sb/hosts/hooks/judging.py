@@ -111,6 +111,7 @@ class _Session:
             self._give_up()
         if event.moment is Moment.SESSION_ENDED:
             self._calls.leave(self._ctx)
+            self._files.expire(self._runtime.executor.mutations.promised_keys)
             return self._remembering()
         return Verdict()
 

@@ -19,7 +19,7 @@ from sb.kernel.calls.mutations import assumption_name, secrets_of
 from sb.kernel.contracts import ToolResult
 from sb.kernel.events import AssumptionInvalidated
 from sb.kernel.execution.executor import ToolExecutor
-from sb.kernel.recovery.calls import Look, Reversal, open_escalation
+from sb.kernel.recovery.calls import Look, PartialReversal, Reversal, open_escalation
 from sb.kernel.recovery.compensation import begins_itself
 from sb.kernel.recovery.escalations import Escalation, Escalations, EscalationState
 from sb.kernel.recovery.loop import (
@@ -245,7 +245,7 @@ class Recovery:
         self, ctx: RunContext, ref: MutationRef, cause: str, approval_id: str, wanted: Variant | None = None
     ) -> Undone:
         """Perform a reversal under an approval of its exact arguments."""
-        call = self._reversal(ref, cause, [_reason(f"{cause}: approved")])
+        call = self._reversal(ref, cause, [_reason(f"{cause}: approved")], wanted)
         return self._undone(ref, self._call(ctx, ref, call, approval_id, wanted), wanted)
 
     def _call(
@@ -257,12 +257,7 @@ class Recovery:
         wanted: Variant | None = None,
     ) -> ToolResult:
         tool_id, args = (wanted.tool_id, wanted.args) if wanted else (ref.reversal_tool, ref.reversal_args)
-        run = self.executor.execute_recovery
-        if wanted is None or not wanted.partial:
-            return run(ctx, tool_id, args, call, approval_id)
-        facts = {"part_of": ref.mutation_id, "of_agent": ref.agent}
-        look = Look(facts, call.secrets, call.reasons, call.expires_at, call.people)
-        return run(ctx, tool_id, args, look, approval_id)
+        return self.executor.execute_recovery(ctx, tool_id, args, call, approval_id)
 
     @begins_itself
     def fire(self, ref: MutationRef) -> ToolResult:
@@ -428,10 +423,20 @@ class Recovery:
             why = f"{ref.reversal_tool}, which undoes {ref.mutation_id}, is not registered here"
             raise NoReversalToken(why, "sb kernel tools lists those that are; the setting tools loads more")
 
-    def _reversal(self, ref: MutationRef, cause: str, reasons: list[dict[str, str]]) -> Reversal:
+    def _reversal(
+        self, ref: MutationRef, cause: str, reasons: list[dict[str, str]], wanted: Variant | None = None
+    ) -> Reversal:
         ends = ref.window_ends_at or self.mutations.now() + _NO_WINDOW_S * MICROSECONDS
-        people = self._people(ref)
-        return Reversal(self.mutations, ref, cause, reasons=reasons, people=people, expires_at=ends)
+        kind = PartialReversal if wanted and wanted.partial else Reversal
+        return kind(
+            self.mutations,
+            ref,
+            cause,
+            reasons=reasons,
+            people=self._people(ref),
+            expires_at=ends,
+            undoable=bool(wanted and wanted.over),
+        )
 
     def _people(self, ref: MutationRef) -> int:
         return 2 if self.resolver()(ref) is RecoveryApprovalMode.DUAL_CONTROL else 1
@@ -440,7 +445,7 @@ class Recovery:
         self, ctx: RunContext, ref: MutationRef, cause: str, why: str, wanted: Variant | None = None
     ) -> ToolResult:
         """Make the request that goes before a person; the call itself is refused with it."""
-        return self._call(ctx, ref, self._reversal(ref, cause, [_reason(why)]), "", wanted)
+        return self._call(ctx, ref, self._reversal(ref, cause, [_reason(why)], wanted), "", wanted)
 
     def _undone(self, ref: MutationRef, result: ToolResult, wanted: Variant | None = None) -> Undone:
         if wanted is not None and wanted.partial:

@@ -39,6 +39,16 @@ def paths_of(ref: MutationRef) -> list[str]:
     return [path] if isinstance(path, str) else []
 
 
+def snapshot_of(ref: MutationRef) -> tuple[str, list[dict[str, Any]]] | None:
+    """The key of the snapshot that undoing a call restores, and the states that the call left; None for others."""
+    args = ref.reversal_args
+    if isinstance(args.get("key"), str) and isinstance(args.get(_FILES), list):
+        return args["key"], args[_FILES]
+    if isinstance(args.get("kept"), str) and isinstance(args.get("path"), str):
+        return args["kept"], [{name: args.get(name) for name in ("path", "sha256", "mode")}]
+    return None
+
+
 def variant(ref: MutationRef, registry: ToolRegistry, *, force: bool = False, path: str = "") -> Variant:
     """The call that undoes another, as a person wants it.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sb.errors import NotFoundError, SBError
 from sb.kernel.contracts import ToolError, ToolErrorCode
 from sb.store.pack_file import Entry, Pack
-from sb.store.snapshots import SnapshotStore
+from sb.store.snapshots import SnapshotStore, key_of_file
 from sb.text import human_bytes
 from sb.tools.failures import denied, display, failures_of_packs, invalid, os_failures_about
 
@@ -168,6 +167,14 @@ class HostedFiles:
                 raise
             return os.path.normpath(path)  # its folder is not there either
 
+    def expire(self, promised: Callable[[], Collection[str]]) -> None:
+        """Remove snapshots that are past their time, at most once a day.
+
+        Args:
+            promised: gives the keys of calls whose undo window is open.
+        """
+        self._snapshots.packs.expire_daily(promised)
+
     def too_large(self, paths: Sequence[str]) -> bool:
         """Whether no snapshot can be taken for want of room, so that a person must approve first."""
         total = 0
@@ -185,7 +192,7 @@ class HostedFiles:
         """The paths that have a snapshot of the call."""
         pack = self._pack(key)
         if pack is None:
-            return [path for path in paths if self._has_snapshot(_key(key, path))]
+            return [path for path in paths if self._has_snapshot(key_of_file(key, path))]
         held = {entry.path for entry in pack.entries}
         return [path for path in paths if path in held]
 
@@ -304,24 +311,21 @@ class HostedFiles:
             raise invalid(str(answer["detail"]))
         return {
             "files": [
-                self._restoring.restore(one["path"], _key(key, one["path"]), one["sha256"], one["mode"])
+                self._restoring.restore(
+                    one["path"], key_of_file(key, one["path"]), one["sha256"], one["mode"]
+                )
                 for one in files
             ]
         }
 
     def _restorable_old(self, files: list[dict[str, Any]], key: str) -> dict[str, Any]:
         answers = [
-            self._restoring.restorable(one["path"], _key(key, one["path"]), one["sha256"], one["mode"])
+            self._restoring.restorable(one["path"], key_of_file(key, one["path"]), one["sha256"], one["mode"])
             for one in files
         ]
         blocked = [answer for answer in answers if not answer["ok"]]
         shown = blocked or answers
         return {"ok": not blocked, "detail": "; ".join(str(answer["detail"]) for answer in shown)}
-
-
-def _key(call: str, path: str) -> str:
-    """The snapshot key of one file of a call, whatever other files the call names."""
-    return f"{call}.{sha256(path.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
 def topmost(paths: Iterable[str]) -> list[str]:

@@ -21,7 +21,7 @@ from tests.conftest import CommandLine
 from tests.hosts.hooks.conftest import Host
 
 ADA = Label("ada")
-RM = {"command": "rm -rf build"}
+RM = {"command": "rm -rf /data/build"}
 
 
 def undo_all(host: Host) -> list[str]:
