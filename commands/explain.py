@@ -33,7 +33,8 @@ def explain(
     Shows its class and why, what it would touch, whether that can be undone, what would be asked, and a safer
     command where there is one. Exits 4 unless it would run.
     """
-    from sb.hosts.explaining import RUNS, explain_line
+    from sb.hosts.explaining import explain_line
+    from sb.hosts.hooks.advising import RUNS
 
     folder = (cwd or Path.cwd()).absolute()
     if not folder.is_dir():

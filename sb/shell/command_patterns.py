@@ -117,7 +117,7 @@ def _may_be_alias(word: str, fitted: int) -> bool:
 
 def _may_have_option(option: str, words: Sequence[str]) -> bool:
     letters = option[1:] if compiled("-[A-Za-z]{2,}").fullmatch(option) else ""
-    seen = set()
+    seen: set[str] = set()
     for word in words:
         if word == "--":
             break

@@ -23,6 +23,7 @@ from sb.hosts.hooks.event import (
 )
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.project import context_of
+from sb.hosts.hooks.servers import servers_of
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
@@ -57,6 +58,8 @@ def judging_context(config: Config, event: HookEvent, files: HostedFiles | None 
         files.too_large if files else lambda paths: False,
         guarded(config.home, os.environ),
         os.path.isabs(event.cwd),
+        config.hooks.mcp,
+        servers_of(event.host, cwd),
     )
 
 
@@ -130,6 +133,7 @@ class _Session:
             refused=governed.refused,
             host_asks=asks,
             unshowable=unshowable(governed),
+            reasons=governed.reasons,
         )
         return self._advised(_verdict(result, governed), governed)
 

@@ -24,6 +24,7 @@ from sb.hosts.hooks.judging_context import (
     readings,
     texts,
 )
+from sb.hosts.hooks.mcp import govern_mcp, is_mcp, reaching_metadata
 from sb.hosts.hooks.patches import changed_paths
 from sb.hosts.hooks.spellings import is_elsewhere, named_paths, spellings
 from sb.kernel.contracts import SafetyClass
@@ -188,11 +189,14 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
         refused = own_read_refusal(call.args, context) or _search_refusal(call, context)
         return GovernedCall(READ, args, SafetyClass.READ_ONLY, refused)
     if call.tool in _FETCHES:
-        return GovernedCall(FETCH, args, SafetyClass.NETWORK, own_read_refusal(call.args, context))
+        fetch = GovernedCall(FETCH, args, SafetyClass.NETWORK, own_read_refusal(call.args, context))
+        return reaching_metadata(call, fetch)
     if call.tool in _AGENTS:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
-    if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
-        return _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
+    if is_mcp(call.tool):
+        return govern_mcp(
+            call, _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context), context
+        )
     return _inspected(call, _unknown(call, context), context)
 
 

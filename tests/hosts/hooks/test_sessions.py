@@ -253,7 +253,7 @@ def test_unknown_tool_needs_approval_unless_listed_as_read_only(host: Host) -> N
     verdict = host.before("LaunchRocket", "t1")
     assert verdict.decision is Decision.DENY
     assert "LaunchRocket is an unknown tool" in verdict.reason
-    assert host.before("mcp__maps__route", "t2", to="home") == Verdict()
+    assert "of server maps, whose configuration is not known" in host.before("mcp__maps__route", "t2").reason
     host.configure('hooks:\n  read_only: ["mcp__maps__*", "LaunchRocket"]\n')
     assert host.before("LaunchRocket", "t3") == Verdict()
     host.before("mcp__maps__route", "t4", to="home")
