@@ -17,7 +17,7 @@ from sb.redaction import one_line, redact
 
 WITH_SERVERS = ("claude-code", "codex", "copilot", "cursor", "gemini-cli", "vscode", "windsurf")
 LARGEST = 64 << 20  # bytes of a settings file
-LONGEST_SHOWN = 120  # characters of a command or address
+LONGEST_SHOWN = 200  # characters of a command or address
 _DIGITS = 16  # of a digest
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")  # what hosts replace by "_" in a server's name
 
@@ -53,6 +53,9 @@ def server_of(call: NativeCall, servers: list[Server]) -> Server:
     """The server of a tool, by what its host tells with the call, else by the tool's name; unknown if ambiguous."""
     if call.address:
         shown = one_line(str(redact(call.address)), LONGEST_SHOWN)
+        same = [one for one in servers if one.configured == shown and call.server in ("", one.name)]
+        if len(same) == 1 and len(shown) < LONGEST_SHOWN:
+            return same[0]
         return Server(call.server or shown, shown, _digest([call.address]))
     fitting = [server for server in servers if _is_of(call, server.name)]
     if len(fitting) == 1:

@@ -15,6 +15,6 @@ def servers_of(host: str, cwd: Path) -> Callable[[NativeCall], Server]:
     def find(call: NativeCall) -> Server:
         from sb.hosts.servers import configured_servers, server_of  # few calls need it
 
-        return server_of(call, [] if call.address else configured_servers(host, os.environ, cwd))
+        return server_of(call, configured_servers(host, os.environ, cwd))
 
     return find
