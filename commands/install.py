@@ -20,6 +20,7 @@ from sb.hosts.install.host import Host, Places
 from sb.hosts.install.installing import Change, Installer
 from sb.hosts.install.sharing import committed_warning
 from sb.hosts.registry import host_settings, installable
+from sb.hosts.server_approvals import server_steps
 from sb.runtime import create_home
 from sb.text import plain
 
@@ -88,6 +89,7 @@ def _next_steps(host: Host) -> list[str]:
     return [
         *host.steps,
         "check the installation: sb doctor",
+        *server_steps(host.name, os.environ, Path.cwd()),
         "watch its calls: sb console",
         "see what it would have stopped in past sessions: sb scan",
         *([advice] if advice else []),

@@ -274,6 +274,13 @@ class Hooks:
         "each session to the other, refuse also refuses the change.",
         narrow=stricter("off", "warn", "refuse"),
     )
+    mcp: Mapping[str, str] = setting(
+        MappingProxyType({}),
+        kinds.choices("a mapping of patterns of MCP tools to read, server or ask", "read", "server", "ask"),
+        "Tools of MCP servers, as patterns of their names: read lets one go on, server has it approved once for each "
+        "server, ask each time; of several that fit, the strictest counts. Else the tool's name decides.",
+        example='{"mcp__postgres__execute_sql": read}',
+    )
 
 
 @dataclass(frozen=True)

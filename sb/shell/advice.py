@@ -28,17 +28,14 @@ class Advice(NamedTuple):
     example: str
 
 
-def _rows(text: str) -> tuple[Advice, ...]:
-    """The table; columns are separated by `::`, patterns by `+`."""
-    cells = ([cell.strip() for cell in line.split("::")] for line in text.strip().splitlines())
-    return tuple(
-        Advice(tuple(one.strip() for one in runs.split("+")), instead, why, example)
-        for runs, instead, why, example in cells
-    )
+def _row(line: str) -> Advice:
+    runs, instead, why, example = (cell.strip() for cell in line.split("::"))
+    return Advice(tuple(one.strip() for one in runs.split("+")), instead, why, example)
 
 
 # The most specific row of a program stands first.
-ADVICE = _rows("""
+# Columns are separated by `::`, patterns by `+`.
+_TABLE = """
 git push --delete :: git branch --remotes --merged :: shows which remote branches are merged, before one is deleted :: git push origin --delete topic
 git push --mirror :: git push --all :: sends branches and deletes none :: git push --mirror backup
 git push --force :: git push --force-with-lease :: is refused by the server if others have pushed since :: git push --force origin main
@@ -107,7 +104,8 @@ dropdb :: pg_dump shop --file shop.sql :: saves the database to a file first :: 
 psql :: pg_dump shop --file shop.sql :: saves the database to a file first :: psql shop -c 'DROP TABLE orders'
 redis-cli :: redis-cli dbsize :: shows how many keys there are :: redis-cli flushall
 systemctl :: systemctl status web :: shows the service, before it is stopped :: systemctl stop web
-""")
+"""
+ADVICE = tuple(map(_row, _TABLE.strip().splitlines()))
 
 
 def advice_for(verdict: ShellVerdict) -> Advice | None:

@@ -23,7 +23,7 @@ Handler: TypeAlias = "Callable[[Judge, str, list[str], Input], Finding]"
 # What of `sb` only an operator does: with these subcommands, or whatever follows.
 _OPERATOR: dict[str, frozenset[str]] = {
     # Whoever decides is shown secrets that one agent used, which no other agent may read.
-    "approvals": frozenset(("approve", "deny", "revoke", "list", "show")),
+    "approvals": frozenset(("approve", "deny", "revoke", "list", "show", "servers")),
     "operator": frozenset(),
     "recovery": frozenset(("approve", "dismiss", "settle", "show")),
     "runtime-guard": frozenset(("approve-contract", "snapshot")),

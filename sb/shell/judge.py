@@ -61,7 +61,7 @@ class Judge(Protocol):
         """Whether the line gives names of programs another meaning."""
         ...
 
-    def expanded(self, text: str) -> list[str]:
+    def expand(self, text: str) -> list[str]:
         """The texts that a word can become by now."""
         ...
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from sb.shell.addresses import is_metadata_host
 from sb.shell.secret_table import ADDRESSES, COMMANDS, FILES, HOSTS, NO_VARIABLES, VARIABLES
 from sb.shell.sensitive import folded
 from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal
@@ -309,7 +310,7 @@ def is_own_host(host: str, hosts: Iterable[str]) -> bool:
 
 def is_metadata(host: str) -> bool:
     """Whether a host gives a cloud machine its credentials."""
-    return host.strip("[]").lower().rstrip(".") in ADDRESSES
+    return host.strip("[]").lower().rstrip(".") in ADDRESSES or is_metadata_host(host)
 
 
 def is_loopback(host: str) -> bool:

@@ -92,6 +92,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "hooks.read_only": lists("mcp__*", "Bash"),
     "hooks.packs": lists("ours.yaml", "more.yaml"),
     "hooks.packs_disabled": lists("clouds", "vault"),
+    "hooks.mcp": one_of("{'mcp__*': read}"),
     "memory.embedder": one_of("static", "ollama", "none"),
     "memory.ollama_url": one_of("http://evil.example:80"),
     "memory.ollama_model": one_of("other"),

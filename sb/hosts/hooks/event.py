@@ -9,6 +9,7 @@ from sb.kernel.contracts import SafetyClass
 from sb.shell.taints import Upload
 
 if TYPE_CHECKING:
+    from sb.kernel.calls.call import Ask
     from sb.shell.keeping import Kept
 
 # What an agent is told to do after a denial.
@@ -40,6 +41,8 @@ class NativeCall(NamedTuple):
         cwd: the folder that it is made in, if that is not the session's.
         folder_unknown: of a command line, that it may run in another folder than `cwd`: its shell is the one of earlier
             commands, or its host keeps the folder to itself.
+        server: of an MCP server's tool, the server's name as the host tells it, or "".
+        address: the server's command or address as the host tells it, or "".
     """
 
     tool: str
@@ -51,6 +54,27 @@ class NativeCall(NamedTuple):
     ms: float = 0.0
     cwd: str = ""
     folder_unknown: bool = False
+    server: str = ""
+    address: str = ""
+
+
+class Server(NamedTuple):
+    """The server of a tool.
+
+    Args:
+        name: as its host's settings name it, or "".
+        configured: its command or address, for display; "" if it is not known.
+        digest: of its configuration, without secrets; "" if it is not known.
+    """
+
+    name: str = ""
+    configured: str = ""
+    digest: str = ""
+
+    @property
+    def standing(self) -> str:
+        """What an approval of the server is about."""
+        return f"mcp {self.name} {self.digest}"
 
 
 class HookEvent(NamedTuple):
@@ -91,6 +115,7 @@ class GovernedCall(NamedTuple):
         secrets: why it reads credentials. flow: why these would leave this machine, or "".
         uploads: what it sends to other machines, whatever that holds.
         rule: what refused it, if that is not what keeps agents from SecondBrain itself.
+        asks: what a person must agree to, whatever the policy says.
     """
 
     tool_id: str
@@ -104,6 +129,7 @@ class GovernedCall(NamedTuple):
     flow: str = ""
     uploads: tuple[Upload, ...] = ()
     rule: str = ""
+    asks: tuple[Ask, ...] = ()
 
 
 class Decision(StrEnum):

@@ -25,6 +25,7 @@ from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.opening import Opening
 from sb.hosts.hooks.project import context_of
 from sb.hosts.hooks.secrets import NO_MESSAGE, WITHHELD, SecretGuard, guard_secrets
+from sb.hosts.hooks.servers import servers_of
 from sb.hosts.hooks.sessions import Sessions
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.hosts.hooks.wording import denied, sentence, waits
@@ -65,6 +66,8 @@ def judging_context(
         guarded(config.home, os.environ, [pack.path for pack in config.hooks.packs]),
         os.path.isabs(event.cwd),
         rules,
+        config.hooks.mcp,
+        servers_of(event.host, cwd),
     )
 
 
@@ -169,7 +172,7 @@ class _Session:
             refused_by=governed.rule or OPERATORS_OWN,
             host_asks=can_ask and self._config.hooks.approval == "ask",
             unshowable=unshowable(governed),
-            asked=secrets.asked,
+            asked=(*secrets.asked, *governed.asks),
             host_permits=can_ask and self._config.hooks.secrets in ("ask", "allow"),
             notes=secrets.notes,
             nonce=self._event.nonce,

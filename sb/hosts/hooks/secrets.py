@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from sb.hosts.hooks.event import GovernedCall, HookEvent, NativeCall
 from sb.hosts.hooks.judging_context import LONGEST_PATH, JudgingContext, loose_spellings, readings
 from sb.hosts.hooks.remotes import is_known, remotes_of
-from sb.kernel.calls.call import Ask
+from sb.kernel.calls.call import Answer, Ask
 from sb.kernel.execution.external import ExternalCalls
 from sb.shell import classify
-from sb.shell.secrets import is_loopback, is_metadata, secret_path
+from sb.shell.addresses import metadata_address
+from sb.shell.secrets import secret_path
 from sb.shell.sensitive import folded
 from sb.shell.taints import Upload
 from sb.text import shorten
@@ -41,7 +42,9 @@ _CONTENT = re.compile(
     r"|answer|sql|expression|pattern|regex|old_?str(?:ing)?|new_?str(?:ing)?|old|new|search|subject|thought|output_mode)$"
 )
 _COMMAND = re.compile(r"(?i)(?:shell_?)?(?:commands?|cmd|command_?line|script|bash)$")
-_HOST = re.compile(r"(?i)[a-z][a-z0-9+.-]*://(?:[^@/\s]*@)?(\[[^\]]+\]|[^/:?#\s]+)")
+_ADDRESS = re.compile(
+    r"(?:^|_|(?<=[a-z])(?=[A-Z]))(?i:urls?|uri|host|hostname|address|endpoint|href|link|target|domain)$"
+)
 
 
 class SecretGuard(NamedTuple):
@@ -76,12 +79,16 @@ def guard_secrets(
     if flow:
         asked.append(Ask(FLOW, f"{flow}: credentials would leave this machine"))
     elif secrets and setting != "allow":
-        asked += (Ask(SECRET, text, permission=setting == "ask") for text in secrets)
+        asked += (Ask(SECRET, text, _answer(setting == "ask")) for text in secrets)
     sent = "" if flow else _sent(governed.uploads, calls, event, run_id)
     if sent:
         why = f"{sent}, in a session that has read credentials"
-        asked.append(Ask(UPLOAD, why, permission=setting in ("ask", "allow")))
+        asked.append(Ask(UPLOAD, why, _answer(setting in ("ask", "allow"))))
     return SecretGuard("", tuple(asked), {READ_SECRET: True} if secrets or flow else None)
+
+
+def _answer(permitted: bool) -> Answer:
+    return Answer.PERMITTED if permitted else Answer.QUEUED
 
 
 def _sent(uploads: tuple[Upload, ...], calls: ExternalCalls, event: HookEvent, run_id: str) -> str:
@@ -138,11 +145,11 @@ def _secret_in(name: str, text: str, context: JudgingContext) -> str:
         or _CONTENT.fullmatch(name)
     ):
         return ""
-    address = _HOST.match(text)
-    if address and not text.lower().startswith("file:"):
-        if is_metadata(address[1]) and not is_loopback(address[1]):
-            return f"reads credentials of a cloud machine: {shorten(text, 80)}"
-        return ""
+    if "://" in text or _ADDRESS.search(name):
+        if host := metadata_address(text if "://" in text else f"http://{text}"):
+            return f"reads credentials of a cloud machine: {shorten(host, 80)}"
+        if "://" in text and not text.lower().startswith("file:"):
+            return ""
     for path in loose_spellings(text, context):
         if " " in path and not path.startswith(("/", "~", ".")):
             continue

@@ -24,6 +24,7 @@ from sb.hosts.hooks.judging_context import (
     readings,
     texts,
 )
+from sb.hosts.hooks.mcp import govern_mcp, is_mcp
 from sb.hosts.hooks.patches import changed_paths
 from sb.hosts.hooks.secrets import with_secrets
 from sb.hosts.hooks.spellings import is_elsewhere, named_paths, spellings
@@ -199,8 +200,10 @@ def _governed(call: NativeCall, context: JudgingContext) -> GovernedCall:
         return GovernedCall(FETCH, args, SafetyClass.NETWORK, own_read_refusal(call.args, context))
     if call.tool in _AGENTS:
         return GovernedCall(AGENT, args, SafetyClass.LOCAL_WRITE)
-    if call.tool.startswith(("mcp__", "mcp_", "MCP:")):
-        return _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context)
+    if is_mcp(call.tool):
+        return govern_mcp(
+            call, _inspected(call, GovernedCall(MCP, args, SafetyClass.NETWORK), context), context
+        )
     return _inspected(call, _unknown(call, context), context)
 
 

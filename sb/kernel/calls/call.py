@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
-from sb.kernel.calls.approval import Approval
+from sb.kernel.calls.approval import STANDING, Approval
 from sb.kernel.calls.intents import IntentState, Step
 from sb.kernel.contracts import Assumption, ReversalSpec, ToolErrorCode, ToolSpec
 from sb.kernel.policy.permissions import PolicyDecision
@@ -88,17 +89,34 @@ class RecoveryCall(Protocol):
         ...
 
 
+class Answer(StrEnum):
+    """Whose yes to an `Ask` counts."""
+
+    QUEUED = "queued"  # a decision on the request alone
+    BY_HOST = "by_host"  # also that of the host's person, while no operator is enrolled
+    PERMITTED = "permitted"  # also that of the host's person: it is a permission, no approval
+
+
 class Ask(NamedTuple):
-    """Something about a call's arguments that a person has to agree to.
+    """Something about a call's arguments that a person has to agree to, whatever the policy says.
 
     Args:
         rule: its name, for the log. reason: for people.
-        permission: the yes of the host's own person is enough, also where operators are enrolled; it is no approval.
+        standing: what an approval of it holds for besides this call, so that a grant can settle it; "" for nothing.
     """
 
     rule: str
     reason: str
-    permission: bool = False
+    answer: Answer = Answer.QUEUED
+    standing: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """The reason as plain JSON."""
+        return {
+            "rule": self.rule,
+            "reason": self.reason,
+            **({STANDING: self.standing} if self.standing else {}),
+        }
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from sb.canonical import NotCanonical, digest, freeze
 from sb.errors import ContractError
 from sb.kernel.approvals.gate import ApprovalGate
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
-from sb.kernel.calls.call import Refused, ToolCall
+from sb.kernel.calls.call import Answer, Refused, ToolCall
 from sb.kernel.calls.consequence import Consequences, give_back
 from sb.kernel.calls.intents import KnownStep
 from sb.kernel.contracts import ToolErrorCode
@@ -253,18 +253,27 @@ class Admission:
             call.reasons = asked + [one for one in call.reasons if one["rule"] != "irreversible"]
         if call.recovery is not None:
             call.reasons += call.recovery.reasons
-        permissions = bool(call.asked) and not call.reasons and all(ask.permission for ask in call.asked)
-        call.reasons = [{"rule": ask.rule, "reason": ask.reason} for ask in call.asked] + call.reasons
+        call.reasons = [ask.to_dict() for ask in call.asked] + call.reasons
         if call.reasons:
             self.recorder.refuse_killed(call)
             self.recorder.refuse_known_step(call)
-            if permissions:
-                call.host_asks = call.host_permits and self.gate.host_may_permit(call)
-            else:
-                others = all(ask.permission for ask in call.asked)
-                call.host_asks = call.host_asks and others and self.gate.host_may_ask(call)
+            if self.gate.is_settled(call):
+                call.host_asks = False
+                return
+            call.host_asks = self._host_may_answer(call)
             if not call.host_asks:
                 self.gate.require(call)
+
+    def _host_may_answer(self, call: ToolCall) -> bool:
+        """Whether the host's own person is asked, and that is enough."""
+        asked = [
+            ask for ask in call.asked if ask.to_dict() in call.reasons
+        ]  # a grant may have settled others
+        if any(ask.answer is Answer.QUEUED for ask in asked):
+            return False
+        if len(asked) == len(call.reasons) and all(ask.answer is Answer.PERMITTED for ask in asked):
+            return call.host_permits and self.gate.host_may_permit(call)
+        return call.host_asks and self.gate.host_may_ask(call)
 
 
 def release(call: ToolCall) -> None:

@@ -26,6 +26,7 @@ from sb.tools.hosted.files import HostedFiles
 READ, WRITE, WRITE_CONFIG = "host.read", "host.write", "host.write_config"
 FETCH, MCP, AGENT, UNKNOWN = "host.fetch", "host.mcp", "host.agent", "host.unknown"
 RESTORE = "host.restore"
+MCP_DESTRUCTIVE = "host.mcp.destructive"
 SHELL = {
     SafetyClass.READ_ONLY: "host.shell.read",
     SafetyClass.LOCAL_WRITE: "host.shell.write",
@@ -101,6 +102,11 @@ def register_hosted(registry: ToolRegistry, files: HostedFiles) -> None:
     for tool_id, safety_class, what in (
         (FETCH, SafetyClass.NETWORK, "Get something from the network, or publish to it."),
         (MCP, SafetyClass.NETWORK, "Call a tool of an MCP server."),
+        (
+            MCP_DESTRUCTIVE,
+            SafetyClass.DESTRUCTIVE,
+            "Call a tool of an MCP server that deletes, or runs something.",
+        ),
         (AGENT, SafetyClass.LOCAL_WRITE, "Start another agent, now or later."),
         (UNKNOWN, SafetyClass.DESTRUCTIVE, "A tool of which nothing is known."),
     ):
