@@ -41,7 +41,7 @@ def missorted(host: Host, mark: str) -> list[str]:
     context = judging_context(host.config(), event)
     found = ((tool, govern(NativeCall(tool, args), context)) for tool, args in rows(mark))
     stopped = (
-        (tool, bool(one.refused or one.asks) or one.safety_class == "destructive") for tool, one in found
+        (tool, bool(one.refused or one.asks or one.secrets) or one.safety_class == "destructive") for tool, one in found
     )
     return [tool for tool, stops in stopped if stops is not (mark == "-")]
 
@@ -189,8 +189,8 @@ def test_rule_for_mcp_binds_what_destroys_too(host: Host) -> None:
 )
 def test_metadata_address_waits_for_a_person(host: Host, tool: str, args: dict[str, str]) -> None:
     asked = host.before(tool, **args)
-    assert asked.decision is Decision.DENY
-    assert "hands out the machine's credentials" in asked.reason
+    assert asked.decision is Decision.ASK
+    assert "reads credentials of a cloud machine" in asked.reason
 
 
 @pytest.mark.parametrize(
