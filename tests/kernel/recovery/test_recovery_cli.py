@@ -192,7 +192,7 @@ def test_one_is_dismissed(sb: CommandLine, files: Path) -> None:
     assert "escalated" in said.out
     left = sb("recovery", "dismiss", escalation, "--reason", "they may keep it")
     assert (left.code, "stays as it is" in left.out) == (0, True)
-    assert sb("recovery", "invalidate", "nothing", "--reason", "r").code == 0
+    assert sb("recovery", "invalidate", "nothing", "--reason", "r").code == 1
 
 
 def test_a_call_in_doubt_is_settled_by_its_probe_or_by_a_person(sb: CommandLine, files: Path) -> None:
