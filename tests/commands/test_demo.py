@@ -39,7 +39,7 @@ def test_the_demo_tells_from_the_log_what_happened(sb: CommandLine, tmp_path: Pa
         "ok orders.read(order=1002)",
         "will call payments.issue_refund(order=1002, amount=4900)",
         "BUDGET payments.issue_refund(order=1003, amount=8900): the blast radius",
-        "will call summary.md (files.write)",
+        "will call files.write(path=summary.md",
         "DENIED http.get",
         "DENIED shop.label(order=1001): the contract of shop.label changed",
         "NEEDS A PERSON shell.run",
