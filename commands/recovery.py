@@ -106,7 +106,7 @@ def show(
             ("approvals needed", str(found.people) if found.approval_id else "none"),
             (
                 "approved by" if found.state == "waiting" else "decided by",
-                f"{found.decided_by}: {found.reason}" if found.decided_by else "nobody",
+                f"{found.decided_by}: {found.reason}" if found.decided_by else "not decided yet",
             ),
         ):
             output.line(f"{heading}: {text}", one_line=True)

@@ -140,7 +140,7 @@ def _decision_sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"{reference} expired, which denies: {agent} wanted {tool}"
     if event.kind == APPROVAL_USED:
         return f"{reference} is used: {agent} calls {tool}"
-    by = payload.get("by", "somebody")
+    by = payload.get("by", "unknown")
     return f"{reference} {by} {_DECIDED[event.kind]} {tool} by {agent}: {payload.get('reason', '')}"
 
 
