@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,11 +13,11 @@ from sb.commands.session import configuration, decider, event_log
 from sb.commands.stacks import OPERATOR, Whose, as_json, moment, stack_database, stack_ids
 
 from sb.errors import SBError
+from sb.present.checkpoints import NONE, change_lines, checkpoint_line
 from sb.text import shorten
 
 if TYPE_CHECKING:
     from sb.entity import Checkpoint
-    from sb.entity.composition import Difference
 
 app = group("Save an agent's core, and restore it.")
 WIDEST = 60  # characters of a message in a table
@@ -91,7 +90,8 @@ def list_checkpoints(ctx: typer.Context, agent: OfAgent = "", json_: AsJson = Fa
         output.emit_json({"items": [_item(name, one) for name, one in found]})
     elif found:
         output.table(
-            ["checkpoint", "at", "stacks", "model", "message"], [_row(name, one) for name, one in found]
+            ["checkpoint", "at", "state", "stacks", "model", "message"],
+            [_row(name, one) for name, one in found],
         )
     else:
         note("no checkpoints yet: sb checkpoint save --agent NAME")
@@ -109,17 +109,8 @@ def _as_json(found: Checkpoint) -> dict[str, Any]:
 
 
 def _row(checkpoint_id: str, found: Checkpoint | str) -> tuple[str, ...]:
-    if isinstance(found, str):
-        return (checkpoint_id, "-", "-", "-", f"UNREADABLE: {found}")
-    binding = found.binding
-    edited = "" if found.intact else "EDITED: "
-    return (
-        checkpoint_id,
-        moment(found.created_at),
-        ", ".join(f"{one}*" if one == binding.active_stack_id else one for one in binding.stacks) or "none",
-        str(binding.model_config.get("model_id", "none")),
-        edited + shorten(found.message, WIDEST),
-    )
+    line = checkpoint_line(checkpoint_id, found)
+    return (line.id, line.at, line.state or NONE, line.stacks, line.model, shorten(line.message, WIDEST))
 
 
 @app.command(epilog="Example: sb checkpoint show last --agent scribe")
@@ -143,15 +134,10 @@ def show(ctx: typer.Context, checkpoint: Reference, agent: OfAgent = "", json_: 
         output.line(f"{name}: {text}", one_line=True)
     if not found.intact:
         note("warning: its file was edited; it cannot be restored")
-    for line in _told(changes):
+    for line in change_lines(changes):
         output.line(f"restoring it: {line}", one_line=True)
     if not changes:
         note("the core is in this state now")
-
-
-def _told(changes: Sequence[Difference]) -> Iterator[str]:
-    for one in changes:
-        yield f"{one.part}: {one.before or 'not there'} → {one.after or 'not there'}"
 
 
 @app.command(epilog="Example: sb checkpoint diff last --agent scribe")
@@ -180,7 +166,7 @@ def diff(
     if json_:
         output.emit_json({"items": as_json(changes)})
         return
-    for line in _told(changes):
+    for line in change_lines(changes):
         output.line(line, one_line=True)
     if not changes:
         note("no differences")
@@ -212,7 +198,7 @@ def restore(
     present = Present(log.database, config, clock=log.clock, ids=log.ids)
     chosen = present.find(checkpoint)
     changes = present.changes(chosen)
-    for line in _told(changes):
+    for line in change_lines(changes):
         note(line)
     if dry_run or not changes:
         if json_:

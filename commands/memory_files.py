@@ -105,7 +105,7 @@ def import_memories(
 ) -> None:
     """Import memories from a file; existing ones stay."""
     from sb.memory.bundle_import import load
-    from sb.memory.bundles import verify
+    from sb.memory.bundles import opened, verify
     from sb.parts import open_authority
 
     brain, log = _opened(ctx)
@@ -113,6 +113,7 @@ def import_memories(
     if verify_only:
         _sealed(verify(file, authority, progress("checking")), json_)
         return
+    opened(file).close()  # before a passphrase is asked for
     by = decider(ctx, authority, who)
     try:
         found = load(

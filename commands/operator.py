@@ -13,6 +13,7 @@ from sb.commands.options import As, AsJson, LogReason, group
 from sb.commands.session import ask_secret, baselines, configuration, decider
 
 from sb.errors import DeniedError, NotFoundError, SBError, UsageError
+from sb.text import nearest, plain
 
 if TYPE_CHECKING:
     from sb.config import Config
@@ -170,7 +171,7 @@ def add(
 
 def _operator(ctx: typer.Context, opened: _Opened, who: str) -> Any:
     if not opened.authority.enrolled():
-        raise DeniedError("no operator can sign this", "sb operator init")
+        raise DeniedError("no operator is enrolled, so none can sign this", "sb operator init")
     return decider(ctx, opened.authority, who)
 
 
@@ -193,6 +194,11 @@ def revoke(
 ) -> None:
     """Revoke an operator: none of its signatures count."""
     opened = _Opened(ctx)
+    enrolled = [one.name for one in opened.authority.roster().active()]
+    if name not in enrolled:  # before a passphrase is asked for
+        raise NotFoundError(
+            f"no operator {plain(name, one_line=True)!r}{nearest(name, enrolled)}", "sb operator list"
+        )
     _report(opened.enrolment.revoke(name, _operator(ctx, opened, who), reason), as_json)
 
 

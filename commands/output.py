@@ -129,5 +129,7 @@ def write_file(file: Path, texts: Iterable[str]) -> int:
         finally:
             partial_file.unlink(missing_ok=True)
     except (OSError, ValueError, RuntimeError) as error:  # the last one: a link that leads to itself
-        raise SBError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
+        missing = isinstance(error, FileNotFoundError)
+        hint = "create the folder, or name another file" if missing else "name another file"
+        raise SBError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}", hint) from None
     return written

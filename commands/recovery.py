@@ -18,7 +18,7 @@ from sb.log.references import full_id
 from sb.present.approvals import object_first
 from sb.present.recovery import recovery_line, undone_sentence
 from sb.sources import micros
-from sb.text import shorten
+from sb.text import nearest, plain, shorten
 
 if TYPE_CHECKING:
     from sb.kernel.calls.intents import Intent
@@ -106,7 +106,7 @@ def show(
             ("approvals needed", str(found.people) if found.approval_id else "none"),
             (
                 "approved by" if found.state == "waiting" else "decided by",
-                f"{found.decided_by}: {found.reason}" if found.decided_by else "nobody",
+                f"{found.decided_by}: {found.reason}" if found.decided_by else "not decided yet",
             ),
         ):
             output.line(f"{heading}: {text}", one_line=True)
@@ -237,7 +237,10 @@ def invalidate(
         decisions = opened.invalidate(AssumptionInvalidated(assumption, run, reason))
         _decisions(decisions, as_json)
         if not decisions:
-            note("no reversible call relies on it")
+            known = [row[0] for row in opened.database.query("SELECT DISTINCT ref FROM assumptions")]
+            shown = plain(assumption, one_line=True)
+            note(f"no reversible call relies on {shown!r}{nearest(assumption, known)}")
+            raise typer.Exit(ExitCode.FAILED)
 
 
 @app.command(epilog="Example: sb recovery watch --once")

@@ -126,7 +126,7 @@ def snapshot(
             if entry.status == "new":
                 _print_document(entry)
     _confirm(f"approve {len(entries)} contracts, {len(changing)} of them new, changed or missing?", yes)
-    by = decider(ctx, store.authority, approved_by)
+    by = decider(ctx, store.authority, approved_by, "--approved-by")
     store.approve({entry.tool_id: entry.live_fingerprint for entry in entries}, by, reason)
     if as_json:
         items = [entry.to_dict() for entry in store.entries(registry)]
@@ -164,7 +164,7 @@ def approve_contract(
         if entry.status == "new" and wanted == entry.live_fingerprint:
             _print_document(entry)
     _confirm("approve this contract?", yes)
-    by = decider(ctx, store.authority, approved_by)
+    by = decider(ctx, store.authority, approved_by, "--approved-by")
     store.approve({entry.tool_id: wanted}, by, reason)
     if as_json:
         output.emit_json({"surface": surface, "tool_id": tool, "fingerprint": wanted, "by": by.name})

@@ -111,15 +111,16 @@ def baselines(ctx: typer.Context, surface: str) -> tuple[ContractBaselineStore, 
     return store, registry
 
 
-def decider(ctx: typer.Context, authority: Authority, name: str) -> Decider:
+def decider(ctx: typer.Context, authority: Authority, name: str, option: str = "--as") -> Decider:
     """Who decides here; a passphrase is asked for on the terminal.
 
     Args:
         name: "" for the only one that fits.
+        option: of the command, by which a person names one.
     """
     from sb.kernel.authority.enrolment import decider as find
 
-    by = find(authority, _keys(), name, ask_secret)
+    by = find(authority, _keys(), name, ask_secret, option=option)
     if not by.key_id:
         note(f"note: no operator is enrolled, so this is unsigned, recorded as {by.name}: sb operator init")
     return by

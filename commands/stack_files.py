@@ -63,13 +63,13 @@ def export_stack(
         note(f"sb --db {file} stack show {stack} opens it")
 
 
-@app.command(name="import", epilog="Example: sb stack import stack.db --stack research")
+@app.command(name="import", epilog="Example: sb stack import stack.db")
 def import_stack(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="A database or JSON file from `sb stack export`.")],
     stack: Annotated[
         str,
-        typer.Option(metavar="STACK", help="Its name here; by default the name in the file."),
+        typer.Option(metavar="STACK", help="Which stack of the file; a JSON dump takes this name."),
     ] = "",
     json_: AsJson = False,
 ) -> None:

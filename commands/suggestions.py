@@ -24,12 +24,14 @@ from sb.commands.stacks import (
 )
 
 from sb.errors import CheckFailed, NotFoundError
+from sb.references import full_one, is_prefix
 from sb.text import shorten
 
 if TYPE_CHECKING:
     from sb.stack import SQLiteStack
     from sb.types import MemorySuggestion
 
+_MOST_KNOWN = 10_000  # suggestions among which the beginning of an id is looked up
 app = group("Review suggested memories.")
 PENDING, ANY = "pending", "any"
 WIDEST = 80  # characters of a suggestion in a table
@@ -133,6 +135,9 @@ def show(
 
 def _found(opened: SQLiteStack, suggestion: str) -> MemorySuggestion:
     found = opened.get_suggestion(suggestion)
+    if found is None and is_prefix(suggestion):
+        known = (one.id for one in opened.get_suggestions(status=None, limit=_MOST_KNOWN))
+        found = opened.get_suggestion(full_one(suggestion, known))
     if found is None:
         raise NotFoundError(f"no suggestion {suggestion!r} in stack {opened.stack_id}", "sb suggestions list")
     return found

@@ -36,7 +36,7 @@ from sb.store.embedding.selection import NoEmbedder, choose
 from sb.store.filesystem import network_file_system
 from sb.text import counted, human_bytes, nearest
 
-_MOST_JOINED = 3
+_MOST_CONNECTED = 3
 # Tables, and what a row of them is called.
 _COUNTED = {
     "events": "event",
@@ -72,7 +72,7 @@ def examine(config: Config) -> list[Finding]:
         findings += _guarded("approvals", lambda: _approvals(log))
         findings += _guarded("recovery", lambda: _recovery(log))
         findings += _guarded("memory", lambda: _memory(config, database))
-        findings += _guarded("joined", lambda: _joined(config, log))
+        findings += _guarded("connected", lambda: _connected(config, log))
     finally:
         database.close()
     return findings
@@ -202,16 +202,16 @@ def _memory(config: Config, database: Database) -> list[Finding]:
     return check(Space(database, config.memory))
 
 
-def _joined(config: Config, log: EventLog) -> Iterator[Finding]:
+def _connected(config: Config, log: EventLog) -> Iterator[Finding]:
     found, now = connected_agents(log), log.clock.now()
     told = [
         f"{one.host}{f' in {one.project}' if one.project else ''}, last seen {human_age(now - one.last_seen_at / 1e6)}"
-        for one in found[:_MOST_JOINED]
+        for one in found[:_MOST_CONNECTED]
     ]
-    if len(found) > _MOST_JOINED:
-        told.append(f"and {len(found) - _MOST_JOINED} more (sb console)")
+    if len(found) > _MOST_CONNECTED:
+        told.append(f"and {len(found) - _MOST_CONNECTED} more (sb console)")
     hint = "" if found or Records(config.home).all() else "sb install claude-code"
-    yield Finding("joined", Status.OK, "; ".join(told) or "no session of a coding agent yet", hint)
+    yield Finding("connected", Status.OK, "; ".join(told) or "no session of a coding agent yet", hint)
 
 
 def _baselines(config: Config, log: EventLog) -> Iterator[Finding]:

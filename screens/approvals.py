@@ -240,7 +240,8 @@ class ApprovalsScreen(Filtering, Deciding):
     def _act(self, verb: str, item: Disclosure, by: Decider, reason: str) -> str:
         approvals, name = self.records.approvals(), item.approval.id
         if verb == "approve":
-            decided = approvals.approve(name, by, reason, displayed=item.digest)
+            unread = item.long and item.digest not in self._opened_digests
+            decided = approvals.approve(name, by, reason, displayed="" if unread else item.digest)
         elif verb == "deny":
             decided = approvals.deny(name, by, reason)
         else:

@@ -278,7 +278,8 @@ def opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        hint = "name a file that `sb memory export` wrote"
+        raise UsageError(f"cannot read {path}: {error.strerror}", hint) from None
 
 
 def verified(file: BinaryIO, authority: Authority, progress: Progress | None = None) -> Seal:

@@ -129,7 +129,7 @@ def make_stack(database: Database, stack_id: str) -> None:
         raise UsageError(str(error)) from None
     with database.write() as execute:
         if stack_id in stack_names(database):
-            raise UsageError(f"stack {stack_id!r} already exists")
+            raise UsageError(f"stack {stack_id!r} already exists", "choose another name, or use it as it is")
         execute("INSERT INTO stacks (name, state) VALUES (?, ?)", (stack_id, StackState.INITIALIZING.value))
 
 

@@ -124,7 +124,7 @@ def sha256_of(fd: int) -> str:
 def _changed_meanwhile(folder: Folder, name: str) -> ToolError:
     return tool_failure(
         ErrorKind.EVIDENCE_STALE,
-        f"{display(folder.path / name)} was changed by somebody else since this call began; it was not written. "
+        f"{display(folder.path / name)} was changed by another process since this call began; it was not written. "
         "Read it again",
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from sb.screens.state.approvals import Question
 from sb.screens.state.document import Change, Document, Field
@@ -14,6 +13,7 @@ from sb.screens.state.records import Records
 from sb.entity import Checkpoint
 from sb.entity.composition import Difference, Present, parts
 from sb.errors import SBError
+from sb.present.checkpoints import change_lines, checkpoint_line, state_word, time_text
 from sb.text import revealed, shorten
 
 CHECKPOINT_COLUMNS = (
@@ -43,11 +43,7 @@ class Listed:
     @property
     def state_word(self) -> str:
         """One word, or ""."""
-        if isinstance(self.checkpoint, str):
-            return "unreadable"
-        if not self.checkpoint.intact:
-            return "edited"
-        return "present" if self.is_present else ""
+        return state_word(self.checkpoint, present=self.is_present)
 
 
 def listed(present: Present) -> list[Listed]:
@@ -63,20 +59,8 @@ def listed(present: Present) -> list[Listed]:
 
 def checkpoint_row(one: Listed) -> Row:
     """One line about a checkpoint."""
-    if isinstance(one.checkpoint, str):
-        return Row(
-            ("-", "-", one.state_word, "-", f"{one.checkpoint_id}: {one.checkpoint}"), _TONES[one.state_word]
-        )
-    binding = one.checkpoint.binding
-    stacks = ", ".join(binding.stacks) or "none"
-    cells = (
-        _time(one.checkpoint.created_at),
-        binding.core_id,
-        one.state_word,
-        stacks,
-        one.checkpoint.message,
-    )
-    return Row(cells, _TONES.get(one.state_word, ""))
+    line = checkpoint_line(one.checkpoint_id, one.checkpoint, present=one.is_present)
+    return Row((line.at, line.core, line.state, line.stacks, line.message), _TONES.get(line.state, ""))
 
 
 def checkpoint_document(present: Present, one: Listed) -> Document:
@@ -85,7 +69,7 @@ def checkpoint_document(present: Present, one: Listed) -> Document:
         return [Field(f"unreadable: {one.checkpoint_id}"), Field("why", one.checkpoint)]
     found = one.checkpoint
     fields: list[Field | Change] = [Field(f"{one.state_word or 'checkpoint'}: {one.checkpoint_id}")]
-    fields += [Field("at", _time(found.created_at)), Field("message", found.message or "no message")]
+    fields += [Field("at", time_text(found.created_at)), Field("message", found.message or "no message")]
     fields += [Field(name, text) for name, text in parts(found.binding).items()]
     if not found.intact:
         fields.append(Field("edited", "its file was edited: it cannot be restored"))
@@ -105,10 +89,7 @@ def _changes(present: Present, found: Checkpoint) -> Iterator[Field | Change]:
 
 def question(found: Checkpoint, changes: tuple[Difference, ...]) -> Question:
     """What to ask before a checkpoint is restored."""
-    lines = [
-        revealed(shorten(f"{one.part}: {one.before or 'not there'} → {one.after or 'not there'}", 300))
-        for one in changes[:MOST_CHANGES]
-    ]
+    lines = [revealed(shorten(line, 300)) for line in change_lines(changes[:MOST_CHANGES])]
     if len(changes) > MOST_CHANGES:
         lines.append(f"and {len(changes) - MOST_CHANGES:,} more")
     core = revealed(shorten(found.binding.core_id, 100))
@@ -125,7 +106,3 @@ def restore(records: Records, checkpoint_id: str, actor: str, reason: str) -> st
     present = records.present("write")
     done = present.restore(records.log("write"), present.find(checkpoint_id), actor=actor, reason=reason)
     return f"restored {done.core_id}; to go back, restore {done.before_id}"
-
-
-def _time(moment: datetime | None) -> str:
-    return "-" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"

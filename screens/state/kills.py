@@ -72,6 +72,6 @@ def lift_question(kill: Kill) -> Question:
     proof = "" if kill.signed else " (unsigned)"
     lines = [kill.sentence + proof, f"since {kill.at[:19]}Z; its next calls run again"]
     if kill.people > 1:
-        agreed = ", ".join(kill.lifted_by) or "nobody"
+        agreed = ", ".join(kill.lifted_by) or "none yet"
         lines.append(f"{kill.people} operators must lift it; so far: {agreed}")
     return Question(f"Lift the kill of {kill.name}?", tuple(lines), destructive=True)

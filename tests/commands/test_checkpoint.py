@@ -127,12 +127,14 @@ def test_an_edited_and_a_cut_checkpoint_are_named_and_not_restored(
 ) -> None:
     edited, cut = (home / "checkpoints" / f"{one}.json" for one in two)
     edited.write_text(edited.read_text("utf-8").replace("as it began", "as it was"), "utf-8")
-    assert "EDITED: as it was" in sb("checkpoint", "list").out
+    listed = next(line for line in sb("checkpoint", "list").out.splitlines() if line.startswith(two[0]))
+    assert "  edited  " in listed
+    assert listed.endswith("  as it was")
     assert "cannot be restored" in sb("checkpoint", "show", two[0]).err
     refused = sb("checkpoint", "restore", two[0], "--reason", "?", "--yes")
     assert refused.code == 1
     cut.write_text(cut.read_text("utf-8")[:40], "utf-8")
-    assert "UNREADABLE" in sb("checkpoint", "list").out
+    assert "  unreadable  " in sb("checkpoint", "list").out
     items = sb("checkpoint", "list", "--json").json["items"]
     assert [bool(one["problem"]) for one in items] == [True, False]
     assert sb("checkpoint", "show", two[1]).code == 1

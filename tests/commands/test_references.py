@@ -1,11 +1,14 @@
-"""Ids by an unambiguous prefix: every command that takes an id takes the beginning of one."""
+"""Ids by an unambiguous prefix, and errors that say what to do."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb.cli import run
 from sb.errors import UsageError
 from sb.kernel import RunContext, SafetyClass
 from sb.references import SHORTEST, full_one
@@ -72,3 +75,43 @@ def test_an_ambiguous_or_unknown_id_ends_with_a_message(sb: CommandLine, asked: 
         missing = sb(*command, "--run", "run_nope")
         assert (missing.code, "no run 'run_nope' in the log" in missing.err) == (1, True)
     assert sb("approvals", "show", "apr_nope").code == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "hint", "code"),
+    [
+        ("memory import nofile", "name a file that `sb memory export` wrote", 2),
+        ("log export --output /nowhere/x", "create the folder, or name another file", 1),
+        ("stack create taken", "choose another name, or use it as it is", 2),
+        ("operator revoke nope --reason x", "no operator 'nope'", 1),
+        ("kill --lift global --reason x", "name yours, such as --as ada", 2),
+        ("runtime-guard snapshot --yes --reason x", "name yours, such as --approved-by ada", 2),
+        ("recovery invalidate nope --reason x", "no reversible call relies on 'nope'", 1),
+    ],
+)
+def test_an_error_says_what_to_do(two_keys: CommandLine, command: str, hint: str, code: int) -> None:
+    done = two_keys(*command.split())
+    assert (done.code, hint in done.err) == (code, True), done.err
+
+
+@pytest.fixture(scope="module")
+def home_with_two_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with two operators' keys, a stack and a kill, made once."""
+    home = tmp_path_factory.mktemp("two") / "sb"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SB_HOME", str(home))
+        for command in (
+            "init",
+            "stack create taken",
+            "kill global --reason drill",
+            "operator init ada --no-passphrase",
+            "operator add bob --no-passphrase --as ada --reason second",
+        ):
+            assert run(command.split()) == 0
+    return home
+
+
+@pytest.fixture
+def two_keys(sb: CommandLine, home_with_two_keys: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    monkeypatch.setenv("SB_HOME", str(home_with_two_keys))
+    return sb

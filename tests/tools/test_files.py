@@ -480,7 +480,7 @@ def test_a_repeated_attempt_leaves_the_work_of_somebody_else_alone(
     (root / "f").write_bytes(b"by somebody else")
     message = refused(ToolErrorCode.VALIDATION_ERROR, tool_id, path="f", idempotency_key="k1", **arguments)
     assert message.startswith("error_kind=evidence_stale: ")
-    assert "changed by somebody else" in message
+    assert "changed by another process" in message
     assert (root / "f").read_bytes() == b"by somebody else"
 
 

@@ -104,7 +104,7 @@ class Environment:
         if self.kind is Kind.ISOLATED:
             return ""
         where = "a project" if self.kind is Kind.PROJECT else "a shared environment"
-        return f"pipx install {NAME} (or uv tool install) gives sb its own environment, which agents cannot change; this one is in {where}"
+        return f"install sb with pipx or uv tool install: its own environment cannot be changed by agents; this one is in {where}"
 
 
 def _name_and_version(found: Distribution) -> tuple[str, str]:

@@ -140,4 +140,4 @@ def _write(current: FileContent, content: bytes) -> None:
 def _refuse_changed(current: FileContent) -> None:
     now = read_file(current.path)
     if (now.content, now.target) != (current.content, current.target):
-        raise refusal(current.path, "was changed by somebody else meanwhile", "run the command again")
+        raise refusal(current.path, "was changed by another process meanwhile", "run the command again")

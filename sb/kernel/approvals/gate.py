@@ -250,7 +250,7 @@ class ApprovalGate:
         """Refuse the call, and make the request that goes before a person with that."""
         if call.unshowable:
             reasons = "; ".join(reason["reason"] for reason in call.reasons)
-            raise _refused(f"{reasons}, and nobody can be asked: {call.unshowable}")
+            raise _refused(f"{reasons}, and no person can be asked: {call.unshowable}")
         shown = background(self.approvals, call)
         now = self.approvals.now()
         expires_at = now + self._settings.expire_after_s * MICROSECONDS

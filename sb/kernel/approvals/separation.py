@@ -13,4 +13,4 @@ def refuse_requester(name: str, agent: str, request: Mapping[str, Any]) -> None:
     recovery = request.get("recovery")
     whose = recovery.get("of_agent") if isinstance(recovery, dict) else None
     if name in (agent, request.get("user_sid"), whose):
-        raise DeniedError(f"{name} asked for it and cannot decide it", "somebody else has to")
+        raise DeniedError(f"{name} asked for it and cannot decide it", "another operator has to")

@@ -256,12 +256,13 @@ def anybody(authority: Authority, keys: KeyFolder, name: str, ask: Ask) -> Decid
     return file.unlock(ask(f"passphrase of {file.name}: ") if file.locked else "")
 
 
-def decider(authority: Authority, keys: KeyFolder, name: str, ask: Ask) -> Decider:
+def decider(authority: Authority, keys: KeyFolder, name: str, ask: Ask, *, option: str = "--as") -> Decider:
     """Who decides here: an operator whose key lies in this home, or a label while nobody is enrolled.
 
     Args:
         name: "" for the only one that fits.
         ask: gets a prompt and returns the passphrase.
+        option: by which a person names one.
 
     Raises:
         Unauthorised: who is enrolled cannot be relied on.
@@ -278,7 +279,7 @@ def decider(authority: Authority, keys: KeyFolder, name: str, ask: Ask) -> Decid
         if here:
             raise UsageError(
                 "this home has the keys of " + ", ".join(here),
-                "say which, with --as NAME (sb runtime-guard: --approved-by NAME)",
+                f"name yours, such as {option} {here[0]}",
             )
         raise DeniedError(
             "operators are enrolled, but none of their keys is in this home", "sb operator whoami"

@@ -40,8 +40,7 @@ from sb.sources import iso_micros
 from sb.text import human_bytes, plain, shorten
 
 WIDEST_VALUE = 60
-WIDEST_OBJECT = 120
-OBJECTS = ("command", "file_path", "path", "url")  # arguments that say by themselves what a call is about
+WIDEST_COMMAND = 120
 _DECIDED = {
     APPROVAL_APPROVED: "approved",
     APPROVAL_DENIED: "denied",
@@ -145,7 +144,7 @@ def _decision_sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"{reference} expired, which denies: {agent} wanted {tool}"
     if event.kind == APPROVAL_USED:
         return f"{reference} is used: {agent} calls {tool}"
-    by = payload.get("by", "somebody")
+    by = payload.get("by", "unknown")
     return f"{reference} {by} {_DECIDED[event.kind]} {tool} by {agent}: {payload.get('reason', '')}"
 
 
@@ -167,7 +166,8 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
     call = call_of(event.subject.tool_id, payload.get("args"))
     phase = payload.get("phase")
     if phase == "intent":
-        return f"will call {call}"
+        verb = "call" if call.startswith(event.subject.tool_id) else "run"
+        return f"will {verb} {call}"
     if phase == "replayed":
         return f"again {event.subject.tool_id}: step {payload.get('step', '')} is done, nothing was run"
     if phase == "settled":
@@ -188,23 +188,11 @@ def _call_sentence(event: Event, payload: dict[str, Any]) -> str:
 
 
 def call_of(tool_id: str, args: Any) -> str:
-    """A call with what it is about first: the command or the file, then the tool; else the tool as a function."""
-    about = _object(args)
-    return f"{about} ({tool_id})" if about else f"{tool_id}({_arguments(args)})"
-
-
-def _object(args: Any) -> str:
-    """The command, file or address among arguments, on one line; "" if there is none."""
-    if not isinstance(args, dict):
-        return ""
-    for name in OBJECTS:
-        value = args.get(name)
-        if isinstance(value, str) and value.strip():
-            return _shortened(value, WIDEST_OBJECT)
-    paths = args.get("paths")
-    named = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
-    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
-    return f"{_shortened(named[0], WIDEST_OBJECT)}{more}" if named else ""
+    """A call: a command line, then the tool; else the tool as a function of its arguments."""
+    command = args.get("command") if isinstance(args, dict) else None
+    if isinstance(command, str) and command.strip():
+        return f"{_shortened(command, WIDEST_COMMAND)} ({tool_id})"
+    return f"{tool_id}({_arguments(args)})"
 
 
 def _way_back(payload: dict[str, Any]) -> str:

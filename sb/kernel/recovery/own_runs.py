@@ -10,7 +10,7 @@ _CALL_MS = 60_000
 
 
 class OwnRuns:
-    """Begins runs of recovery, and ends each when the next one begins or `finish` is called.
+    """Begins runs of recovery; one that previews or reverses ends when the next one begins, or by `finish`.
 
     Args:
         executor: makes the calls, and records the ends.
@@ -37,7 +37,8 @@ class OwnRuns:
         return made
 
     def finish(self) -> None:
-        """Record the end of the open run, if anything of it is on record."""
-        ended, self._open, self._about = self._open, None, ""
-        if ended is not None:
+        """Record the end of the open run, if anything of it is on record; one that only asks stays open."""
+        ended, about = self._open, self._about
+        self._open, self._about = None, ""
+        if ended is not None and about:
             self._executor.finish_run(ended)

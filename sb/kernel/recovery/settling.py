@@ -135,7 +135,7 @@ class Settling:
         state = IntentState.DONE if happened else IntentState.FAILED
         with self._log.write(power=True) as write:
             if not write.execute("SELECT 1 FROM intents WHERE id = ?", (intent.id,)).fetchone():
-                raise NotFoundError(f"{intent.call_id} was settled by somebody else meanwhile")
+                raise NotFoundError(f"{intent.call_id} was settled by another person meanwhile")
             write.append(RECOVERY_SETTLED, said, subject, facts)
             outcome: dict[str, Any] = {"phase": "settled", "state": state}
             if intent.reverses:

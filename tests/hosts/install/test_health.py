@@ -29,7 +29,7 @@ def test_sound_install_is_ok_and_says_what_happens_without_sb(person: Path, sb: 
     assert (status, detail) == ("ok", "hooks run a copy of sb, unchanged since sb install")
     [(status, detail)] = told(sb, "claude-code")
     assert status == "ok"
-    (joined,) = (item for item in sb("doctor", "--json").json["items"] if item["name"] == "joined")
+    (joined,) = (item for item in sb("doctor", "--json").json["items"] if item["name"] == "connected")
     assert (joined["detail"], joined["hint"]) == ("no session of a coding agent yet", "")
     assert "lets calls run if sb is gone" in detail
     sb("install", "claude-code", "--yes", "--fail-closed")
@@ -129,7 +129,7 @@ def test_changed_files_of_hooks_are_reported_and_upgrades_recognised(isolated: I
 def test_an_isolated_installation_is_recommended_where_it_is_not_one(
     person: Path, sb: CommandLine, isolated: Installed
 ) -> None:
-    assert "pipx install secondbrain-sb" in sb("install", "claude-code", "--yes").err
+    assert "install sb with pipx" in sb("install", "claude-code", "--yes").err
     assert "pipx" not in isolated.run("install", "codex", "--yes").stderr
     assert isolated.run("uninstall", "codex", "--yes").returncode == 0
 

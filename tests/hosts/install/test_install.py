@@ -283,7 +283,7 @@ def test_a_file_that_changes_between_reading_and_writing_is_left(person: Path, h
     installer = Installer(Home(home), Places(os.environ, person))
     change = installer.plan_install(host_settings("claude-code"))
     file.write_bytes(b"{}")
-    with pytest.raises(Exception, match="changed by somebody else"):
+    with pytest.raises(Exception, match="changed by another process"):
         installer.install(change)
     assert file.read_bytes() == b"{}"
     assert installer.records.all() == []

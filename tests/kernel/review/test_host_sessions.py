@@ -188,7 +188,7 @@ def test_damaged_text_is_no_program_and_stops_nothing(hosts: Hosts) -> None:
 def test_doctor_says_who_joined_or_how_to(hosts: Hosts, sb: CommandLine) -> None:
     def finding() -> dict[str, str]:
         items = sb("doctor", "--json").json["items"]
-        return next(dict(item) for item in items if item["name"] == "joined")
+        return next(dict(item) for item in items if item["name"] == "connected")
 
     assert finding()["hint"] == "sb install claude-code"
     for number in range(5):

@@ -1,0 +1,74 @@
+"""Checkpoints of cores: the words for their state, and the cells of their lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # a list of none needs neither
+    from sb.entity import Checkpoint
+    from sb.entity.composition import Difference
+
+NONE = "-"
+
+
+@dataclass(frozen=True)
+class CheckpointLine:
+    """One checkpoint, cell by cell.
+
+    Args:
+        at: when it was saved, UTC. stacks: the active one is marked by `*`.
+    """
+
+    id: str
+    at: str
+    core: str
+    state: str
+    stacks: str
+    model: str
+    message: str
+
+
+def state_word(found: Checkpoint | str, *, present: bool = False) -> str:
+    """One word, or "".
+
+    Args:
+        found: what is in it, or why that cannot be read.
+        present: whether its core is composed so now.
+    """
+    if isinstance(found, str):
+        return "unreadable"
+    if not found.intact:
+        return "edited"
+    return "present" if present else ""
+
+
+def checkpoint_line(checkpoint_id: str, found: Checkpoint | str, *, present: bool = False) -> CheckpointLine:
+    """A checkpoint as lists show it; arguments as of `state_word`."""
+    state = state_word(found, present=present)
+    if isinstance(found, str):
+        return CheckpointLine(checkpoint_id, NONE, NONE, state, NONE, NONE, f"{checkpoint_id}: {found}")
+    binding = found.binding
+    stacks = ", ".join(f"{one}*" if one == binding.active_stack_id else one for one in binding.stacks)
+    model = str(binding.model_config.get("model_id", "none"))
+    return CheckpointLine(
+        checkpoint_id,
+        time_text(found.created_at),
+        binding.core_id,
+        state,
+        stacks or "none",
+        model,
+        found.message,
+    )
+
+
+def change_lines(changes: Iterable[Difference]) -> list[str]:
+    """What restoring it would change, a line for each part."""
+    return [f"{one.part}: {one.before or 'not there'} → {one.after or 'not there'}" for one in changes]
+
+
+def time_text(at: datetime | None) -> str:
+    """Date and minute, UTC."""
+    return NONE if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
