@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sb.kernel.calls.narrative import OBJECTS
+from sb.present.approvals import OBJECTS
 from sb.kernel.recovery.variants import paths_of, snapshot_of
 from sb.kernel.reversal_contracts import MutationRef, MutationState
 from sb.log.event_log import EventLog
