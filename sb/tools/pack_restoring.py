@@ -7,6 +7,7 @@ since is not overwritten, and a restoration that was killed half way is finished
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from sb.tools.roots import Roots
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OF_EXTRA = 0o444  # as git leaves its objects
 _KINDS = {FILE: "file", LINK: "symbolic link", FOLDER: "folder"}
+_WRITABLE = 0o300
 _OWN_WHILE_FILLED = 0o700  # mode of a folder until its contents are there
 
 Rows = Sequence[Mapping[str, Any]]
@@ -272,10 +274,19 @@ class _OpenFolders:
             self._folder = None
             self._folder, _ = self._stack.enter_context(self._roots.parent(path, make=True))
             self._path = above
+            self._let_write(self._folder.fd)
         folder = self._folder
         folder.protected.refuse_place(folder.fd, name, folder.path / name)
         with os_failures_about(folder.path / name):
             yield folder, name
+
+    def _let_write(self, handle: int) -> None:
+        """Let its owner write to a folder while it is open."""
+        status = os.fstat(handle)
+        mode = stat.S_IMODE(status.st_mode)
+        if mode & _WRITABLE != _WRITABLE and status.st_uid == os.geteuid():
+            os.fchmod(handle, mode | _WRITABLE)
+            self._stack.callback(os.fchmod, handle, mode)
 
 
 def _remove(opened: _OpenFolders, change: Change) -> None:
