@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import Any, Self
 
 from sb.errors import NotFoundError
+from sb.kernel.recovery.variants import NOT_RESTORED
 from sb.store.pack_file import ABSENT, FILE, FOLDER, LINK, Entry, Pack, PackReader
 from sb.store.packs import PackStore
 from sb.store.path_states import OTHER, is_same, path_of, state_of, states
@@ -212,7 +213,7 @@ def _another_kind(before: Entry, now: Entry) -> bool:
 def _obstacle(path: str, before: Entry | None, left: Entry | None, now: Entry | None, recorded: bool) -> str:
     """Why a path must not be restored: it is not what the call left; "" if it may be."""
     if now is not None and now.kind == OTHER:
-        return f"{display(path)} is no regular file now, or cannot be read; it was not restored"
+        return f"{display(path)} is no regular file now, or cannot be read{NOT_RESTORED}"
     if recorded and _is_left(left, now):
         return ""
     if not recorded and now is None:  # below a folder that the call removed
@@ -230,8 +231,8 @@ def _obstacle(path: str, before: Entry | None, left: Entry | None, now: Entry | 
         what = f"is a {_KINDS[now.kind]} now"
     elif now.sha256 == left.sha256:
         what = f"its mode was changed since, from {left.mode:04o} to {now.mode:04o}"
-        return f"{display(path)}: {what}; it was not restored"
-    return f"{display(path)} {what}; it was not restored"
+        return f"{display(path)}: {what}{NOT_RESTORED}"
+    return f"{display(path)} {what}{NOT_RESTORED}"
 
 
 def _is_being_filled(folder: Entry | None) -> bool:
