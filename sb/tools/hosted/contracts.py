@@ -18,8 +18,8 @@ from sb.kernel.contracts import (
     ToolReturnSchema,
 )
 from sb.kernel.execution.admission import PERFORMED_BY_HOST
-from sb.kernel.recovery.variants import OVER
 from sb.kernel.registry.registry import ToolRegistry
+from sb.kernel.reversal_contracts import OVER
 from sb.tools.hosted.files import HostedFiles
 
 READ, WRITE, WRITE_CONFIG = "host.read", "host.write", "host.write_config"
