@@ -270,3 +270,22 @@ def test_protected_files_are_not_restored(undo: Undo) -> None:
     with pytest.raises(ToolError, match="belongs to SecondBrain"):
         restoring.restore(undo.rows(), "k")
     assert (home / "f").read_bytes() == b"new"
+
+
+def test_a_folder_in_which_too_much_differs_comes_back_by_force_alone(
+    undo: Undo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = undo.top / "d"
+    folder.mkdir()
+    for number in range(5):
+        (folder / f"f{number}").write_bytes(b"old")
+    before = state(undo.top)
+    undo.take("d")
+    for number in range(5):
+        (folder / f"f{number}").write_bytes(b"new")
+    monkeypatch.setattr("sb.store.path_states.MOST_ROWS", 3)
+    rows = undo.rows()
+    with pytest.raises(ToolError):
+        undo.restoring.restore(rows, "k")
+    undo.restoring.restore(rows, "k", force=True)
+    assert state(undo.top) == before
