@@ -86,6 +86,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "hooks.unjudged": one_of("all", "reads", "none"),
     "hooks.deadline_seconds": one_of(1, 20, 25),
     "hooks.read_only": lists("mcp__*", "Bash"),
+    "hooks.keep": one_of("true", "false"),
     "memory.embedder": one_of("static", "ollama", "none"),
     "memory.ollama_url": one_of("http://evil.example:80"),
     "memory.ollama_model": one_of("other"),
@@ -140,6 +141,7 @@ NO_WIDER: Mapping[str, Before] = {
     "shell.env": lambda before, after: part_of(before, after) and ("PATH" in after) == ("PATH" in before),
     "memory.hooks": no_more,
     "telemetry.arguments": no_more,
+    "hooks.keep": no_more,
     **{
         # A ceiling takes the place of the question whether there may be anything at all: none can come to be.
         f"irreversibility.{name}": lambda before, after: after <= before and (before < 1e9 or after == before)

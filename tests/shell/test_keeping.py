@@ -228,10 +228,10 @@ def test_snapshot_holds_what_a_line_changes(line: str, kept: list[str], project:
 
 
 @pytest.mark.parametrize(
-    "folder", ["/", "/home", "/home/ada", "/etc/nginx", "/tmp", "/usr/src/x", "/root", ""]
+    "folder", ["/", "/home", "/data/ada", "/data", "/etc/nginx", "/tmp", "/usr/src/x", "/root", ""]
 )
 def test_folder_that_is_too_wide_is_no_project(folder: str) -> None:
-    assert project_of_area(folder, "/home/ada") == ""
+    assert project_of_area(folder, "/data/ada") == ""
 
 
 def test_more_than_a_snapshot_holds_is_asked(project: Path) -> None:
