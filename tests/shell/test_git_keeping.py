@@ -55,6 +55,9 @@ ASKED = [
     "git clean -fdi",
     "GIT_WORK_TREE=/ git clean -fd",
     "git -C src clean -fd",
+    "git checkout feature && rm -rf src",  # may be a branch of a remote
+    "git checkout HEAD~1 && rm -rf src",
+    "git stash && rm -rf src",
 ]
 
 
