@@ -37,7 +37,7 @@ def _events(shop: Path) -> Iterator[dict[str, Any]]:
     settings.write_text("[shop]\nopen = no\n", encoding="utf-8")
     yield {"hook_event_name": "PostToolUse", **edit, "tool_response": "ok"}
     yield from _made("Bash", "3", {"stdout": "12 passed"}, command="pytest -q")
-    yield {"hook_event_name": "PreToolUse", **_call("Bash", "4", command="rm -rf build && make")}
+    yield {"hook_event_name": "PreToolUse", **_call("Bash", "4", command="rm -rf ~/.cache/shop && make")}
     yield {"hook_event_name": "PreToolUse", **_call("Bash", "5", command="sb approvals approve apr_1")}
 
 

@@ -161,6 +161,9 @@ def _checkout(working: _Working, arguments: list[str]) -> Effect:
     if "--" not in words and any(word.startswith("-") for word in paths):
         raise Unknown("its options are not followed")
     specs = working.specs(paths)
+    tracked = working.index.entries
+    if not before and not all(any(_is_below(path, [spec]) for path in tracked) for spec in specs):
+        raise Unknown(f"{' '.join(paths)} may be a branch")
     if not before:
         return Effect(_overwritten(working, specs, None), reads=("index",))
     _, target = working.commit_files(before[0])

@@ -94,6 +94,7 @@ def plan(changes: Sequence[Change], area: Area) -> Plan:
     for change in changes:
         try:
             of_project = _inside(change, area)
+            _refuse_another_case(change.path)
             found = _measured(change, area, of_project)
             if files + found[0] > area.limits.max_files or size + found[1] > area.limits.max_bytes:
                 most = f"{area.limits.max_files} files or {human_bytes(area.limits.max_bytes)}"
@@ -140,6 +141,18 @@ def _inside(change: Change, area: Area) -> bool:
     raise Refused(f"{change.path} is {where}")
 
 
+def _refuse_another_case(path: str) -> None:
+    """Raise Refused if a path is there under a name of other case: restored, it would have another name."""
+    folder, name = os.path.split(path)
+    # What no file system could take for another name needs no look.
+    if (
+        os.path.lexists(path)
+        and os.path.lexists(f"{folder}/{name.swapcase()}")
+        and name not in os.listdir(folder)
+    ):
+        raise Refused(f"{path} has a name of other case")
+
+
 def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:
     """Entries and bytes of a change.
 
@@ -153,17 +166,15 @@ def _measured(change: Change, area: Area, of_project: bool) -> tuple[int, int]:
     else:
         _refuse_name(change.path, area, root)
     files = size = 0
-    device = None
+    device = _device(change)
     for path, status in _entries(change):
         if path != change.path:
             _refuse_entry(path, change.path, area, root)
         _refuse_owner(path, status, of_project)
-        device = status.st_dev if device is None else device
         kind = stat.S_IFMT(status.st_mode)
         if kind not in (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR):
             raise Refused(f"{path} is no file, link or folder")
-        if status.st_dev != device:
-            raise Refused(f"{path} is on another file system")
+        _refuse_device(path, status, device)
         files += 1
         size += status.st_size if kind == stat.S_IFREG else 0
         if kind == stat.S_IFREG and status.st_nlink > 1:
@@ -232,6 +243,19 @@ def _refuse_owner(path: str, status: os.stat_result, of_project: bool) -> None:
         raise Refused(f"{path} belongs to another user")
 
 
+def _device(change: Change) -> int:
+    """The file system of the folder that holds a path, or of the next one above that exists."""
+    above = os.path.dirname(change.path)
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+    return os.stat(above).st_dev
+
+
+def _refuse_device(path: str, status: os.stat_result, device: int) -> None:
+    if status.st_dev != device:
+        raise Refused(f"{path} is on another file system")
+
+
 def _not_scratch(change: Change, area: Area, of_project: bool) -> str:
     """Why a path must not be deleted without a snapshot, or ""."""
     if not (change.removed and change.tree) or not os.path.isdir(change.path) or os.path.islink(change.path):
@@ -240,11 +264,13 @@ def _not_scratch(change: Change, area: Area, of_project: bool) -> str:
         return why
     root = area.project if of_project else ""
     try:
+        device = _device(change)
         for count, (path, status) in enumerate(_entries(change)):
             if count > MOST_LET_GO:
                 return f"it has more than {MOST_LET_GO} entries"
             _refuse_entry(path, change.path, area, root)
             _refuse_owner(path, status, of_project)
+            _refuse_device(path, status, device)
     except Refused as refused:
         return str(refused)
     return ""

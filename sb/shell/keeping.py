@@ -99,6 +99,7 @@ class Keeping:
     def __init__(self) -> None:
         self._changes: dict[Change, None] = {}
         self._why = ""
+        self._obstacle = ""  # why the present command is not followed
         self._others = READ
         self._disturbed = ""  # the command that may have changed what paths name
         self._moved: list[str] = []
@@ -158,15 +159,15 @@ class Keeping:
         """Collect the file that a redirection overwrites."""
         if self._ended or found.rank == READ:
             return
-        if found.rank != WRITE or redirect.operator == "<":
-            self._other(found, found.reason)
-            return
-        if self._inside(judge) or (texts := self._texts(judge, redirect.target)) is None or len(texts) != 1:
-            self._not_followed(f"what {redirect.operator} writes is not known")
-            return
-        self._collect(
-            judge, lambda folder: Effect(written(folder, texts[0])), f"{redirect.operator} {texts[0]}", texts
-        )
+        operator = redirect.operator
+        texts = None if operator == "<" or self._inside(judge) else self._texts(judge, redirect.target)
+        if found.rank == WRITE and texts and len(texts) == 1:
+            target = texts[0]
+            if self._collect(
+                judge, lambda folder: Effect(written(folder, target)), f"{operator} {target}", texts
+            ):
+                return
+        self._other(found, found.reason)
 
     def simple(self, judge: Line, node: Simple, ran: Finding, writes: Sequence[str]) -> None:
         """Collect what a command changes.
@@ -177,6 +178,7 @@ class Keeping:
         if self._ended:
             return
         self._assigned(judge, node)
+        self._obstacle = ""
         if not node.words:
             return
         name = self._program(judge, node)
@@ -188,7 +190,9 @@ class Keeping:
         if known and plain and ran.rank in allowed and self._overwrites(judge, node, name, writes):
             return
         if ran.rank == DESTROY:
-            self._fail(self._why or f"what {display(name or node.words[0].text, 30)} destroys is not known")
+            self._fail(
+                self._obstacle or f"what {display(name or node.words[0].text, 30)} destroys is not known"
+            )
         elif ran.rank == NETWORK or not self._makes_only(node, name):
             self._others = max(self._others, ran.rank)
         self._disturbed = self._disturbed or display(" ".join(word.text for word in node.words[:2]), 40)
@@ -361,7 +365,7 @@ class Keeping:
         self._moved += found.moved
         self._copied += found.copied
         if len(self._changes) > MOST_CHANGES:
-            return self._not_followed(f"it changes more than {MOST_CHANGES} paths")
+            self._fail(f"it changes more than {MOST_CHANGES} paths")
         return True
 
     def _other(self, found: Finding, why: str) -> None:
@@ -374,8 +378,8 @@ class Keeping:
         self._why = self._why or why
 
     def _not_followed(self, why: str) -> bool:
-        self._fail(why)
-        self._disturbed = self._disturbed or why
+        """Note why the present command is not followed."""
+        self._obstacle = why
         return False
 
 

@@ -55,6 +55,9 @@ ASKED = [
     "git clean -fdi",
     "GIT_WORK_TREE=/ git clean -fd",
     "git -C src clean -fd",
+    "git checkout feature && rm -rf src",  # may be a branch of a remote
+    "git checkout HEAD~1 && rm -rf src",
+    "git stash && rm -rf src",
 ]
 
 
@@ -96,7 +99,7 @@ def tree(folder: Path) -> dict[str, object]:
 
 def state(folder: Path) -> object:
     """All that a person has in a repository: files, index, branch and stashes."""
-    said = bash("git ls-files -s; git rev-parse HEAD; git stash list; git stash show -p -u || true", folder)
+    said = bash("git ls-files -s; git rev-parse HEAD; git stash list", folder)
     return tree(folder), said
 
 
@@ -108,18 +111,20 @@ def judged(command: str, folder: Path) -> tuple[list[str] | None, dict[str, byte
     return (None if planned.why else list(planned.keep)), dict(found.extra)
 
 
-@pytest.mark.parametrize("command", SNAPSHOT)
-def test_what_git_destroyed_comes_back(command: str, shop: Path, tmp_path: Path) -> None:
-    before = state(shop)
+def undone(command: str, shop: Path, packs: PackStore) -> None:
+    """Run a command after a snapshot of what it destroys, and restore that."""
     paths, extra = judged(command, shop)
-    assert paths is not None
-    packs = PackStore(tmp_path / "packs")
-    pack = packs.take("key", paths, session="one", extra=extra)
+    assert paths, command
+    pack = packs.take(f"key{packs.size().packs}", paths, session="one", extra=extra)
     bash(command, shop)
-    assert state(shop) != before
-    rows = rows_after(pack)
-    PackRestoring(Roots([Path("/")], []), packs).restore(rows, "key")
-    assert state(shop) == before
+    PackRestoring(Roots([Path("/")], []), packs).restore(rows_after(pack), pack.header.key)
+
+
+def test_what_git_destroyed_comes_back(shop: Path, tmp_path: Path) -> None:
+    before, packs = state(shop), PackStore(tmp_path / "packs", durable=False)
+    for command in SNAPSHOT:
+        undone(command, shop, packs)
+        assert state(shop) == before, command
 
 
 @pytest.mark.parametrize("command", ASKED)
@@ -128,13 +133,14 @@ def test_what_is_not_known_for_sure_is_asked(command: str, made: Path) -> None:
 
 
 def test_dropped_stash_comes_back_after_its_objects_were_collected(shop: Path, tmp_path: Path) -> None:
-    before = state(shop)
+    before, packs = state(shop), PackStore(tmp_path / "packs", durable=False)
+    collected = "git stash drop -q && git reflog expire --expire=now --all && git gc -q --prune=now"
     paths, extra = judged("git stash drop", shop)
-    packs = PackStore(tmp_path / "packs")
     pack = packs.take("key", paths or [], session="one", extra=extra)
-    bash("git stash drop -q && git reflog expire --expire=now --all && git gc -q --prune=now", shop)
+    bash(collected, shop)
     PackRestoring(Roots([Path("/")], []), packs).restore(rows_after(pack), "key")
     assert state(shop) == before
+    assert "stashed" in bash("git stash show -p", shop)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +177,9 @@ def test_settings_of_a_repository_run_nothing(shop: Path) -> None:
 @pytest.mark.parametrize("version", [3, 4])
 def test_index_of_every_version_is_read(version: int, shop: Path, tmp_path: Path) -> None:
     bash(f"git add -N untracked; git update-index --index-version {version}", shop)
-    test_what_git_destroyed_comes_back("git reset --hard", shop, tmp_path)
+    before = state(shop)
+    undone("git reset --hard", shop, PackStore(tmp_path / "packs", durable=False))
+    assert state(shop) == before
 
 
 NAMES = st.sampled_from(["a", "b", "a.log", "build", "x"])
@@ -191,13 +199,14 @@ RULES = st.lists(
 def test_what_is_surely_ignored_is_ignored_by_git(
     tmp_path_factory: pytest.TempPathFactory, rules: list[str], deeper: list[str], paths: list[str]
 ) -> None:
-    folder = tmp_path_factory.mktemp("ignoring")
-    (folder / "b").mkdir()
+    folder = tmp_path_factory.getbasetemp() / "ignoring"
+    if not folder.exists():
+        (folder / "b").mkdir(parents=True)
+        subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     texts = {"": "\n".join(rules), "b": "\n".join(deeper)}
     for name, text in texts.items():
         (folder / name / ".gitignore").write_text(text)
     ignored = Ignored(lambda name: texts.get(name, ""))
-    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     data = "\n".join(paths).encode()
     asked = ["git", "check-ignore", "--stdin", "--no-index"]
     said = (

@@ -49,8 +49,6 @@ def kept(governed: GovernedCall, context: JudgingContext, runtime: Runtime, ctx:
     args: dict[str, Any] = {**governed.args, "paths": list(planned.keep), "stands_for": stands_for}
     if planned.let_go:
         args["let_go"] = list(planned.let_go)
-    if not planned.keep:
-        args["keep"] = False
     network = found.others == NETWORK
     return governed._replace(
         tool_id=KEPT_NETWORK if network else KEPT,
@@ -85,7 +83,7 @@ def report_of(call: NativeCall, pending: Intent, args: dict[str, Any], files: Ho
     failed = call.error or ("interrupted" if call.interrupted else "")
     if failed and not (paths and files.have_changed(paths, pending.idempotency_key)):
         return Report(None, call.error, call.interrupted, call.ms)
-    value: dict[str, Any] = {"files": files.states_after(paths, pending.idempotency_key) if paths else []}
+    value: dict[str, Any] = {"files": files.states_after(paths, pending.idempotency_key)}
     if failed:
         value["failed"] = one_line(failed, MOST_OF_AN_ERROR)
     return Report(value, latency_ms=call.ms)

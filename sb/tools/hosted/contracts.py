@@ -54,7 +54,6 @@ _KEPT = [
         "let_go", "array", required=False, description="Scratch that it deletes without a snapshot."
     ),
     ToolArgSchema("stands_for", "array", description="The tools that it would be without a snapshot."),
-    ToolArgSchema("keep", "boolean", required=False, description="false: it deletes nothing but scratch."),
 ]
 _PATHS = [
     _TOOL,
@@ -137,7 +136,7 @@ def _register_kept(registry: ToolRegistry, files: HostedFiles) -> None:
             safety_class,
             files.keep_line,
             args_schema=_KEPT,
-            reversal=_RESTORED,
+            reversal=_RESTORED_OVER,
             stands_for=True,
         )
 

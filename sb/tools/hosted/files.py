@@ -109,16 +109,13 @@ class HostedFiles:
         if keep:
             self.take(real, idempotency_key, hard_links=True, files_only=True)
 
-    def keep_line(
-        self, command: str, paths: list[str], keep: bool = True, *, idempotency_key: str = "", **_: Any
-    ) -> None:
-        """Take a snapshot of what a command line is about to delete and overwrite.
+    def keep_line(self, command: str, paths: list[str], *, idempotency_key: str = "", **_: Any) -> None:
+        """Take a snapshot of what a command line is about to delete and overwrite; an empty one if that is scratch alone.
 
         Raises:
             ToolError: it cannot be taken, with the reason.
         """
-        if keep:
-            self.take(paths, idempotency_key, extra=EXTRA.get())
+        self.take(paths, idempotency_key, extra=EXTRA.get())
 
     def take(
         self,

@@ -10,6 +10,7 @@ import pytest
 
 from sb.config import Config
 from sb.hosts.hooks.event import Decision, Verdict
+from sb.hosts.hooks.scratch import scratch
 from sb.kernel.authority.enrolment import Enrolment
 from sb.kernel.authority.keys import KeyFolder
 from sb.kernel.authority.signing import Label
@@ -17,6 +18,8 @@ from sb.kernel.baselines.seeding import approved_contracts, carry_over, seed_add
 from sb.kernel.baselines.seen import SURFACES
 from sb.kernel.baselines.store import BaselineStatus, ContractBaselineStore
 from sb.parts import open_authority, open_log, shipped_registry
+from sb.shell.keep_area import Area, Limits, plan
+from sb.shell.overwriting import Change
 from sb.tools.hosted import contracts
 from tests.hosts.hooks.conftest import Host
 
@@ -147,7 +150,6 @@ def test_what_binds_destructive_calls_binds_snapshots_too(settings: str, host: H
     folder.mkdir()
     for name in "abcd":
         (folder / name).write_text("x" * 1000)
-    assert host.before("Bash", "t1", command="rm -rf d") == Verdict()
     host.configure(settings)
     assert host.before("Bash", "t2", command="rm -rf d").decision is Decision.DENY
 
@@ -211,16 +213,19 @@ mkdir -p node_modules/x && for i in $(seq 30); do echo $i > node_modules/x/$i; d
         ("printf '/dist\\n' > .gitignore; git commit -qam two", False),
     ],
 )
-def test_folder_that_a_build_makes_goes_without_snapshot(
-    prepared: str, free: bool, host: Host, elsewhere: Path
-) -> None:
-    host.project = elsewhere / "work"
-    host.project.mkdir()
-    bash(SCRATCH + prepared, host.project)
-    host.configure("undo:\n  call_max_files: 20\n")
-    host.tell("SessionStart", source="startup")
-    verdict = host.before("Bash", "t1", command="rm -rf node_modules dist")
-    assert (verdict == Verdict()) is free
+def test_folder_that_a_build_makes_goes_without_snapshot(prepared: str, free: bool, tmp_path: Path) -> None:
+    project = tmp_path / "work"
+    project.mkdir()
+    bash(SCRATCH + prepared, project)
+    built = project / "node_modules"
+    begun = built.lstat().st_ctime + 1 if built.exists() else 0.0
+    area = Area(
+        str(project), "/data/nobody", scratch=scratch(str(project), begun), limits=Limits(max_files=20)
+    )
+    changes = [Change(str(project / name), tree=True, removed=True) for name in ("node_modules", "dist")]
+    found = plan(changes, area)
+    assert (found.why == "") is free
+    assert found.let_go == ((str(built),) if free else ())
 
 
 def test_folder_renamed_in_the_session_is_no_scratch(host: Host, elsewhere: Path) -> None:
@@ -228,7 +233,14 @@ def test_folder_renamed_in_the_session_is_no_scratch(host: Host, elsewhere: Path
     host.project.mkdir()
     bash(SCRATCH + "mv node_modules src", host.project)
     host.configure("undo:\n  call_max_files: 20\n")
+    bash(
+        "mkdir build && for i in $(seq 30); do echo $i > build/$i; done; printf 'node_modules\\nbuild\\n' > .gitignore",
+        host.project,
+    )
+    bash("git add .gitignore && git commit -qm two", host.project)
     host.tell("SessionStart", source="startup")
+    run(host, "rm -rf build", "t0")
+    assert undo_all(host) == ["reversed"]  # which restores nothing
     run(host, "mv src node_modules", "t1")
     assert host.before("Bash", "t2", command="rm -rf node_modules").decision is Decision.DENY
 
