@@ -138,6 +138,22 @@ def test_notice_is_answered_as_the_host_documents(adapter: Adapter, event: str, 
     assert adapter.answer(read, Verdict()).stdout == ""
 
 
+def test_real_hook_tells_the_second_session(host: Host) -> None:
+    cart = host.project / "cart.py"
+    edits(host, FIRST, cart)
+    host.session = SECOND
+    given = {
+        "tool_name": "Write",
+        "tool_input": {"file_path": str(cart), "content": "x"},
+        "tool_use_id": "t9",
+    }
+    done = host.run(host.payload("PreToolUse", **given))
+    answer = json.loads(done.stdout)
+    assert "claude-code aaaaaaaa" in answer["hookSpecificOutput"]["additionalContext"]
+    assert "permissionDecision" not in answer["hookSpecificOutput"]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_host_without_a_place_for_it_is_told_on_stderr(host: Host) -> None:
     edits(host, FIRST, host.project / "cart.py")
     payload = {

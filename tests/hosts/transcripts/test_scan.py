@@ -67,6 +67,20 @@ def test_report_names_the_worst_calls_without_their_secrets(user: Path, sb: Comm
     assert "Judged as of now" in found.err
 
 
+def test_what_a_transcript_holds_cannot_reach_the_terminal(user: Path, sb: CommandLine) -> None:
+    hostile = "rm -rf /opt/x; echo \x1b]0;title\x07 \ud800 \u202e [red]"
+    given = [
+        ("Bash", {"command": hostile}),
+        ("\x1b[2J\ud800", {"command": "\x9b1m"}),
+        ("Bash", {"command": "rm \0 -rf"}),
+    ]
+    written.claude_code(user, "\x1b[31m/\ud800", given, name="\u202e")
+    for arguments in ((), ("--json",)):
+        found = sb("scan", "--since", "5200w", *arguments)
+        assert found.code == 0
+        assert not {"\x1b", "\x07", "\x9b", "\ud800", "\u202e"} & set(found.out + found.err)
+
+
 def test_policy_of_an_installation_counts(user: Path, sb: CommandLine) -> None:
     written.claude_code(user, str(user / "shop"), afternoon(user))
     (user / ".sb").mkdir(mode=0o700)
