@@ -77,6 +77,7 @@ class GovernedCall(NamedTuple):
         safety_class: of the call, before the policy is asked.
         refused: why no agent may make it, or "".
         paths: the files that it changes. why: what it would do, where the contract's name does not say.
+        writes: files that a command line writes, as far as that is known; no snapshot is taken of them.
         rule: what refused it, if that is not what keeps agents from SecondBrain itself.
     """
 
@@ -86,6 +87,7 @@ class GovernedCall(NamedTuple):
     refused: str = ""
     paths: tuple[str, ...] = ()
     why: str = ""
+    writes: tuple[str, ...] = ()
     rule: str = ""
 
 

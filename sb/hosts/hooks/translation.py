@@ -294,7 +294,8 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     rest = {name: value for name, value in call.args.items() if name not in _ABOUT_THE_COMMAND}
     if rest:
         args["input"] = for_record(rest)
-    return GovernedCall(SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused)
+    shell = SHELL[verdict.safety_class]
+    return GovernedCall(shell, args, verdict.safety_class, verdict.refused, writes=verdict.writes)
 
 
 def _may_be_a_setting(command: str, writes: Sequence[str], context: JudgingContext) -> str:

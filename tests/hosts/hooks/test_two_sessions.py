@@ -55,6 +55,14 @@ def test_other_files_and_one_session_alone_are_no_conflict(host: Host) -> None:
         assert edits(host, SECOND, host.project / "art.py") == Verdict()
 
 
+def test_command_line_that_writes_the_file_is_a_conflict(host: Host) -> None:
+    cart = host.project / "cart.py"
+    edits(host, FIRST, cart)
+    host.session = SECOND
+    assert "aaaaaaaa" in host.before("Bash", command="echo broken > cart.py").context
+    assert host.before("Bash", command="cat cart.py") == Verdict()
+
+
 def test_session_that_ended_is_no_conflict(host: Host) -> None:
     cart = host.project / "cart.py"
     edits(host, FIRST, cart)
