@@ -16,6 +16,8 @@ from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.event import Decision, Verdict
 from sb.hosts.hooks.judging import judge
 from sb.hosts.windsurf.events import ADAPTER as WINDSURF
+from sb.kernel.calls.narrative import describe
+from sb.kernel.review.log_verification import verify
 from sb.kernel.review.session_conflicts import ROWS, WINDOW_S, SessionConflicts
 from tests.hosts.hooks.conftest import Host
 
@@ -38,6 +40,20 @@ def test_each_is_told_of_the_other_once(host: Host) -> None:
     assert f"{cart} is also being changed by another live session, claude-code bbbbbbbb" in told
     assert [host.before("Read", file_path=str(cart)), edits(host, FIRST, cart)] == [Verdict(), Verdict()]
     assert edits(host, SECOND, cart) == Verdict()
+
+
+def test_log_says_it_in_words_and_verifies(host: Host) -> None:
+    cart = host.project / "cart.py"
+    edits(host, FIRST, cart)
+    edits(host, SECOND, cart)
+    lines = [describe(event) for event in host.events() if event.kind.startswith("session.")]
+    assert lines == [
+        f"claude-code: {cart} is also being changed by claude-code aaaaaaaa",
+        f"claude-code: {cart} is also being changed by claude-code bbbbbbbb",
+        "claude-code was told of sessions that change the same files: 1",
+    ]
+    with host.open() as runtime:
+        assert verify(runtime.log).ok
 
 
 def test_first_one_is_told_at_its_next_prompt_too(host: Host) -> None:
