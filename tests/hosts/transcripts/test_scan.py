@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from sb.config import load_config
 from sb.hosts.claude_code.events import ADAPTER
 from sb.hosts.hooks.event import Decision, NativeCall
@@ -139,18 +137,17 @@ JUDGED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("tool_and_input", JUDGED)
-def test_preview_says_what_the_hook_decides(user: Path, tool_and_input: tuple[str, dict[str, Any]]) -> None:
-    tool, given = tool_and_input
+def test_preview_says_what_the_hook_decides(user: Path) -> None:
     cwd = str(user / "shop")
     (user / "shop" / "build").mkdir()
     (user / "shop" / "cart.py").write_text("x", encoding="utf-8")
     config = load_config(env={"HOME": str(user)}, cwd=user, flags={})
-    previewed = Preview(config).judge("claude-code", NativeCall(tool, given), cwd=cwd)
-    payload = {"session_id": "s", "transcript_path": "/t", "cwd": cwd, "hook_event_name": "PreToolUse"}
-    call = {"tool_name": tool, "tool_input": given, "tool_use_id": "t1"}
-    verdict = judge(config, ADAPTER, ADAPTER.read({**payload, **call}))
-    stopped = previewed.outcome in (Outcome.REFUSED, Outcome.DENIED, Outcome.ASKED)
-    assert stopped == (verdict.decision is not Decision.NONE)
-    asked = verdict.decision is Decision.ASK or "approval apr_" in verdict.reason
-    assert asked == (previewed.outcome is Outcome.ASKED)
+    preview, payload = Preview(config), {"transcript_path": "/t", "cwd": cwd, "hook_event_name": "PreToolUse"}
+    for number, (tool, given) in enumerate(JUDGED):
+        previewed = preview.judge("claude-code", NativeCall(tool, given), cwd=cwd)
+        call = {"session_id": f"s{number}", "tool_name": tool, "tool_input": given, "tool_use_id": "t1"}
+        verdict = judge(config, ADAPTER, ADAPTER.read(payload | call))
+        stopped = previewed.outcome in (Outcome.REFUSED, Outcome.DENIED, Outcome.ASKED)
+        assert stopped == (verdict.decision is not Decision.NONE), (tool, given)
+        asked = verdict.decision is Decision.ASK or "approval apr_" in verdict.reason
+        assert asked == (previewed.outcome is Outcome.ASKED), (tool, given)
