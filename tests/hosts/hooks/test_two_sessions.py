@@ -190,7 +190,7 @@ def test_host_without_a_place_for_it_is_told_on_stderr(host: Host) -> None:
     assert "another live session, claude-code aaaaaaaa" in verdict.reason
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     name=st.text(
         st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/~:"), min_size=1, max_size=12
