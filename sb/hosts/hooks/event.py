@@ -114,6 +114,7 @@ class GovernedCall(NamedTuple):
         changes: of a command line, all that it deletes and overwrites, as far as that is known.
         secrets: why it reads credentials. flow: why these would leave this machine, or "".
         uploads: what it sends to other machines, whatever that holds.
+        writes: files that a command line writes, as far as that is known; no snapshot is taken of them.
         rule: what refused it, if that is not what keeps agents from SecondBrain itself.
         asks: what a person must agree to, whatever the policy says.
     """
@@ -128,6 +129,7 @@ class GovernedCall(NamedTuple):
     secrets: tuple[str, ...] = ()
     flow: str = ""
     uploads: tuple[Upload, ...] = ()
+    writes: tuple[str, ...] = ()
     rule: str = ""
     asks: tuple[Ask, ...] = ()
 

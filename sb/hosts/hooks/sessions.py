@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sb.errors import SBError
 from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.event import Decision, GovernedCall, HookEvent, Moment, Verdict
-from sb.kernel.review.session_conflicts import CHANGES_FILES, Conflict, SessionConflicts
+from sb.kernel.review.session_conflicts import Conflict, SessionConflicts
 from sb.redaction import one_line
 from sb.runtime import Runtime
 from sb.store import driver
@@ -78,9 +78,10 @@ class Sessions:
     def _conflicting(self, governed: GovernedCall) -> str:
         """Why a conflict refuses a call, or ""; one that does not is put on record."""
         setting = self._runtime.config.hooks.conflicts
-        if setting == OFF or governed.tool_id not in CHANGES_FILES or not self._event.session_id:
+        changed = governed.paths or governed.writes
+        if setting == OFF or not changed or not self._event.session_id:
             return ""
-        found = self._conflicts.find(governed.paths)
+        found = self._conflicts.find(changed)
         for conflict in found:
             self._conflicts.record(conflict)
         if not found or setting != REFUSE:

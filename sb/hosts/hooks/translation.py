@@ -310,7 +310,9 @@ def _shell(call: NativeCall, context: JudgingContext) -> GovernedCall:
     governed = GovernedCall(
         SHELL[verdict.safety_class], args, verdict.safety_class, verdict.refused, changes=changes
     )
-    return governed._replace(secrets=verdict.secrets, flow=verdict.flow, uploads=verdict.uploads)
+    return governed._replace(
+        writes=verdict.writes, secrets=verdict.secrets, flow=verdict.flow, uploads=verdict.uploads
+    )
 
 
 def _may_be_a_setting(command: str, writes: Sequence[str], context: JudgingContext) -> str:

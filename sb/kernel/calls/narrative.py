@@ -35,6 +35,8 @@ from sb.log.kinds import (
     RECOVERY_SETTLED,
     RUN_FINISHED,
     RUN_STARTED,
+    SESSION_CONFLICT,
+    SESSION_TOLD,
 )
 from sb.sources import iso_micros
 from sb.text import human_bytes, plain, shorten
@@ -83,6 +85,11 @@ def _sentence(event: Event, payload: dict[str, Any]) -> str:
         return f"{agent} finished the run{used}" + (
             f", after {payload['error']}" if payload.get("error") else ""
         )
+    if event.kind == SESSION_CONFLICT:
+        other = f"{payload.get('host')} {str(payload.get('session', ''))[:8]}"
+        return f"{agent}: {payload.get('path')} is also being changed by {other}"
+    if event.kind == SESSION_TOLD:
+        return f"{agent} was told of sessions that change the same files: {payload.get('conflicts')}"
     if event.kind in (MEMORY_PUT, MEMORY_GET):
         verb = "wrote" if event.kind == MEMORY_PUT else "read"
         return f"{payload.get('tier', '')} memory: {verb} {payload.get('key', '')}"

@@ -20,7 +20,7 @@ SESSIONS = 50  # that began last
 ROWS = 2_000  # of the log
 TOLD_ROWS = 32  # of one session
 MOST_PATHS = 8  # of one call
-CHANGES_FILES = ("host.write", "host.write_config", "host.shell.kept")
+CHANGES_FILES = ("host.write", "host.write_config", "host.shell.kept", "host.shell.kept_network")
 
 _TOUCHES = f"""WITH live AS (
     SELECT run_id, json_extract(payload, '$.host') AS host,

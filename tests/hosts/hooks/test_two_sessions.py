@@ -16,6 +16,8 @@ from sb.hosts.hooks.adapter import Adapter
 from sb.hosts.hooks.event import Decision, Verdict
 from sb.hosts.hooks.judging import judge
 from sb.hosts.windsurf.events import ADAPTER as WINDSURF
+from sb.kernel.calls.narrative import describe
+from sb.kernel.review.log_verification import verify
 from sb.kernel.review.session_conflicts import ROWS, WINDOW_S, SessionConflicts
 from tests.hosts.hooks.conftest import Host
 
@@ -40,6 +42,20 @@ def test_each_is_told_of_the_other_once(host: Host) -> None:
     assert edits(host, SECOND, cart) == Verdict()
 
 
+def test_log_says_it_in_words_and_verifies(host: Host) -> None:
+    cart = host.project / "cart.py"
+    edits(host, FIRST, cart)
+    edits(host, SECOND, cart)
+    lines = [describe(event) for event in host.events() if event.kind.startswith("session.")]
+    assert lines == [
+        f"claude-code: {cart} is also being changed by claude-code aaaaaaaa",
+        f"claude-code: {cart} is also being changed by claude-code bbbbbbbb",
+        "claude-code was told of sessions that change the same files: 1",
+    ]
+    with host.open() as runtime:
+        assert verify(runtime.log).ok
+
+
 def test_first_one_is_told_at_its_next_prompt_too(host: Host) -> None:
     cart = host.project / "cart.py"
     edits(host, FIRST, cart)
@@ -53,6 +69,14 @@ def test_other_files_and_one_session_alone_are_no_conflict(host: Host) -> None:
         assert edits(host, FIRST, host.project / "cart.py") == Verdict()
         assert edits(host, SECOND, host.project / f"other{number}.py") == Verdict()
         assert edits(host, SECOND, host.project / "art.py") == Verdict()
+
+
+def test_command_line_that_writes_the_file_is_a_conflict(host: Host) -> None:
+    cart = host.project / "cart.py"
+    edits(host, FIRST, cart)
+    host.session = SECOND
+    assert "aaaaaaaa" in host.before("Bash", command="echo broken > cart.py").context
+    assert host.before("Bash", command="cat cart.py") == Verdict()
 
 
 def test_session_that_ended_is_no_conflict(host: Host) -> None:
@@ -138,6 +162,22 @@ def test_notice_is_answered_as_the_host_documents(adapter: Adapter, event: str, 
     assert adapter.answer(read, Verdict()).stdout == ""
 
 
+def test_real_hook_tells_the_second_session(host: Host) -> None:
+    cart = host.project / "cart.py"
+    edits(host, FIRST, cart)
+    host.session = SECOND
+    given = {
+        "tool_name": "Write",
+        "tool_input": {"file_path": str(cart), "content": "x"},
+        "tool_use_id": "t9",
+    }
+    done = host.run(host.payload("PreToolUse", **given))
+    answer = json.loads(done.stdout)
+    assert "claude-code aaaaaaaa" in answer["hookSpecificOutput"]["additionalContext"]
+    assert "permissionDecision" not in answer["hookSpecificOutput"]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_host_without_a_place_for_it_is_told_on_stderr(host: Host) -> None:
     edits(host, FIRST, host.project / "cart.py")
     payload = {
@@ -150,7 +190,7 @@ def test_host_without_a_place_for_it_is_told_on_stderr(host: Host) -> None:
     assert "another live session, claude-code aaaaaaaa" in verdict.reason
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     name=st.text(
         st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/~:"), min_size=1, max_size=12

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sb.screens.state.runs import one_run
 
 from sb.config import load_config
 from sb.hosts.claude_code.events import ADAPTER
 from sb.hosts.hooks.judging import judge
 from sb.hosts.statusline import status_line
+from sb.kernel.review.runs import first_events
+from sb.parts import open_log
 from sb.present.usage import dollars, human_count
 from tests.conftest import CommandLine
 from tests.hosts.transcripts import written
@@ -118,6 +121,16 @@ def test_runs_are_listed_with_tokens_and_cost(user: Path, sb: CommandLine) -> No
     configure(user)
     assert sb("kernel", "runs", "--json").json["items"][0]["cost_usd"] is None
     assert "unknown" in sb("kernel", "runs").out
+
+
+def test_console_shows_tokens_of_the_run_under_the_cursor(user: Path) -> None:
+    configure(user, PRICES)
+    worked(user)
+    config = load_config(env={"HOME": str(user)}, cwd=user, flags={})
+    log = open_log(config)
+    shown = one_run(log, first_events(log)[0], config).whereabouts
+    log.close()
+    assert shown.endswith("1M tokens in, 100k out, cost $4.50")
 
 
 def test_cap_without_prices_is_said(user: Path, sb: CommandLine) -> None:
