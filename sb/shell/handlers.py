@@ -183,6 +183,7 @@ HANDLERS: dict[str, Handler] = {
             "duckdb",
             "cockroach",
             "sqlcmd",
+            *("clickhouse", "clickhouse-local", "cqlsh", "ysqlsh", "usql", "mycli", "pgcli", "trino", "snowsql"),
         ],
         database,
     ),

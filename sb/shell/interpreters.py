@@ -159,7 +159,11 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
             return Finding(DESTROY, f"{name} {display(rest[0])}: what it runs is unknown until it runs")
         for word in rest:
             inspect_code(judge, word)
-        return Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a program that is not inspected")
+        program = rest[0].rpartition("/")[2]
+        known = rule_finding(kind, [program, *rest[1:]]) or QUIET
+        if program.endswith(".jar"):
+            known = highest(known, rule_finding(program.removesuffix(".jar"), rest[1:]) or QUIET)
+        return highest(Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a program that is not inspected"), known)
     if stdin.kind == "text":
         return highest(
             inspect_code(judge, stdin.text), Finding(NETWORK, f"{name}: runs code that is not inspected")
