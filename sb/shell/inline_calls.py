@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 LONGEST = 64 << 10  # characters of code that are searched
 _MOST_CALLS = 200
+_LONGEST_CALL = 4096  # characters of one call's arguments that are read
 _MOST_JOINED = 8  # times that neighbours are joined
 _GLOB = str.maketrans({"*": STAR, "?": QUESTION, "[": BRACKET})
 
@@ -321,7 +322,8 @@ class _Search:
         depth, quote = 0, ""
         opened = False
         place = at
-        while place < len(self._code):
+        limit = min(len(self._code), at + _LONGEST_CALL)
+        while place < limit:
             char = self._code[place]
             if quote:
                 place += 1 if char == "\\" else 0
@@ -337,7 +339,7 @@ class _Search:
             elif char in ";\n" and depth <= 0:
                 return place
             place += 1
-        return len(self._code)
+        return limit
 
     def _literal(self, raw: str, *, double: bool) -> str:
         """A quoted text without escapes; unknown from where it holds a variable."""

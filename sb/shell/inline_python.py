@@ -282,7 +282,8 @@ class _Code:
 
     def copy(self, name: str, call: ast.Call) -> None:
         for source in self._texts(call, 0, "src"):
-            self.effects.place(name, "cp -R", source, self._argument(call, 1, "dst"))
+            program = "cp -R" if "tree" in name else "cp"
+            self.effects.place(name, program, source, self._argument(call, 1, "dst"))
 
     def link(self, name: str, call: ast.Call) -> None:
         program = "ln -s" if name.endswith("symlink") else "ln"

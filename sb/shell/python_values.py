@@ -6,12 +6,13 @@ import ast
 import itertools
 import posixpath
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sb.shell.words import BRACKET, MADE, OPERAND, QUESTION, STAR, UNKNOWN, is_literal
 
 _MOST_VALUES = 8
 _DEEPEST = 24
+_MOST_STEPS = 20_000  # expressions that are looked at
 _NOT_KNOWN = [UNKNOWN]
 _GLOB = str.maketrans({"*": STAR, "?": QUESTION, "[": BRACKET})
 _SAME = frozenset(
@@ -48,6 +49,8 @@ class Values:
         self._given: dict[str, list[ast.expr]] = {}
         self._looped: dict[str, list[ast.expr]] = {}
         self._depth = 0
+        self._steps = 0
+        self._of_names: dict[str, list[str]] = {}
         for node in ast.walk(tree):
             self._learn(node)
 
@@ -82,11 +85,16 @@ class Values:
             for one, given in zip(target.elts, value.elts, strict=False):
                 self._assign(one, given)
 
+    def _is_too_much(self) -> bool:
+        """Whether an expression is nested too deeply, or too many have been looked at."""
+        self._steps += 1
+        return self._depth > _DEEPEST or self._steps > _MOST_STEPS
+
     # --- names
 
     def name(self, expression: ast.expr) -> str:
         """The dotted name of what an expression stands for, imports and aliases followed; "" where that is not known."""
-        if self._depth > _DEEPEST:
+        if self._is_too_much():
             return ""
         self._depth += 1
         try:
@@ -114,7 +122,7 @@ class Values:
 
     def is_path(self, expression: ast.expr) -> bool:
         """Whether an expression is surely a `pathlib` path."""
-        if self._depth > _DEEPEST:
+        if self._is_too_much():
             return False
         self._depth += 1
         try:
@@ -157,7 +165,7 @@ class Values:
 
     def texts(self, expression: ast.expr) -> list[str]:
         """The texts that an expression may be."""
-        if self._depth > _DEEPEST:
+        if self._is_too_much():
             return _NOT_KNOWN
         self._depth += 1
         try:
@@ -206,9 +214,12 @@ class Values:
         return ["".join(texts) for texts in combined]
 
     def _of_name(self, identifier: str) -> list[str]:
-        found = [text for given in self._given.get(identifier, ()) for text in self.texts(given)]
-        found += [text for given in self._looped.get(identifier, ()) for text in self.elements(given)]
-        return found or _NOT_KNOWN
+        if identifier not in self._of_names:
+            self._of_names[identifier] = _NOT_KNOWN  # what it is while it is being computed from itself
+            found = [text for given in self._given.get(identifier, ()) for text in self.texts(given)]
+            found += [text for given in self._looped.get(identifier, ()) for text in self.elements(given)]
+            self._of_names[identifier] = found or _NOT_KNOWN
+        return self._of_names[identifier]
 
     def _of_attribute(self, whole: ast.expr, value: ast.expr, attribute: str) -> list[str]:
         if attribute == "parent":
@@ -246,11 +257,7 @@ class Values:
         if name in _PATHS or name == "os.path.join":
             if name.endswith(".home"):
                 return list(self._variables.get("HOME", _NOT_KNOWN))
-            return (
-                [posixpath.join(*parts) for parts in itertools.product(*map(self.texts, call.args))]
-                if call.args
-                else ["."]
-            )
+            return _paths(map(self.texts, call.args)) if call.args else ["."]
         if name in _NEW:
             return [MADE]
         if name in ("os.getenv", "os.environ.get", "os.environ.pop"):
@@ -276,10 +283,7 @@ class Values:
         if method == "join" and len(call.args) == 1 and (listed := self.list_of(call.args[0])) is not None:
             return [self.text(value).join(listed)]
         if method == "joinpath":
-            return [
-                posixpath.join(*parts)
-                for parts in itertools.product(self.texts(value), *map(self.texts, call.args))
-            ]
+            return _paths([self.texts(value), *map(self.texts, call.args)])
         if method == "with_name" and call.args:
             return [
                 posixpath.join(posixpath.dirname(text), self.text(call.args[0])) for text in self.texts(value)
@@ -301,7 +305,7 @@ class Values:
 
     def elements(self, expression: ast.expr) -> list[str]:
         """The texts that an element of a list, or of what a pattern matches, may be."""
-        if self._depth > _DEEPEST:
+        if self._is_too_much():
             return _NOT_KNOWN
         self._depth += 1
         try:
@@ -334,6 +338,15 @@ class Values:
 
     def list_of(self, expression: ast.expr) -> list[str] | None:
         """The texts of a list whose length is known, such as the arguments of a program; None for any other."""
+        if self._is_too_much():
+            return None
+        self._depth += 1
+        try:
+            return self._list_of(expression)
+        finally:
+            self._depth -= 1
+
+    def _list_of(self, expression: ast.expr) -> list[str] | None:
         match expression:
             case ast.List(elements) | ast.Tuple(elements):
                 found: list[str] = []
@@ -360,6 +373,12 @@ class Values:
             ):
                 return list(self._argv[at:])
         return None
+
+
+def _paths(parts: Iterable[Sequence[str]]) -> list[str]:
+    """The paths of which each part may be one of several."""
+    combined = itertools.islice(itertools.product(*parts), _MOST_VALUES + 1)
+    return [posixpath.join(*texts) for texts in combined]
 
 
 def _plain(value: object) -> str:
