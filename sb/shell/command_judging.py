@@ -49,6 +49,7 @@ from sb.shell.searching import searched_folders
 from sb.shell.words import (
     OPERAND,
     UNKNOWN,
+    compiled,
     display,
     expand,
     is_literal,
@@ -57,7 +58,7 @@ from sb.shell.words import (
 
 _MOST_STEPS = 5000  # commands and words
 _MOST_VALUES = 32
-
+_IN_PLACE = r"-[a-z]*i(?:\.\w+)?|-[lnp]*i[\w.]*|-[lnp]*ie"
 _DECLARE = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _ASSIGN = frozenset(("read", "mapfile", "readarray", "getopts", "let", "unset"))
 # Builtins that calculate what stands in brackets behind a name, even in quotes.
@@ -95,6 +96,7 @@ class CommandJudge(ABC):
         self.writes: list[str] = []
         self.refused = ""
         self.repeats = False
+        self.inline = False  # a part is code in another language
         self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
         self._doubtful = False  # whether the line may not be in `paths.here` by now
         self._inside: list[str] = []  # of these functions
@@ -323,6 +325,9 @@ class CommandJudge(ABC):
         if base in WRITES:
             for at in operands(argv[1:]):
                 worst = highest(worst, self.write(argv[1:][at], base))
+        if base in ("perl", "ruby") and any(compiled(_IN_PLACE).fullmatch(word) for word in argv[1:]):
+            for at in operands(argv[1:], "-e -E -I -M -n"):
+                worst = highest(worst, self.write(argv[1:][at], f"{base} -i"))
         if argv[:2] not in _LEAVE_SETTINGS:
             worst = highest(worst, changes(self, base, argv[1:], found.rank))
         if found.rank > READ and (base.lower() in PLACES or base.startswith(("python", "pypy"))):

@@ -132,6 +132,7 @@ def _segment(script: str, at: int, delimiter: str) -> int:
 _AWK_STRING = r'"((?:[^"\\\n]|\\.)*)(?:"|\\?\Z|\n)'
 _AWK_REGEX = r"(?:(?<=[(,{;!~&|\n])|^)[ \t]*/(?:[^/\\\n]|\\.)+(?:/|\\?\Z|\n)"
 _AWK_RUNS = r"\bsystem[ \t]*\(|(?<!\|)\|(?!\|)|@load|@include|\|&"
+_AWK_TARGETS = r"\bprintf?\b[^;}\n]{0,200}?>{1,2}[ \t]*\"([^\"\\\n]{1,400})\""
 _AWK_WRITES = r"\bprintf?\b[^;}\n]{0,200}>"
 
 
@@ -153,6 +154,10 @@ def awk(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:
     found = highest(Finding(READ, f"{name}: only reads"), named)
     if compiled(_AWK_WRITES).search(bare):
         found = highest(found, Finding(WRITE, f"{name}: writes files"))
+        found = highest(
+            found,
+            *(judge.write(target, f"{name} >") for target in compiled(_AWK_TARGETS).findall(program)[:32]),
+        )
     if compiled(_AWK_RUNS).search(bare):
         found = highest(found, Finding(NETWORK, f"{name}: runs commands"))
         for string in compiled(_AWK_STRING).findall(program)[:32]:
@@ -253,6 +258,12 @@ def sqlite(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Findi
 
 def _dot(judge: Judge, name: str, line: str) -> Finding:
     command, _, rest = line.partition(" ")
+    if command in (".output", ".once", ".log", ".backup", ".save", ".clone", ".iotrace") and rest.strip()[
+        :1
+    ] not in ("", "|"):
+        words = rest.split()
+        written = highest(*(judge.write(word.strip("'\""), f"{name} {command}") for word in words))
+        return highest(Finding(NETWORK, f"{name} {command}: writes a file"), written)
     if (".shell".startswith(command) and len(command) > 2) or (
         ".system".startswith(command) and len(command) > 2
     ):
@@ -288,8 +299,18 @@ _STATEMENT_OPTIONS = {
     "duckdb": ("-c", "-s"),
     "cockroach": ("-e", "--execute"),
     "sqlcmd": ("-Q", "-q"),
+    "clickhouse": ("-q", "--query"),
+    "clickhouse-local": ("-q", "--query"),
+    "cqlsh": ("-e", "--execute"),
+    "ysqlsh": ("-c", "--command"),
+    "usql": ("-c", "--command"),
+    "mycli": ("-e", "--execute"),
+    "pgcli": ("-c", "--command"),
+    "trino": ("--execute",),
+    "snowsql": ("-q", "--query"),
     "bq": (),
 }
+_PSQL_TARGETS = r"(?i)(?:\\copy\b[^;\n]{0,400}?\bto|\\(?:o|out|g|w))[ \t]+'?([^'\s;|]{1,400})"
 _MONGO_DESTROYS = (
     r"\b(dropDatabase|drop|deleteMany|remove|deleteOne|dropIndexes|dropCollection|shutdownServer)\s*\("
 )
@@ -317,6 +338,8 @@ def database(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Fin
             found = highest(found, Finding(DESTROY, f"{name} {hit[1]}: destroys data") if hit else found)
             continue
         found = highest(found, sql(text, name, floor))
+        for target in compiled(_PSQL_TARGETS).findall(text)[:32]:
+            found = highest(found, judge.write(target, f"{name} \\o"))
         if "\\!" in text:
             found = highest(found, judge.line(text.partition("\\!")[2].strip()))
         if text.startswith(UNKNOWN):

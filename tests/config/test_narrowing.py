@@ -158,7 +158,6 @@ NO_WIDER: Mapping[str, Before] = {
     "shell.env": lambda before, after: part_of(before, after) and ("PATH" in after) == ("PATH" in before),
     "memory.hooks": no_more,
     "telemetry.arguments": no_more,
-    "hooks.keep": no_more,
     **{
         # A ceiling takes the place of the question whether there may be anything at all: none can come to be.
         f"irreversibility.{name}": lambda before, after: after <= before and (before < 1e9 or after == before)
