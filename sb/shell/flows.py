@@ -72,6 +72,7 @@ _AUTH_OPTIONS = (
 _EXPANDED = r"\$\{!?([A-Za-z_]\w*)(?![\w}]|:?\+)"
 _IN_SINGLE = r"'[^']*'"
 _MARKED = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
+_MOST_WORDS = 200
 _MOST = 8  # secrets, and uploads, that are told of one line
 
 
@@ -95,6 +96,8 @@ class Trail:
         self._added = CLEAN  # to a commit
         self._socket = ""
         self._remotes_set = False
+        self._sinks: list[Sink] = []
+        self._text = ""  # of a here-document
         self._loading = False  # the words that are read give variables their values
 
     # --- parts of a line
@@ -102,6 +105,7 @@ class Trail:
     def simple(self, node: Simple, run: Callable[[], Finding]) -> Finding:
         """Follow one command; `run` judges it."""
         outer = self.words, self.input, self._loading
+        self._text = ""
         self.words = CLEAN if node.assigned else self._of_words(node)
         self.input = self._of_redirects(node.redirects, self.input)
         first = node.words[0].text if node.words else ""
@@ -214,8 +218,10 @@ class Trail:
                 for target in self._judge.expanded(redirect.target.text):
                     given = merged(given, self._of_file(target))
             elif redirect.operator == "<<<":
+                self._text = " ".join(self._judge.expanded(redirect.target.text))
                 given = self.of_word(redirect.target)
             elif redirect.body is not None:
+                self._text = " ".join(self._judge.expanded(redirect.body.text))
                 given = self.of_word(redirect.body)
         return given
 
@@ -280,14 +286,23 @@ class Trail:
 
     # --- commands
 
-    def wrapping(self, program: str, arguments: Sequence[str]) -> Taint:
+    def wrapping(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
         """Before a command that runs another one: its input or what it finds become that one's words; returns what they were."""
         words = self.words
         if program in ("xargs", "parallel"):
-            self.words, self.input = merged(words, self.input), CLEAN
+            listed = self._named_in(stdin.text) if stdin.kind == "text" else CLEAN
+            self.words, self.input = merged(words, self.input, listed), CLEAN
         elif program in ("find", "fd", "fdfind"):
             self.words = merged(words, self._found(program, arguments))
         return words
+
+    def _named_in(self, text: str) -> Taint:
+        """The file with a secret that a text names, such as the commands of `sftp`."""
+        for word in text.split()[:_MOST_WORDS]:
+            secret = secret_word(self._judge.paths, word)
+            if secret is not None:
+                return Taint(NAMES, f"reads {secret.what}: {display(word, 80)}")
+        return CLEAN
 
     def _found(self, program: str, arguments: Sequence[str]) -> Taint:
         """Whether a search finds files with secrets."""
@@ -490,8 +505,15 @@ class Trail:
                 )
             return
         found = sink(program, arguments)
+        if program in self._judge.functions:
+            for one in self._sinks:
+                self._sent(merged(self.words, self.input, given), one)
         if found is None:
             return
+        self._sinks.append(found)
+        if found.kind in ("service", "stream") and not given.level:
+            texts = [word for word in arguments if " " in word] + [self._text]
+            given = merged(*map(self._named_in, texts)) if found.kind != "service" else self._named_in(" ".join(arguments))
         if found.kind == "push":
             given = self._added
         elif found.kind not in ("http", "service", "shell") or not given.level:

@@ -29,6 +29,9 @@ class Judge(Protocol):
         ...
 
     @property
+    def functions(self) -> set[str]: ...
+
+    @property
     def aliases(self) -> set[str]: ...
 
     @property

@@ -171,7 +171,7 @@ def _copy(program: str, arguments: Sequence[str]) -> Sink | None:
             _host(words[0]) if words else "",
             from_input=True,
             uploads=True,
-            kind="copy",
+            kind="stream",
         )
     target = words[-1] if len(words) > 1 else ""
     remote = compiled(_REMOTE).fullmatch(target)
