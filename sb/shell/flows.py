@@ -38,6 +38,7 @@ from sb.shell.showing import (
     RUN_OTHERS,
     SILENT,
     TAKES_LOGIN,
+    git_verb,
     lets_names_through,
     read_words,
     shows_files,
@@ -225,9 +226,9 @@ class Trail(TextTrail):
             if not any(word[:1] != "-" for word in arguments):
                 self._variables["REPLY"] = self.input
             return
-        if program == "git" and {"remote", "config"} & set(arguments[:6]):
+        if program == "git" and git_verb(arguments) in ("remote", "config"):
             self._remotes_set = True
-        if program == "git" and given.level and {"add", "commit", "stash"} & set(arguments[:6]):
+        if program == "git" and given.level and git_verb(arguments) in ("add", "commit", "stash"):
             self._added = merged(self._added, given)
         if given.level == CONTENT or (
             program in ("tee", "dd", "sponge", "gpg", "openssl", "split") and self.input.level == CONTENT

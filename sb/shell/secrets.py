@@ -9,6 +9,7 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from sb.shell.secret_table import ADDRESSES, COMMANDS, FILES, HOSTS, NO_VARIABLES, VARIABLES
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from sb.shell.paths import Paths
 
 DOTENV = "dotenv"
+_AS_GLOB = str.maketrans(
+    {STAR: "*", UNKNOWN: "*", OPERAND: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["}
+)
 _KEY = 3  # characters of a name by which patterns of names are looked up
 _WILD = f"[{STAR}{QUESTION}{BRACKET}{UNKNOWN}{OPERAND}]+"
 _LONGEST = 4096  # characters of a path
@@ -144,7 +148,10 @@ def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | No
                     _may_be(part, one, hidden) for part, one in zip(own, pattern.parts, strict=True)
                 ):
                     continue
-                if any(map(_names, own)) and not _excepted(parts[-1], pattern, start + count, parts):
+                below = parts[start + count :]
+                if not any(map(_names, own)) or (below and is_literal(below[-1]) and not _named_well(own)):
+                    continue
+                if not _excepted(parts[-1], pattern, start + count, parts):
                     return _secret(pattern)
     return None
 
@@ -153,20 +160,29 @@ def _names(part: str) -> bool:
     return len(compiled(_WILD).sub("", part)) >= 2
 
 
+def _named_well(own: Sequence[str]) -> bool:
+    """Whether the components of a folder are enough to tell it from others that begin alike."""
+    return any(len(compiled(_WILD).sub("", part)) >= 3 for part in own)
+
+
 def _may_be(part: str, pattern: str, hidden: bool) -> bool:
     """Whether a component that may be a pattern can be what another pattern stands for."""
     if is_literal(part):
         return glob(part, pattern)
     if part[0] in (STAR, QUESTION, BRACKET) and pattern.startswith(".") and not hidden:
         return False
-    pieces = compiled(_WILD).split(part)
-    if BRACKET in part:
-        pieces = [part.partition(BRACKET)[0], ""]
+    pieces = compiled(_WILD).split(part.partition(BRACKET)[0] + (STAR if BRACKET in part else ""))
     head, tail = pieces[0], pieces[-1]
     if "*" in pattern:
-        other_head, other_tail = pattern.partition("*")[0], pattern.rpartition("*")[2]
-        return _agree(head, other_head) and _agree(tail[::-1], other_tail[::-1])
-    return glob(pattern, "*".join(pieces))
+        other_head, *middle, other_tail = pattern.split("*")
+        if not other_head and not other_tail:
+            return any(one in part for one in middle if one)
+        ends = ((head, other_head), (tail[::-1], other_tail[::-1]))
+        return all(bool(one) and _agree(one, other) for one, other in ends if other)
+    stem, dot, extension = pattern.rpartition(".")
+    if stem and tail == dot + extension and len("".join(pieces)) - len(tail) < 2:
+        return False  # `*.json` names no file of secrets
+    return fnmatchcase(pattern, part.translate(_AS_GLOB))
 
 
 def _agree(one: str, other: str) -> bool:

@@ -69,7 +69,7 @@ _VALUED = frozenset(
     "-X -H -d -F -o -u -A -e -b -c -T -K -E -m -w -x --request --header --data --data-raw --data-binary --data-urlencode --form --output --user "
     "--user-agent --referer --cookie --cookie-jar --upload-file --config --cert --key --cacert --max-time --write-out --proxy --json --post-data "
     "--post-file --body-data --body-file --method -O -P --connect-timeout --retry --form-string --resolve --netrc-file --oauth2-bearer -U --limit-rate -Q -t -y -Y -z -C -r "
-    "--output-document --aws-sigv4 --interface --directory-prefix --timeout --tries".split()
+    "--output-document --aws-sigv4 --interface --directory-prefix --timeout --tries --output-dir --url-query --dir --out".split()
 )
 _METHODS = ("POST", "PUT", "PATCH", "DELETE")
 
@@ -241,6 +241,8 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
         return Sink(
             "git push: publishes commits", "", uploads=True, remote=after[0] if after else "", kind="push"
         )
+    if program in ("kubectl", "oc") and ":" not in words[-1]:
+        return None
     if program in ("gh", "glab") and verb == "api":
         sends = any(
             compiled(_BODY + "|-f.*|--field.*|--raw-field.*|--input.*").fullmatch(word) for word in arguments
