@@ -176,7 +176,7 @@ def _may_be(part: str, pattern: str, hidden: bool) -> bool:
     if "*" in pattern:
         other_head, *middle, other_tail = pattern.split("*")
         if not other_head and not other_tail:
-            return any(one in part for one in middle if one)
+            return pattern == "*" or any(one in part for one in middle if one)
         ends = ((head, other_head), (tail[::-1], other_tail[::-1]))
         return all(bool(one) and _agree(one, other) for one, other in ends if other)
     stem, dot, extension = pattern.rpartition(".")
