@@ -14,9 +14,11 @@ from sb.shell.arguments import WRAPPERS
 from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
 from sb.shell.rules import operands
+from sb.shell.searching import searched_folders
 from sb.shell.secret_texts import TextTrail
 from sb.shell.secrets import (
     DOTENV,
+    PRIVATE,
     Secret,
     is_loopback,
     is_metadata,
@@ -33,6 +35,7 @@ from sb.shell.showing import (
     ENVIRONMENT,
     FINDS,
     ONLY_NAMES,
+    PACKS,
     PASSES,
     PRINTS,
     RUN_OTHERS,
@@ -52,6 +55,8 @@ if TYPE_CHECKING:
     from sb.shell.inputs import Input
 
 
+_OF_ALL = ("/", "/etc", "/home", "/root", "/Users", "/proc", "/var")
+_RECURSIVE = compiled("-[a-zA-Z]*[raR][a-zA-Z]*|--recursive|--archive")
 _MOST = 8  # uploads that are told of one line
 
 
@@ -90,7 +95,7 @@ class Trail(TextTrail):
             secret = secret_word(self._judge.paths, text.replace("*", "\x04") if "*" in text else text)
             if secret is None and "*" in text:
                 secret = secret_word(self._judge.paths, text.replace("*", ""))
-            if secret is not None:
+            if secret is not None and secret.kind != PRIVATE:
                 return Taint(NAMES, f"reads {secret.what}: {display(word, 80)}")
         return CLEAN
 
@@ -145,7 +150,7 @@ class Trail(TextTrail):
         """What the files hold that a command reads, as far as they are secrets or copies of one."""
         if not shows_files(program, arguments):
             return CLEAN
-        found = CLEAN
+        found = self._whole(program, arguments)
         for word in read_words(program, arguments):
             own = (
                 secret_word(self._judge.paths, word)
@@ -157,6 +162,21 @@ class Trail(TextTrail):
             elif not (only_names and own.kind == DOTENV) and not self._stays_guarded(program, arguments, own):
                 found = merged(found, self._source(word, own))
         return found
+
+    def _whole(self, program: str, arguments: Sequence[str]) -> Taint:
+        """Whether a command reads everything in a home, or searches the system for what is secret."""
+        searched = searched_folders(program, arguments)
+        whole = program in PACKS or (program in COPIES and any(map(_RECURSIVE.fullmatch, arguments)))
+        packed = read_words(program, arguments) if whole else []
+        for word in (*searched, *packed):
+            if word[:1] == "-" or not is_literal(word) or (word not in ("~", ".") and "/" not in word):
+                continue
+            for place in self._judge.paths.places(word):
+                if self._judge.paths.is_home(place) or (searched and place in _OF_ALL):
+                    why = f"reads everything in {display(word, 60)}, with its credentials"
+                    self._read(why)
+                    return Taint(CONTENT, why)
+        return CLEAN
 
     def _stays_guarded(self, program: str, arguments: Sequence[str], own: Secret) -> bool:
         """Whether a copy has a name by which it is a secret of the same kind."""
@@ -318,6 +338,8 @@ class Trail(TextTrail):
         """A secret leaves this machine, unless it goes to the service that it is for."""
         if carried.level != CONTENT and not (carried.level == NAMES and to.uploads):
             return
+        if carried.private and to.kind in ("copy", "shell", "push"):
+            return
         if (to.host and is_loopback(to.host)) or (
             carried.hosts and to.host and is_own_host(to.host, carried.hosts)
         ):
@@ -333,9 +355,8 @@ class Trail(TextTrail):
         ):
             return
         self.flow = self.flow or f"{to.what}, with what {carried.what}"
-        if not carried.soft:
-            return
-        self._read(carried.what)
+        if carried.soft and not carried.private:
+            self._read(carried.what)
 
 
 def _is_named_after(host: str, what: str) -> bool:

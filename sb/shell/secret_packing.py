@@ -22,13 +22,14 @@ _VARIABLE = re.compile(r"[a-z0-9_]+")
 _HOST = re.compile(r"[a-z0-9.:-]+")
 _LINE = re.compile(r"[^\x00-\x1f]+")
 DOTENV = "dotenv"  # the kind of files that programs load by themselves
+PRIVATE = "private"  # that of files which may be read, and are not to be sent
 
 
 class SecretFile(NamedTuple):
     """Files that hold one kind of secret.
 
     Args:
-        what: for people, as in "reads an SSH key". kind: "dotenv", or "".
+        what: for people, as in "reads an SSH key". kind: "dotenv", "private", or "".
         paths: their last components; `*` stands for characters of one, a slash at the end for a folder.
         excepted: names of files that are none.
     """
@@ -70,7 +71,11 @@ def _files(reader: PackReader, node: Node, key: str) -> Illustrated:
         if not given:
             continue
         kind = (
-            reader.text(given["kind"], f"{where}.kind", re.compile(DOTENV), DOTENV) if "kind" in given else ""
+            reader.text(
+                given["kind"], f"{where}.kind", re.compile(f"{DOTENV}|{PRIVATE}"), f"{DOTENV} or {PRIVATE}"
+            )
+            if "kind" in given
+            else ""
         )
         paths = reader.texts(given["paths"], f"{where}.paths", _PATH, "a path")
         names = reader.texts(given["except"], f"{where}.except", _NAME, "a name") if "except" in given else []

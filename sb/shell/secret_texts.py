@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.rules import Finding
-from sb.shell.secrets import DOTENV, Secret, own_hosts, secret_variable, secret_word
+from sb.shell.secrets import DOTENV, PRIVATE, Secret, own_hosts, secret_variable, secret_word
 from sb.shell.showing import LOADING, PRINTS
 from sb.shell.sinks import Sink
 from sb.shell.taints import CLEAN, CONTENT, NAMES, Taint, Upload, merged
@@ -120,7 +120,7 @@ class TextTrail(ABC):
 
     def finish(self) -> None:
         """The line has ended: what is on its output is shown."""
-        if self.output.level == CONTENT:
+        if self.output.level == CONTENT and not self.output.private:
             self._read(self.output.what)
 
     def _read(self, why: str) -> None:
@@ -213,7 +213,11 @@ class TextTrail(ABC):
                         )
                 elif self.output.level == CONTENT and not target.startswith("/dev/") and not target.isdigit():
                     self._written(target, self.output)
-                    if self.output.soft and secret_word(self._judge.paths, target) is None:
+                    if (
+                        self.output.soft
+                        and not self.output.private
+                        and secret_word(self._judge.paths, target) is None
+                    ):
                         self._read(self.output.what.replace("prints", "writes", 1))
                     self.output = CLEAN
 
@@ -243,6 +247,8 @@ class TextTrail(ABC):
 
     def _source(self, word: str, secret: Secret) -> Taint:
         what = f"reads {secret.what}: {display(word, 80)}"
+        if secret.kind == PRIVATE:
+            return Taint(CONTENT, what, soft=True, private=True)
         if secret.kind == DOTENV and self._loading:
             return Taint(CONTENT, what, soft=True)
         self._read(what)
@@ -252,7 +258,7 @@ class TextTrail(ABC):
         """The file with a secret that a text names, such as the commands of `sftp`."""
         for word in text.split()[:_MOST_WORDS]:
             secret = secret_word(self._judge.paths, word)
-            if secret is not None:
+            if secret is not None and secret.kind != PRIVATE:
                 return Taint(NAMES, f"reads {secret.what}: {display(word, 80)}")
         return CLEAN
 

@@ -19,18 +19,19 @@ from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, 
 if TYPE_CHECKING:
     from sb.shell.paths import Paths
 
-DOTENV = "dotenv"
+DOTENV, PRIVATE = "dotenv", "private"
 _AS_GLOB = str.maketrans(
     {STAR: "*", UNKNOWN: "*", OPERAND: "*", QUESTION: "?", "*": "[*]", "?": "[?]", "[": "[[]", BRACKET: "["}
 )
 _KEY = 3  # characters of a name by which patterns of names are looked up
 _WILD = f"[{STAR}{QUESTION}{BRACKET}{UNKNOWN}{OPERAND}]+"
+_ELSEWHERE = r"(?i)(?!file:)[a-z][a-z0-9+.-]*://"  # what an address of the network begins with
 _LONGEST = 4096  # characters of a path
 _MOST_QUOTED = 200  # texts in quotes of a program
 
 
 class Secret(NamedTuple):
-    """A kind of secret, for people, and "dotenv" for files that programs load by themselves."""
+    """A kind of secret, for people; "dotenv" for files that programs load, "private" for what is only not to be sent."""
 
     what: str
     kind: str = ""
@@ -90,40 +91,48 @@ def glob(name: str, pattern: str) -> bool:
 
 def secret_path(parts: Sequence[str]) -> Secret | None:
     """The secret that a path holds, given as folded components; None for none."""
+    return _first(_secrets_at(parts))
+
+
+def _first(secrets: Iterator[Secret]) -> Secret | None:
+    """The first that may not be read, else one that may not be sent."""
+    private = None
+    for found in secrets:
+        if found.kind != PRIVATE:
+            return found
+        private = private or found
+    return private
+
+
+def _secrets_at(parts: Sequence[str]) -> Iterator[Secret]:
     index = _index()
     for at, part in enumerate(parts):
         for pattern in index.literal.get(part, ()):
             start = at - pattern.key
             end = start + len(pattern.parts)
-            if (
-                start < 0
-                or end > len(parts)
-                or (pattern.rooted and start)
-                or (end < len(parts) and not pattern.folder)
-            ):
+            if start < 0 or end > len(parts) or (pattern.rooted and start):
                 continue
             own = parts[start:end]
-            if (len(own) == 1 or all(map(glob, own, pattern.parts))) and not _excepted(
-                parts[-1], pattern, end, parts
-            ):
-                return _secret(pattern)
+            if end < len(parts) and not pattern.folder:
+                continue
+            if (len(own) == 1 or all(map(glob, own, pattern.parts))) and not _excepted(parts, pattern, end):
+                yield _secret(pattern)
     name = parts[-1] if parts else ""
     named = (index.begins.get(name[:_KEY], ()), index.ends.get(name[-_KEY:], ()), index.others)
     for pattern in (one for group in named for one in group):
-        if glob(name, pattern.parts[0]) and not _excepted(name, pattern, len(parts), parts):
-            return _secret(pattern)
-    return None
+        if glob(name, pattern.parts[0]) and not _excepted(parts, pattern, len(parts)):
+            yield _secret(pattern)
 
 
 def _secret(pattern: _Pattern) -> Secret:
     return Secret(*FILES[pattern.row][:2])
 
 
-def _excepted(name: str, pattern: _Pattern, end: int, parts: Sequence[str]) -> bool:
+def _excepted(parts: Sequence[str], pattern: _Pattern, end: int) -> bool:
     """Whether a file is named as one that holds no secret; a folder that is itself named is none of them."""
     if pattern.folder and end == len(parts):
         return False
-    return any(glob(name, other) for other in FILES[pattern.row][3])
+    return any(glob(parts[-1], other) for other in FILES[pattern.row][3])
 
 
 def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | None:
@@ -134,26 +143,30 @@ def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | No
     Args:
         hidden: patterns of the shell stand for hidden names too.
     """
+    return _first(_secrets_like(parts, hidden))
+
+
+def _secrets_like(parts: Sequence[str], hidden: bool) -> Iterator[Secret]:
     for row, (_, _, paths, _) in enumerate(FILES):
         for path in paths:
-            pattern = _Pattern(
-                tuple(path.strip("/").split("/")), path.endswith("/"), path.startswith("/"), 0, row
-            )
-            count = len(pattern.parts)
-            last = 0 if pattern.rooted else len(parts) - count
+            own = tuple(path.strip("/").split("/"))
+            pattern = _Pattern(own, path.endswith("/"), path.startswith("/"), 0, row)
+            last = 0 if pattern.rooted else len(parts) - len(own)
             first = 0 if pattern.folder else max(last, 0)
-            for start in range(first, last + 1):
-                own = parts[start : start + count]
-                if len(own) < count or not all(
-                    _may_be(part, one, hidden) for part, one in zip(own, pattern.parts, strict=True)
-                ):
-                    continue
-                below = parts[start + count :]
-                if not any(map(_names, own)) or (below and is_literal(below[-1]) and not _named_well(own)):
-                    continue
-                if not _excepted(parts[-1], pattern, start + count, parts):
-                    return _secret(pattern)
-    return None
+            if any(_fits_at(parts, start, pattern, hidden) for start in range(first, last + 1)):
+                yield _secret(pattern)
+
+
+def _fits_at(parts: Sequence[str], start: int, pattern: _Pattern, hidden: bool) -> bool:
+    end = start + len(pattern.parts)
+    own, below = parts[start:end], parts[end:]
+    if len(own) < len(pattern.parts):
+        return False
+    if not all(_may_be(part, one, hidden) for part, one in zip(own, pattern.parts, strict=True)):
+        return False
+    if not any(map(_names, own)) or (below and is_literal(below[-1]) and not _named_well(own)):
+        return False
+    return not _excepted(parts, pattern, end)
 
 
 def _names(part: str) -> bool:
@@ -199,7 +212,7 @@ def secret_word(paths: Paths, word: str) -> Secret | None:
 
 
 def _pieces(word: str) -> Iterator[str]:
-    if not word or "\n" in word or len(word) > _LONGEST:
+    if not word or "\n" in word or len(word) > _LONGEST or compiled(_ELSEWHERE).match(word):
         return
     yield word
     if word[0] == "-" and len(word) > 2 and word[1] != "-":
@@ -353,7 +366,7 @@ def secret_in_code(code: str) -> str:
     for at, text in enumerate(quoted):
         for path in (text, "/".join(quoted[at : at + 2]), "/".join(quoted[at : at + 3])):
             found = secret_path(folded(path)) if " " not in path and path.strip("/.") else None
-            if found is not None:
+            if found is not None and found.kind != PRIVATE:
                 return f"reads {found.what}"
     if compiled(_WHOLE_ENVIRONMENT).search(code):
         return "prints the environment"

@@ -48,6 +48,7 @@ _OWN_USE = (
     "--tls-key --tls-cert --config-file --userconfig --globalconfig --netrc --age-key-file --defaults-file --defaults-extra-file --passphrase-file --keystore -keystore --mode --dotenv "
     "--authfile --cloud-config --ssh-key --certfile --keytab --key-filename --gpg-key --backend-config --client-certificate --client-key --certificate-authority --envfile --env-path"
 ).split()
+PACKS = frozenset(("tar", "gtar", "bsdtar", "zip", "7z", "7za", "pax"))
 _COPYING = ("cp", "mv", "ln", "install", "gcp", "gmv")
 _WITH_A_PATTERN = (*GREPS, "git", "tar", "rsync", "zip")
 # Options of which the next argument is no file that the program shows, for these programs.
@@ -186,7 +187,9 @@ def _takes(option: str, program: str) -> bool:
     """Whether an option's value is no file that the program shows: its own login, a destination, a pattern."""
     if option[:1] != "-":
         return False
-    return option in _OWN_USE or program in _OPTIONS_BESIDE.get(option, ())
+    cluster = compiled("-[a-zA-Z]{2,}").fullmatch(option)
+    short = f"-{option[-1]}" if cluster else option
+    return option in _OWN_USE or program in _OPTIONS_BESIDE.get(short, ())
 
 
 def _unpacks(program: str, arguments: Sequence[str]) -> bool:

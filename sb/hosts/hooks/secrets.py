@@ -12,7 +12,7 @@ from sb.hosts.hooks.remotes import is_known, remotes_of
 from sb.kernel.calls.call import Ask
 from sb.kernel.execution.external import ExternalCalls
 from sb.shell import classify
-from sb.shell.secrets import is_loopback, is_metadata, secret_path
+from sb.shell.secrets import PRIVATE, is_loopback, is_metadata, secret_path
 from sb.shell.sensitive import folded
 from sb.shell.taints import Upload
 from sb.text import shorten
@@ -155,7 +155,7 @@ def _secret_in(name: str, text: str, context: JudgingContext) -> str:
             ),
         ):
             found = secret_path(folded(place.replace("**/", "").rstrip("*") if "*" in place else place))
-            if found is not None:
+            if found is not None and found.kind != PRIVATE:
                 return f"reads {found.what}: {shorten(path, 80)}"
     return ""
 
