@@ -37,21 +37,25 @@ def table() -> str:
     for name, pack in packs().items():
         if not pack.rules:
             continue  # it is about something else
-        lines.append(f"    {name!r}: (")
-        lines.append(f"        {pack.required},")
+        lines.append(f"    {name!r}: ({pack.required},")
         lines += _block(f"({rule!r}, {keys!r})," for rule, keys in _grouped(pack.rules))
         lines += _block(f"({words!r}, {keys!r})," for words, keys in _grouped(pack.options))
         lines += _block(
             f"({reason!r}, {words!r}, {keys!r})," for (reason, words), keys in _grouped(pack.verbs)
         )
         lines += _block(f"({preview!r}, {keys!r})," for preview, keys in _grouped(pack.previews))
-        lines.append("    ),")
+        lines[-1] += "),"
     return "\n".join([*lines, "}\n"])
 
 
 def _block(rows: Iterator[str]) -> list[str]:
-    inner = [f"            {row}" for row in rows]
-    return ["        (", *inner, "        ),"] if inner else ["        (),"]
+    inner = list(rows)
+    if not inner:
+        return ["        (),"]
+    first, *more = inner
+    lines = [f"        ({first}", *(f"         {row}" for row in more)]
+    lines[-1] += "),"
+    return lines
 
 
 def _grouped(values: Mapping[str, V]) -> list[tuple[V, str]]:

@@ -91,6 +91,7 @@ class CommandJudge(ABC):
         self.writes: list[str] = []
         self.refused = ""
         self.repeats = False
+        self.inline = False  # a part is code in another language
         self._splits_elsewhere = False  # IFS was changed: where a value is split is not followed
         self._doubtful = False  # whether the line may not be in `paths.here` by now
         self._inside: list[str] = []  # of these functions

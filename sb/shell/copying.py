@@ -139,7 +139,8 @@ def transferred(judge: Judge, program: str, arguments: Sequence[str]) -> Iterato
     if len(named) < 2 or is_remote(named[-1]):
         return
     name = os.path.basename(named[-2].rpartition(":")[2].rstrip("/"))
-    whole = verb[0] in ("sync", "copy", "move", "rsync") or options.has("--recursive", "-r", "-R") or at == 1
+    whole = verb[0] in ("sync", "copy", "move", "rsync") or options.has("--recursive", "-r", "-R")
+    whole = whole or (at == 1 and program != "gsutil")
     if (whole and program not in ("docker", "podman", "kubectl")) or name in ("", ".", ".."):
         yield Arrival(named[-1], ANYTHING)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.changing import change
@@ -149,24 +150,58 @@ def interpreter(judge: Judge, name: str, arguments: list[str], stdin: Input) -> 
             return highest(
                 inspect_code(judge, text),
                 Finding(NETWORK, f"{name} {display(word, 10)}: runs code that is not inspected"),
+                _inline(judge, name, kind, _code_of(word, arguments[at + 1 :], code), arguments[at + 2 :]),
             )
         at += 2 if word in valued else 1
     rest = arguments[at:]
-    if rest and rest[0] != "-":
+    if kind == "deno" and rest[:1] == ["eval"]:
+        text = next((word for word in rest[1:] if word[:1] != "-"), "")
+        floor = Finding(NETWORK, f"{name} eval: runs code that is not inspected")
+        return highest(floor, inspect_code(judge, text), _inline(judge, name, kind, text, ()))
+    if rest and rest[0] not in ("-", "/dev/stdin"):
         if rest[0].rpartition("/")[2] == "sb":
             return judge.command(["sb", *rest[1:]], stdin)
         if rest[0].startswith((UNKNOWN, OPERAND)):
             return Finding(DESTROY, f"{name} {display(rest[0])}: what it runs is unknown until it runs")
         for word in rest:
             inspect_code(judge, word)
-        return Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a program that is not inspected")
+        program = rest[0].rpartition("/")[2]
+        known = rule_finding(kind, [program, *rest[1:]]) or QUIET
+        if program.endswith(".jar"):
+            known = highest(known, rule_finding(program.removesuffix(".jar"), rest[1:]) or QUIET)
+        return highest(
+            Finding(NETWORK, f"{name} {display(rest[0], 40)}: runs a program that is not inspected"), known
+        )
     if stdin.kind == "text":
         return highest(
-            inspect_code(judge, stdin.text), Finding(NETWORK, f"{name}: runs code that is not inspected")
+            inspect_code(judge, stdin.text),
+            Finding(NETWORK, f"{name}: runs code that is not inspected"),
+            _inline(judge, name, kind, stdin.text, rest[1:]),
         )
     if stdin.kind == "unknown":
         return Finding(DESTROY, f"{name}: runs the output of another program")
     return Finding(NETWORK, f"{name}: runs its input")
+
+
+def _code_of(word: str, rest: Sequence[str], options: Sequence[str]) -> str:
+    """The code that an option holds: behind it, or in the same word (`-cimport os`, `--eval=…`)."""
+    if word.startswith("--"):
+        return word.partition("=")[2] if "=" in word else "".join(rest[:1])
+    letters = [option[1] for option in options if len(option) == 2]
+    at = next((at for at, letter in enumerate(word) if at and letter in letters), len(word))
+    return word[at + 1 :] or "".join(rest[:1])
+
+
+def _inline(judge: Judge, name: str, kind: str, code: str, arguments: Sequence[str]) -> Finding:
+    """Judge code of the line by what it calls."""
+    judge.inline = True
+    if kind == "python":
+        from sb.shell.inline_python import inline_python  # parsing it needs `ast`, which few lines do
+
+        return inline_python(judge, name, code, ["-c", *arguments])
+    from sb.shell.inline_calls import inline_calls
+
+    return inline_calls(judge, name, kind, code) or QUIET
 
 
 def _module(judge: Judge, name: str, arguments: list[str], stdin: Input) -> Finding:

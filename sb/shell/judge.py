@@ -16,9 +16,11 @@ class Judge(Protocol):
 
     Attributes:
         repeats: whether the line may run a part of itself again, as loops, functions and traps do.
+        inline: whether a part of it is code in another language, of which some effects may not be seen.
     """
 
     repeats: bool
+    inline: bool
 
     @property
     def paths(self) -> Paths: ...

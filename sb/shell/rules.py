@@ -121,13 +121,13 @@ def _at(table: Table, program: str, arguments: Sequence[str], positions: Sequenc
         return Finding(DESTROY, f"{program} {display(first, 20)}: what it does is unknown until it runs")
     if key in table.previews and _only_says(table.previews[key], rest):
         return Finding(NETWORK, f"{key}: only prints what it would do")
-    if program in table.verbs:
-        reason, verbs = table.verbs[program]
-        hit = next((word for at in positions if _has_verb(word := arguments[at], verbs.split())), "")
-        if hit and not key.endswith(f" {hit}"):
-            return Finding(DESTROY, f"{program} {display(hit, 30)}: {reason}")
     if "--help" in arguments or "--version" in arguments[:1]:
         return Finding(READ, f"{program}: prints its help")
+    if key in table.verbs:
+        reason, verbs = table.verbs[key]
+        named = [rest[at] for at in operands(rest, table.options.get(program, ""))]
+        if hit := next((word for word in named if _has_verb(word, verbs.split())), ""):
+            return Finding(DESTROY, f"{key} {display(hit, 30)}: {reason}")
     return _applied(key, rule, rest)
 
 

@@ -288,6 +288,15 @@ _STATEMENT_OPTIONS = {
     "duckdb": ("-c", "-s"),
     "cockroach": ("-e", "--execute"),
     "sqlcmd": ("-Q", "-q"),
+    "clickhouse": ("-q", "--query"),
+    "clickhouse-local": ("-q", "--query"),
+    "cqlsh": ("-e", "--execute"),
+    "ysqlsh": ("-c", "--command"),
+    "usql": ("-c", "--command"),
+    "mycli": ("-e", "--execute"),
+    "pgcli": ("-c", "--command"),
+    "trino": ("--execute",),
+    "snowsql": ("-q", "--query"),
     "bq": (),
 }
 _MONGO_DESTROYS = (

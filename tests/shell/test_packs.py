@@ -102,7 +102,7 @@ def test_compiled_pack_is_read_by_its_digest(own: Path, tmp_path: Path) -> None:
 
 
 def test_pack_that_is_switched_off_leaves_its_programs_unknown(tmp_path: Path) -> None:
-    rules = ruleset(["vault", "git"], [], tmp_path)
+    rules = ruleset(["secret-stores", "git"], [], tmp_path)
     assert judge("vault delete secret/x", rules).reason == "vault: runs an unknown program"
     assert judge("git push --force", rules).safety_class == "destructive"  # required
 
@@ -147,13 +147,13 @@ def test_wrong_pack_is_named_with_file_line_and_rule(text: str, message: str, tm
 def test_check_names_wrong_packs_and_unknown_names(tmp_path: Path, own: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(
-        "hooks: {packs: [ours.yaml, none.yaml], packs_disabled: [vaul, git]}\n", encoding="utf-8"
+        "hooks: {packs: [ours.yaml, none.yaml], packs_disabled: [secret-store, git]}\n", encoding="utf-8"
     )
     own.write_text("title: Ours\nrulez: []\n", encoding="utf-8")
     assert [problem.message for problem in pack_problems(config, {})] == [
         'unknown key (did you mean "rules"?)',
         "no such rule pack",
-        "no shipped pack 'vaul' (did you mean \"vault\"?)",
+        "no shipped pack 'secret-store' (did you mean \"secret-stores\"?)",
         "the pack git cannot be switched off",
     ]
 
