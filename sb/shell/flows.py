@@ -15,19 +15,9 @@ from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
 from sb.shell.rules import operands
 from sb.shell.searching import searched_folders
+from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_word
 from sb.shell.secret_texts import TextTrail
-from sb.shell.secrets import (
-    DOTENV,
-    PRIVATE,
-    Secret,
-    is_loopback,
-    is_metadata,
-    is_own_host,
-    own_hosts,
-    secret_command,
-    secret_in_code,
-    secret_word,
-)
+from sb.shell.secrets import is_loopback, is_metadata, is_own_host, own_hosts, secret_command, secret_in_code
 from sb.shell.showing import (
     CODE,
     COPIES,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from sb.config.document import Node, Table, describe
 from sb.shell.packing import PackReader, Section
+from sb.shell.secret_files import OwnSecrets
 
 _PATH = re.compile(r"/?[^/\x00-\x1f]+(?:/[^/\x00-\x1f]+)*/?")
 _NAME = re.compile(r"[^/\x00-\x1f]+")
@@ -141,6 +142,22 @@ def _folded(paths: list[str]) -> tuple[str, ...]:
     return tuple(path.casefold() for path in paths)
 
 
+def _free(reader: PackReader, node: Node, key: str) -> Illustrated:
+    return Illustrated(_folded(reader.texts(node, key, _PATH, "a path")))
+
+
+def own_secrets(sections: Mapping[str, Illustrated]) -> OwnSecrets:
+    """What a pack of one's own says of credentials."""
+    values = {name: section.values for name, section in sections.items()}
+    return OwnSecrets(
+        tuple(tuple(row) for row in values.get("secret_files", ())),
+        tuple(tuple(row) for row in values.get("secret_commands", ())),
+        values.get("not_secret", ()),
+    )
+
+
+# Of packs of one's own: they add, and only a trusted one takes away.
+OWN_SECTIONS: dict[str, Section] = {"secret_files": _files, "secret_commands": _commands, "not_secret": _free}
 SECTIONS: dict[str, Section] = {
     "secret_files": _files,
     "secret_commands": _commands,

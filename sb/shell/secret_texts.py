@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.rules import Finding
-from sb.shell.secrets import DOTENV, PRIVATE, Secret, own_hosts, secret_variable, secret_word
+from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_word
+from sb.shell.secrets import own_hosts, secret_variable
 from sb.shell.showing import LOADING, PRINTS
 from sb.shell.sinks import Sink
 from sb.shell.taints import CLEAN, CONTENT, NAMES, Taint, Upload, merged

@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evals.secret_table import TABLE, examples, secret_table
+from sb.config.pack_files import PackFile
 from sb.shell import ShellVerdict, classify
+from sb.shell.custom_packs import ruleset
+from sb.shell.programs import Ruleset
 
 LIST = Path(__file__).parent / "lists" / "secrets.txt"
 HOME = Path("/data/somebody")
@@ -111,6 +114,40 @@ def test_a_link_in_the_project_is_followed(tmp_path: Path) -> None:
     (home / "project" / "notes").symlink_to(home / ".aws" / "credentials")
     assert judge("cat notes", home).secrets
     assert judge("cd .. && cat project/no*", home).secrets == ()  # a pattern is not looked up on the disk
+
+
+OWN = """\
+title: Our credentials
+secret_files:
+  - what: a token of our deployer
+    paths: [".deployer/token", "*.seal"]
+    reads: [cat ~/.deployer/token]
+secret_commands:
+  - what: prints a token of our deployer
+    commands: [deployer token]
+not_secret: ["fixtures/*.pem"]
+"""
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_pack_of_ones_own_adds_credentials_and_only_a_trusted_one_takes_away(
+    tmp_path: Path, trusted: bool
+) -> None:
+    pack = tmp_path / "ours.yaml"
+    pack.write_text(OWN, encoding="utf-8")
+    for _ in range(2):  # compiled, and from the cache
+        rules = ruleset((), [PackFile(pack, only_raises=not trusted)], tmp_path / "cache")
+
+        def reads(command: str, rules: Ruleset = rules) -> bool:
+            return bool(classify(command, cwd=HOME, home=HOME, protected=[], env={}, rules=rules).secrets)
+
+        assert reads("cat ~/.deployer/token")
+        assert reads("head prod.seal")
+        assert reads("deployer token")
+        assert reads("cat ~/.ssh/id_rsa")
+        assert reads("cat tests/key.pem")
+        assert reads("cat tests/fixtures/key.pem") is not trusted
+    assert not judge("cat ~/.deployer/token").secrets
 
 
 @pytest.mark.parametrize("name", [".ssh/id_rsa", ".aws/credentials", ".netrc", ".kube/config"])

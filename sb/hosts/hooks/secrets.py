@@ -12,7 +12,9 @@ from sb.hosts.hooks.remotes import is_known, remotes_of
 from sb.kernel.calls.call import Ask
 from sb.kernel.execution.external import ExternalCalls
 from sb.shell import classify
-from sb.shell.secrets import PRIVATE, is_loopback, is_metadata, secret_path
+from sb.shell.programs import judged_by
+from sb.shell.secret_files import PRIVATE, secret_path
+from sb.shell.secrets import is_loopback, is_metadata
 from sb.shell.sensitive import folded
 from sb.shell.taints import Upload
 from sb.text import shorten
@@ -100,6 +102,11 @@ def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingConte
     writes = governed.tool_id in (WRITE, WRITE_CONFIG) or _WRITING.search(_own_name(call.tool))
     if call.tool in _TALKING or call.tool in _LISTING or writes:
         return governed
+    with judged_by(context.rules):
+        return _with_found(call, governed, context)
+
+
+def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
     reads: dict[str, None] = {}
     flow, uploads = "", list[Upload]()
     commands = 0
@@ -109,7 +116,12 @@ def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingConte
         if _COMMAND.fullmatch(name) and commands < _MOST_COMMANDS:
             commands += 1
             verdict = classify(
-                text, cwd=context.cwd, home=context.home, protected=context.protected, guarded=context.guarded
+                text,
+                cwd=context.cwd,
+                home=context.home,
+                protected=context.protected,
+                guarded=context.guarded,
+                rules=context.rules,
             )
             reads |= dict.fromkeys(verdict.secrets)
             flow = flow or verdict.flow
