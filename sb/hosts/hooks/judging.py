@@ -23,7 +23,7 @@ from sb.hosts.hooks.event import (
 )
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.project import context_of
-from sb.hosts.hooks.secrets import NO_MESSAGE, WITHHELD, guard_secrets
+from sb.hosts.hooks.secrets import NO_MESSAGE, READ_SECRET, WITHHELD, guard_secrets
 from sb.hosts.hooks.translation import govern, unshowable
 from sb.kernel.calls.intents import Intent
 from sb.kernel.contracts import SafetyClass, ToolResult
@@ -150,7 +150,11 @@ class _Session:
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
             return  # it was refused here, or reported before by another event of its host
         governed = govern(call, self._context)
-        args, value = governed.args, WITHHELD if governed.secrets else _shown(call.response)
+        noted = pending is not None and self._calls.has_note(
+            pending, READ_SECRET
+        )  # a link may lead elsewhere since
+        secret = noted or bool(governed.secrets or governed.flow)
+        args, value = governed.args, WITHHELD if secret else _shown(call.response)
         if governed.paths:
             announced = self._calls.announced_args(pending) if pending else {}
             paths = self._changed(governed, announced, pending)
@@ -163,7 +167,7 @@ class _Session:
                 else self._files.states(paths)
             )
             value = {"files": now}
-        error = NO_MESSAGE if governed.secrets and call.error else call.error
+        error = NO_MESSAGE if secret and call.error else call.error
         report = Report(value, error, call.interrupted, call.ms)
         self._calls.report(self._ctx, governed.tool_id, args, report, step=step, host_has_no_call_ids=no_ids)
 
