@@ -240,15 +240,14 @@ class CommandJudge(ABC):
         base, here = name.rpartition("/")[2].lower(), self.paths.here
         if base in WRAPPERS or base == "env":
             self.paths.here = here if len(self.paths.folders) == folders else ""
-        words = self.trail.wrapping(base, argv[1:])
+        words = self.trail.wrapping(base, argv[1:], stdin)
         before, vague = len(self.commands), self.commands.vague
         found = self._program(name, list(argv[1:]), stdin)
         self.commands.vague = vague
         self._record(argv, stdin, before)
         self.trail.words = words
-        self.trail.command(
-            base, argv[1:], stdin, known=found.rank < NETWORK or rule_finding(base, argv[1:]) is not None
-        )
+        known = found.rank < NETWORK or rule_finding(base, argv[1:]) is not None
+        self.trail.command("[" if name == "\x06" else base, argv[1:], stdin, known=known)
         self.depth -= 1
         worst = highest(found, self._consequences(list(argv), found, stdin))
         if self.paths.elsewhere and base in OWN_FILES and worst.rank == DESTROY:

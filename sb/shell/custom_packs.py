@@ -19,6 +19,8 @@ from sb.config.sources import read_bytes, read_settings
 from sb.files import write_atomic
 from sb.shell.packing import FORMAT, read_document, read_pack
 from sb.shell.programs import SHIPPED_RULES, Ruleset, Table, merged, shipped
+from sb.shell.secret_files import SHIPPED_SECRETS, OwnSecrets
+from sb.shell.secret_packing import OWN_SECTIONS, own_secrets
 from sb.shell.table import PACKS
 from sb.text import nearest
 
@@ -41,13 +43,18 @@ def ruleset(disabled: Collection[str], packs: Sequence[PackFile], cache: Path) -
     base = shipped(disabled) if disabled else SHIPPED_RULES.table
     trusted: list[Table] = []
     own: list[Table] = []
+    secrets = SHIPPED_SECRETS
     for file in packs:
         data = _read(file.path)
         found = digest(data)
-        own.append(_compiled(data, found, file.path, cache))
-        if not file.only_raises and file.sha256 in ("", found):
-            trusted.append(own[-1])
-    return Ruleset(merged((base, *trusted)) if trusted else base, tuple(own))
+        table, more = _compiled(data, found, file.path, cache)
+        own.append(table)
+        is_trusted = not file.only_raises and file.sha256 in ("", found)
+        free = secrets.free + (more.free if is_trusted else ())
+        secrets = OwnSecrets(secrets.files + more.files, secrets.commands + more.commands, free)
+        if is_trusted:
+            trusted.append(table)
+    return Ruleset(merged((base, *trusted)) if trusted else base, tuple(own), secrets)
 
 
 def pack_problems(path: Path, env: Mapping[str, str]) -> list[Problem]:
@@ -63,7 +70,7 @@ def pack_problems(path: Path, env: Mapping[str, str]) -> list[Problem]:
         for file in settings["hooks.packs"].value:
             own = Report(str(file.path))
             if (data := _bytes(file.path, own)) is not None:
-                read_document(data, own)
+                read_document(data, own, OWN_SECTIONS)
             found += own.in_order()
     if "hooks.packs_disabled" in settings:
         value, line = settings["hooks.packs_disabled"]
@@ -91,17 +98,32 @@ def _bytes(path: Path, report: Report) -> bytes | None:
     return data
 
 
-def _compiled(data: bytes, found: str, path: Path, cache: Path) -> Table:
+def _compiled(data: bytes, found: str, path: Path, cache: Path) -> tuple[Table, OwnSecrets]:
     place = cache / f"{FORMAT}-{found}.json"
     try:
         fields = json.loads(place.read_bytes())
-        return _table(fields)
+        return _table(fields), _secrets(fields["secrets"])
     except (OSError, ValueError, KeyError, TypeError):
         pass  # not compiled yet, or damaged
-    pack = read_pack(data, str(path))
-    table = Table(pack.rules, pack.options, pack.verbs, pack.previews)
-    _keep(place, table)
-    return table
+    pack = read_pack(data, str(path), OWN_SECTIONS)
+    table, secrets = Table(pack.rules, pack.options, pack.verbs, pack.previews), own_secrets(pack.sections)
+    _keep(place, table, secrets)
+    return table, secrets
+
+
+def _secrets(fields: Any) -> OwnSecrets:
+    files = tuple(
+        (str(what), str(kind), _texts(paths), _texts(names)) for what, kind, paths, names in fields[0]
+    )
+    commands = tuple(
+        (str(what), _texts(named), _texts(options), _texts(unless))
+        for what, named, options, unless in fields[1]
+    )
+    return OwnSecrets(files, commands, _texts(fields[2]))
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(map(str, values))
 
 
 def _table(fields: Any) -> Table:
@@ -113,11 +135,11 @@ def _table(fields: Any) -> Table:
     return Table(plain[0], plain[1], verbs, plain[2])
 
 
-def _keep(place: Path, table: Table) -> None:
+def _keep(place: Path, table: Table, secrets: OwnSecrets) -> None:
     """Write a compiled pack; a cache that cannot be written costs time only."""
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomic(place, json.dumps(table._asdict()).encode())
+        write_atomic(place, json.dumps({**table._asdict(), "secrets": secrets}).encode())
         others = sorted(place.parent.glob("*.json"), key=os.path.getmtime)
         for old in others[:-_MOST_CACHED]:
             old.unlink(missing_ok=True)

@@ -7,39 +7,31 @@ counts ends its way.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sb.shell.arguments import WRAPPERS
-from sb.shell.nodes import Compound, Redirect, Simple, Word
 from sb.shell.reading import NAME
 from sb.shell.repositories import settings_of
-from sb.shell.rules import Finding, operands
-from sb.shell.secrets import (
-    DOTENV,
-    Secret,
-    is_loopback,
-    is_metadata,
-    is_own_host,
-    own_hosts,
-    secret_command,
-    secret_in_code,
-    secret_variable,
-    secret_word,
-)
+from sb.shell.rules import operands
+from sb.shell.searching import searched_folders
+from sb.shell.secret_files import DOTENV, PRIVATE, Secret, secret_word
+from sb.shell.secret_texts import TextTrail
+from sb.shell.secrets import is_loopback, is_metadata, is_own_host, own_hosts, secret_command, secret_in_code
 from sb.shell.showing import (
     CODE,
     COPIES,
     COUNTS,
     ENVIRONMENT,
     FINDS,
-    LOADING,
     ONLY_NAMES,
+    PACKS,
     PASSES,
     PRINTS,
     RUN_OTHERS,
     SILENT,
     TAKES_LOGIN,
+    git_verb,
     lets_names_through,
     read_words,
     shows_files,
@@ -47,244 +39,26 @@ from sb.shell.showing import (
 )
 from sb.shell.sinks import SENDS_IN_CODE, Sink, sink
 from sb.shell.taints import CLEAN, CONTENT, NAMES, UNKNOWN_REMOTE, Taint, Upload, merged
-from sb.shell.words import END_VARIABLE, SPLIT_VARIABLE, VARIABLE, compiled, display, is_literal, is_sure
+from sb.shell.words import compiled, display, is_literal
 
 if TYPE_CHECKING:
     from sb.shell.inputs import Input
-    from sb.shell.judge import Judge
 
 
-_IN_HEADER = r"(?i)(?:-H|--header=?)?\s*(?:authorization|proxy-authorization|x-api-key|api-key|apikey|private-token|x-auth-token|x-token|deploy-token|job-token|x-\w+-(?:token|key)|token|cookie)\s*:.*"
-_AUTH_OPTIONS = (
-    "-u",
-    "--user",
-    "--oauth2-bearer",
-    "-b",
-    "--cookie",
-    "--password",
-    "--http-password",
-    "--http-user",
-    "-A",
-    "-a",
-    "--auth",
-    "--token",
-)
-_EXPANDED = r"\$\{!?([A-Za-z_]\w*)(?![\w}]|:?\+)"
-_IN_SINGLE = r"'[^']*'"
-_MARKED = f"[{VARIABLE}{SPLIT_VARIABLE}]([^{END_VARIABLE}]*){END_VARIABLE}"
-_MOST = 8  # secrets, and uploads, that are told of one line
+_OF_ALL = ("/", "/etc", "/home", "/root", "/Users", "/proc", "/var")
+_RECURSIVE = compiled("-[a-zA-Z]*[raR][a-zA-Z]*|--recursive|--archive")
+_MOST = 8  # uploads that are told of one line
 
 
-class Trail:
-    """The secrets of one command line.
+class Trail(TextTrail):
+    """The secrets of one command line."""
 
-    Attributes:
-        words: of the current command's words. input, output: of its standard input and output.
-        reads: why the line reads secrets, in order. flow: why one would leave this machine, or "".
-        uploads: what the line sends, whatever it holds.
-    """
-
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-        self.words = self.input = self.output = CLEAN
-        self.reads: dict[str, None] = {}
-        self.flow = ""
-        self.uploads: dict[Upload, None] = {}
-        self._variables: dict[str, Taint] = {}
-        self._files: dict[str, Taint] = {}
-        self._added = CLEAN  # to a commit
-        self._socket = ""
-        self._remotes_set = False
-        self._loading = False  # the words that are read give variables their values
-
-    # --- parts of a line
-
-    def simple(self, node: Simple, run: Callable[[], Finding]) -> Finding:
-        """Follow one command; `run` judges it."""
-        outer = self.words, self.input, self._loading
-        self.words = CLEAN if node.assigned else self._of_words(node)
-        self.input = self._of_redirects(node.redirects, self.input)
-        first = node.words[0].text if node.words else ""
-        self._loading = self._loading or bool(node.assigned) or first in LOADING
-        before, self.output = self.output, CLEAN
-        found = run()
-        self._redirected(node.redirects)
-        self.output = merged(before, self.output)
-        self.words, self.input, self._loading = outer
-        return found
-
-    def within(self, redirects: Sequence[Redirect], run: Callable[[], Finding]) -> Finding:
-        """Follow a loop, group or condition with its redirections."""
-        outer, before, words = self.input, self.output, self.words
-        self.input, self.output, self.words = self._of_redirects(redirects, self.input), CLEAN, CLEAN
-        found = run()
-        self._redirected(redirects)
-        self.output = merged(before, self.output)
-        self.input, self.words = outer, words
-        return found
-
-    def piped(self, run: Callable[[], Finding]) -> Finding:
-        """Follow a pipeline, each of whose parts ends with `pass_on`."""
-        outer, before, self.output = self.input, self.output, CLEAN
-        found = run()
-        self.output = merged(before, self.input)
-        self.input = outer
-        return found
-
-    def pass_on(self) -> None:
-        """Give the output of a part of a pipeline to the next one."""
-        self.input, self.output = self.output, CLEAN
-
-    def substituted(self, run: Callable[[], Finding]) -> Finding:
-        """Follow commands whose output becomes a part of the current words."""
-        before, words, self.output = self.output, self.words, CLEAN
-        found = run()
-        self.words = merged(words, self.output)
-        self.output = before
-        return found
-
-    def assign(self, node: Simple) -> None:
-        """Give variables what their words hold; the command behind them has words of its own."""
-        if node.assigned:
-            for name, word in node.assigned:
-                self._variables[name] = merged(self.words, self.of_word(word))
-            self.words = self._of_words(node)
-
-    def finish(self) -> None:
-        """The line has ended: what is on its output is shown."""
-        if self.output.level == CONTENT:
-            self._read(self.output.what)
-
-    def _read(self, why: str) -> None:
-        if len(self.reads) < _MOST:
-            self.reads.setdefault(why)
-
-    # --- words and redirections
-
-    def _of_words(self, node: Simple) -> Taint:
-        found = CLEAN
-        program = node.words[0].text if node.words else ""
-        before = ""
-        for word in node.words:
-            taint = self.of_word(word)
-            if taint.level and taint.variable:
-                header = (
-                    before in _AUTH_OPTIONS
-                    or compiled(_IN_HEADER, re.DOTALL).fullmatch(word.text.replace(VARIABLE, "$")) is not None
-                )
-                taint = taint._replace(auth=header)
-            found = merged(found, taint)
-            before = word.text
-        for redirect in node.redirects:
-            if redirect.body is not None or redirect.operator == "<<<":
-                found = (
-                    merged(found, self.of_word(redirect.body or redirect.target))
-                    if program in PRINTS
-                    else found
-                )
-        return found
-
-    def of_word(self, word: Word) -> Taint:
-        """What the variables in a word hold."""
-        names = (
-            compiled(_MARKED).findall(word.text)
-            if VARIABLE in word.text or SPLIT_VARIABLE in word.text
-            else []
-        )
-        if "${" in word.raw:
-            raw = word.raw if word.raw.startswith('"') else compiled(_IN_SINGLE).sub("", word.raw)
-            names = [*names, *compiled(_EXPANDED).findall(raw)]
-        return merged(*map(self._of_variable, names)) if names else CLEAN
-
-    def _of_variable(self, name: str) -> Taint:
-        if name in self._variables:
-            return self._variables[name]
-        if secret_variable(name):
-            return Taint(CONTENT, f"prints ${name}", soft=True, hosts=own_hosts(name), variable=True)
-        return CLEAN
-
-    def loop(self, node: Compound) -> None:
-        """Give the variable of a loop what its words hold."""
-        self._variables[node.name] = merged(self.words, *map(self.of_word, node.words))
-
-    def _of_redirects(self, redirects: Sequence[Redirect], given: Taint) -> Taint:
-        for redirect in redirects:
-            if redirect.operator in ("<", "<>"):
-                given = CLEAN
-                for target in self._judge.expand(redirect.target.text):
-                    given = merged(given, self._of_file(target))
-            elif redirect.operator == "<<<":
-                given = self.of_word(redirect.target)
-            elif redirect.body is not None:
-                given = self.of_word(redirect.body)
-        return given
-
-    def _redirected(self, redirects: Sequence[Redirect]) -> None:
-        """Follow the output into the files and sockets that it is redirected to."""
-        for redirect in redirects:
-            if redirect.operator in ("<", "<<", "<<-", "<<<", "<&"):
-                continue
-            for target in self._judge.expand(redirect.target.text):
-                if target.startswith(("/dev/tcp/", "/dev/udp/")):
-                    self._socket = target.split("/")[3] if target.count("/") > 2 else target
-                    self._sent(
-                        self.output,
-                        Sink(f"{display(target)}: sends to the network", self._socket, kind="stream"),
-                    )
-                elif redirect.operator in (">&", "<>") and (
-                    target.isdigit() and len(target) == 1 and int(target) > 2
-                ):
-                    if self._socket:
-                        self._sent(
-                            self.output,
-                            Sink(
-                                f"{display(self._socket)}: sends to the network", self._socket, kind="stream"
-                            ),
-                        )
-                elif self.output.level == CONTENT and not target.startswith("/dev/") and not target.isdigit():
-                    self._written(target, self.output)
-                    if self.output.soft and secret_word(self._judge.paths, target) is None:
-                        self._read(self.output.what.replace("prints", "writes", 1))
-                    self.output = CLEAN
-
-    def _written(self, target: str, taint: Taint) -> None:
-        if is_sure(target) and target[:1] != "-" and len(target) < 1000:
-            for place in self._judge.paths.places(target):
-                self._files[place] = taint._replace(soft=False)
-
-    def _of_file(self, word: str) -> Taint:
-        """What a file holds; one with a secret is read by that."""
-        own = secret_word(self._judge.paths, word)
-        if own is not None:
-            return self._source(word, own)
-        return self._of_copy(word)
-
-    def _of_copy(self, word: str) -> Taint:
-        """What a file holds that the line itself has written."""
-        if not self._files or not is_sure(word):
-            return CLEAN
-        found = CLEAN
-        for piece in {word, *compiled("[=@<]").split(word)} - {""}:
-            for place in self._judge.paths.places(piece):
-                for path, taint in self._files.items():
-                    if place == path or path.startswith(f"{place}/") or place.startswith(f"{path}/"):
-                        found = merged(found, taint)
-        return found
-
-    def _source(self, word: str, secret: Secret) -> Taint:
-        what = f"reads {secret.what}: {display(word, 80)}"
-        if secret.kind == DOTENV and self._loading:
-            return Taint(CONTENT, what, soft=True)
-        self._read(what)
-        return Taint(CONTENT, what)
-
-    # --- commands
-
-    def wrapping(self, program: str, arguments: Sequence[str]) -> Taint:
+    def wrapping(self, program: str, arguments: Sequence[str], stdin: Input) -> Taint:
         """Before a command that runs another one: its input or what it finds become that one's words; returns what they were."""
         words = self.words
         if program in ("xargs", "parallel"):
-            self.words, self.input = merged(words, self.input), CLEAN
+            listed = self._named_in(stdin.text) if stdin.kind == "text" else CLEAN
+            self.words, self.input = merged(words, self.input, listed), CLEAN
         elif program in ("find", "fd", "fdfind"):
             self.words = merged(words, self._found(program, arguments))
         return words
@@ -311,7 +85,7 @@ class Trail:
             secret = secret_word(self._judge.paths, text.replace("*", "\x04") if "*" in text else text)
             if secret is None and "*" in text:
                 secret = secret_word(self._judge.paths, text.replace("*", ""))
-            if secret is not None:
+            if secret is not None and secret.kind != PRIVATE:
                 return Taint(NAMES, f"reads {secret.what}: {display(word, 80)}")
         return CLEAN
 
@@ -366,7 +140,7 @@ class Trail:
         """What the files hold that a command reads, as far as they are secrets or copies of one."""
         if not shows_files(program, arguments):
             return CLEAN
-        found = CLEAN
+        found = self._whole(program, arguments)
         for word in read_words(program, arguments):
             own = (
                 secret_word(self._judge.paths, word)
@@ -378,6 +152,21 @@ class Trail:
             elif not (only_names and own.kind == DOTENV) and not self._stays_guarded(program, arguments, own):
                 found = merged(found, self._source(word, own))
         return found
+
+    def _whole(self, program: str, arguments: Sequence[str]) -> Taint:
+        """Whether a command reads everything in a home, or searches the system for what is secret."""
+        searched = searched_folders(program, arguments)
+        whole = program in PACKS or (program in COPIES and any(map(_RECURSIVE.fullmatch, arguments)))
+        packed = read_words(program, arguments) if whole else []
+        for word in (*searched, *packed):
+            if word[:1] == "-" or not is_literal(word) or (word not in ("~", ".") and "/" not in word):
+                continue
+            for place in self._judge.paths.places(word):
+                if self._judge.paths.is_home(place) or (searched and place in _OF_ALL):
+                    why = f"reads everything in {display(word, 60)}, with its credentials"
+                    self._read(why)
+                    return Taint(CONTENT, why)
+        return CLEAN
 
     def _stays_guarded(self, program: str, arguments: Sequence[str], own: Secret) -> bool:
         """Whether a copy has a name by which it is a secret of the same kind."""
@@ -447,9 +236,9 @@ class Trail:
             if not any(word[:1] != "-" for word in arguments):
                 self._variables["REPLY"] = self.input
             return
-        if program == "git" and {"remote", "config"} & set(arguments[:6]):
+        if program == "git" and git_verb(arguments) in ("remote", "config"):
             self._remotes_set = True
-        if program == "git" and given.level and {"add", "commit", "stash"} & set(arguments[:6]):
+        if program == "git" and given.level and git_verb(arguments) in ("add", "commit", "stash"):
             self._added = merged(self._added, given)
         if given.level == CONTENT or (
             program in ("tee", "dd", "sponge", "gpg", "openssl", "split") and self.input.level == CONTENT
@@ -490,8 +279,19 @@ class Trail:
                 )
             return
         found = sink(program, arguments)
+        if program in self._judge.functions:
+            for one in self._sinks:
+                self._sent(merged(self.words, self.input, given), one)
         if found is None:
             return
+        self._sinks.append(found)
+        if found.kind in ("service", "stream") and not given.level:
+            texts = [word for word in arguments if " " in word] + [self._text]
+            given = (
+                merged(*map(self._named_in, texts))
+                if found.kind != "service"
+                else self._named_in(" ".join(arguments))
+            )
         if found.kind == "push":
             given = self._added
         elif found.kind not in ("http", "service", "shell") or not given.level:
@@ -528,6 +328,8 @@ class Trail:
         """A secret leaves this machine, unless it goes to the service that it is for."""
         if carried.level != CONTENT and not (carried.level == NAMES and to.uploads):
             return
+        if carried.private and to.kind in ("copy", "shell", "push"):
+            return
         if (to.host and is_loopback(to.host)) or (
             carried.hosts and to.host and is_own_host(to.host, carried.hosts)
         ):
@@ -543,9 +345,8 @@ class Trail:
         ):
             return
         self.flow = self.flow or f"{to.what}, with what {carried.what}"
-        if not carried.soft:
-            return
-        self._read(carried.what)
+        if carried.soft and not carried.private:
+            self._read(carried.what)
 
 
 def _is_named_after(host: str, what: str) -> bool:

@@ -31,6 +31,9 @@ class Judge(Protocol):
         ...
 
     @property
+    def functions(self) -> set[str]: ...
+
+    @property
     def aliases(self) -> set[str]: ...
 
     @property

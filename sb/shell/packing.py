@@ -14,7 +14,7 @@ from sb.config.document import Entry, Listing, Node, Report, Scalar, Table, desc
 from sb.text import nearest, shorten
 
 CLASSES = {"read_only": "R", "local_write": "W", "network": "N", "destructive": "D"}
-FORMAT = 1  # of a compiled pack; another number makes caches worthless
+FORMAT = 2  # of a compiled pack; another number makes caches worthless
 _NAME = re.compile(r"[A-Za-z0-9_.:@%+/\[-][^\s|]*(?: [^\s|]+){0,4}")
 _WORD = re.compile(r"[^\s|]+")
 _REASON = re.compile(r"[^\x00-\x1f|]{3,90}")

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
+from sb.shell.secret_files import OWN, SHIPPED_SECRETS, OwnSecrets
 from sb.shell.table import PACKS
 
 
@@ -40,10 +41,12 @@ class Ruleset(NamedTuple):
     Args:
         table: the shipped rules with those of trusted packs, which come first.
         floors: of packs, trusted or not, that also raise the class of programs which have a handler.
+        secrets: what packs say of credentials.
     """
 
     table: Table
     floors: tuple[Table, ...] = ()
+    secrets: OwnSecrets = SHIPPED_SECRETS
 
 
 def merged(tables: Iterable[Table]) -> Table:
@@ -93,8 +96,9 @@ def active() -> Ruleset:
 @contextmanager
 def judged_by(ruleset: Ruleset) -> Iterator[None]:
     """Judge by these rules."""
-    before = _ACTIVE.set(ruleset)
+    before, secrets = _ACTIVE.set(ruleset), OWN.set(ruleset.secrets)
     try:
         yield
     finally:
         _ACTIVE.reset(before)
+        OWN.reset(secrets)

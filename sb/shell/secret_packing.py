@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from sb.config.document import Node, Table, describe
 from sb.shell.packing import PackReader, Section
+from sb.shell.secret_files import OwnSecrets
 
 _PATH = re.compile(r"/?[^/\x00-\x1f]+(?:/[^/\x00-\x1f]+)*/?")
 _NAME = re.compile(r"[^/\x00-\x1f]+")
@@ -22,13 +23,14 @@ _VARIABLE = re.compile(r"[a-z0-9_]+")
 _HOST = re.compile(r"[a-z0-9.:-]+")
 _LINE = re.compile(r"[^\x00-\x1f]+")
 DOTENV = "dotenv"  # the kind of files that programs load by themselves
+PRIVATE = "private"  # that of files which may be read, and are not to be sent
 
 
 class SecretFile(NamedTuple):
     """Files that hold one kind of secret.
 
     Args:
-        what: for people, as in "reads an SSH key". kind: "dotenv", or "".
+        what: for people, as in "reads an SSH key". kind: "dotenv", "private", or "".
         paths: their last components; `*` stands for characters of one, a slash at the end for a folder.
         excepted: names of files that are none.
     """
@@ -70,7 +72,11 @@ def _files(reader: PackReader, node: Node, key: str) -> Illustrated:
         if not given:
             continue
         kind = (
-            reader.text(given["kind"], f"{where}.kind", re.compile(DOTENV), DOTENV) if "kind" in given else ""
+            reader.text(
+                given["kind"], f"{where}.kind", re.compile(f"{DOTENV}|{PRIVATE}"), f"{DOTENV} or {PRIVATE}"
+            )
+            if "kind" in given
+            else ""
         )
         paths = reader.texts(given["paths"], f"{where}.paths", _PATH, "a path")
         names = reader.texts(given["except"], f"{where}.except", _NAME, "a name") if "except" in given else []
@@ -136,6 +142,22 @@ def _folded(paths: list[str]) -> tuple[str, ...]:
     return tuple(path.casefold() for path in paths)
 
 
+def _free(reader: PackReader, node: Node, key: str) -> Illustrated:
+    return Illustrated(_folded(reader.texts(node, key, _PATH, "a path")))
+
+
+def own_secrets(sections: Mapping[str, Illustrated]) -> OwnSecrets:
+    """What a pack of one's own says of credentials."""
+    values = {name: section.values for name, section in sections.items()}
+    return OwnSecrets(
+        tuple(tuple(row) for row in values.get("secret_files", ())),
+        tuple(tuple(row) for row in values.get("secret_commands", ())),
+        values.get("not_secret", ()),
+    )
+
+
+# Of packs of one's own: they add, and only a trusted one takes away.
+OWN_SECTIONS: dict[str, Section] = {"secret_files": _files, "secret_commands": _commands, "not_secret": _free}
 SECTIONS: dict[str, Section] = {
     "secret_files": _files,
     "secret_commands": _commands,

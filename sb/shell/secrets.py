@@ -1,238 +1,30 @@
-"""Recognise credentials: their files, the commands that print them, the variables that hold them.
+"""Recognise credentials that are no files: commands that print them, variables, hosts, and code.
 
-The table is `packs/secrets.yaml`, compiled to `secret_table.py`. A name decides, whether or not the file is there.
+The table is `packs/secrets.yaml`, compiled to `secret_table.py`.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
 
 from sb.shell.addresses import is_metadata_host
-from sb.shell.secret_table import ADDRESSES, COMMANDS, FILES, HOSTS, NO_VARIABLES, VARIABLES
+from sb.shell.secret_files import OWN, PRIVATE, OwnSecrets, glob, secret_path
+from sb.shell.secret_table import ADDRESSES, COMMANDS, HOSTS, NO_VARIABLES, VARIABLES
 from sb.shell.sensitive import folded
-from sb.shell.words import BRACKET, OPERAND, QUESTION, STAR, UNKNOWN, compiled, is_literal
+from sb.shell.words import compiled
 
-if TYPE_CHECKING:
-    from sb.shell.paths import Paths
-
-DOTENV = "dotenv"
-_KEY = 3  # characters of a name by which patterns of names are looked up
-_WILD = f"[{STAR}{QUESTION}{BRACKET}{UNKNOWN}{OPERAND}]+"
-_LONGEST = 4096  # characters of a path
 _MOST_QUOTED = 200  # texts in quotes of a program
-
-
-class Secret(NamedTuple):
-    """A kind of secret, for people, and "dotenv" for files that programs load by themselves."""
-
-    what: str
-    kind: str = ""
-
-
-class _Pattern(NamedTuple):
-    parts: tuple[str, ...]
-    folder: bool  # everything in it too
-    rooted: bool
-    key: int  # the part by which it is looked up
-    row: int
-
-
-class _Index(NamedTuple):
-    literal: dict[str, list[_Pattern]]  # by a part that is no pattern
-    begins: dict[str, list[_Pattern]]  # names by how they begin
-    ends: dict[str, list[_Pattern]]
-    others: list[_Pattern]
-
-
-@functools.cache
-def _index() -> _Index:
-    index = _Index({}, {}, {}, [])
-    for row, (_, _, paths, _) in enumerate(FILES):
-        for path in paths:
-            parts = tuple(path.strip("/").split("/"))
-            key = next((at for at, part in enumerate(parts) if "*" not in part), -1)
-            pattern = _Pattern(parts, path.endswith("/"), path.startswith("/"), key, row)
-            if key >= 0:
-                index.literal.setdefault(parts[key], []).append(pattern)
-                continue
-            name = parts[-1]
-            if len(name.partition("*")[0]) >= _KEY:
-                index.begins.setdefault(name[:_KEY], []).append(pattern)
-            elif len(name.rpartition("*")[2]) >= _KEY:
-                index.ends.setdefault(name[-_KEY:], []).append(pattern)
-            else:
-                index.others.append(pattern)
-    return index
-
-
-def glob(name: str, pattern: str) -> bool:
-    """Whether a name is one that a pattern stands for; `*` is its only mark."""
-    if "*" not in pattern:
-        return name == pattern
-    head, *middle, tail = pattern.split("*")
-    if len(name) < len(head) + len(tail) or not name.startswith(head) or not name.endswith(tail):
-        return False
-    at, end = len(head), len(name) - len(tail)
-    for part in middle:
-        at = name.find(part, at, end)
-        if at < 0:
-            return False
-        at += len(part)
-    return True
-
-
-def secret_path(parts: Sequence[str]) -> Secret | None:
-    """The secret that a path holds, given as folded components; None for none."""
-    index = _index()
-    for at, part in enumerate(parts):
-        for pattern in index.literal.get(part, ()):
-            start = at - pattern.key
-            end = start + len(pattern.parts)
-            if (
-                start < 0
-                or end > len(parts)
-                or (pattern.rooted and start)
-                or (end < len(parts) and not pattern.folder)
-            ):
-                continue
-            own = parts[start:end]
-            if (len(own) == 1 or all(map(glob, own, pattern.parts))) and not _excepted(
-                parts[-1], pattern, end, parts
-            ):
-                return _secret(pattern)
-    name = parts[-1] if parts else ""
-    named = (index.begins.get(name[:_KEY], ()), index.ends.get(name[-_KEY:], ()), index.others)
-    for pattern in (one for group in named for one in group):
-        if glob(name, pattern.parts[0]) and not _excepted(name, pattern, len(parts), parts):
-            return _secret(pattern)
-    return None
-
-
-def _secret(pattern: _Pattern) -> Secret:
-    return Secret(*FILES[pattern.row][:2])
-
-
-def _excepted(name: str, pattern: _Pattern, end: int, parts: Sequence[str]) -> bool:
-    """Whether a file is named as one that holds no secret; a folder that is itself named is none of them."""
-    if pattern.folder and end == len(parts):
-        return False
-    return any(glob(name, other) for other in FILES[pattern.row][3])
-
-
-def secret_pattern(parts: Sequence[str], *, hidden: bool = False) -> Secret | None:
-    """The secret that a path may name of which some components are patterns or not known.
-
-    At least one component has to name it, with two characters or more: `~/.ssh/*`, `~/.ss*/id_*`, and not `*`.
-
-    Args:
-        hidden: patterns of the shell stand for hidden names too.
-    """
-    for row, (_, _, paths, _) in enumerate(FILES):
-        for path in paths:
-            pattern = _Pattern(
-                tuple(path.strip("/").split("/")), path.endswith("/"), path.startswith("/"), 0, row
-            )
-            count = len(pattern.parts)
-            last = 0 if pattern.rooted else len(parts) - count
-            first = 0 if pattern.folder else max(last, 0)
-            for start in range(first, last + 1):
-                own = parts[start : start + count]
-                if len(own) < count or not all(
-                    _may_be(part, one, hidden) for part, one in zip(own, pattern.parts, strict=True)
-                ):
-                    continue
-                if any(map(_names, own)) and not _excepted(parts[-1], pattern, start + count, parts):
-                    return _secret(pattern)
-    return None
-
-
-def _names(part: str) -> bool:
-    return len(compiled(_WILD).sub("", part)) >= 2
-
-
-def _may_be(part: str, pattern: str, hidden: bool) -> bool:
-    """Whether a component that may be a pattern can be what another pattern stands for."""
-    if is_literal(part):
-        return glob(part, pattern)
-    if part[0] in (STAR, QUESTION, BRACKET) and pattern.startswith(".") and not hidden:
-        return False
-    pieces = compiled(_WILD).split(part)
-    if BRACKET in part:
-        pieces = [part.partition(BRACKET)[0], ""]
-    head, tail = pieces[0], pieces[-1]
-    if "*" in pattern:
-        other_head, other_tail = pattern.partition("*")[0], pattern.rpartition("*")[2]
-        return _agree(head, other_head) and _agree(tail[::-1], other_tail[::-1])
-    return glob(pattern, "*".join(pieces))
-
-
-def _agree(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
-
-
-def secret_word(paths: Paths, word: str) -> Secret | None:
-    """The secret that a word of a command line names, in whatever folder it may run; None for none."""
-    for piece in _pieces(word):
-        found = _by_piece(paths, piece)
-        if found is not None:
-            return found
-    return None
-
-
-def _pieces(word: str) -> Iterator[str]:
-    if not word or "\n" in word or len(word) > _LONGEST:
-        return
-    yield word
-    if word[0] == "-" and len(word) > 2 and word[1] != "-":
-        yield word[2:]
-    if compiled("[=:,@<]").search(word):
-        yield from (piece for piece in compiled("[=:,@<]").split(word)[:32] if piece and piece != word)
-
-
-def _by_piece(paths: Paths, piece: str) -> Secret | None:
-    own = folded(piece)
-    if not own or (" " in own[-1] and not piece.startswith(("/", "~", "."))):
-        return None
-    if is_literal(piece):
-        found = secret_path(own)
-        if found is None and own[-1] != "-":
-            places = paths.places(piece) if piece[0] != "-" else ()
-            found = next(filter(None, (secret_path(folded(place)) for place in places)), None)
-            if (
-                found is not None
-                and not piece.startswith(("/", "~"))
-                and not any(map(os.path.lexists, places))
-            ):
-                return found if _is_plain(piece) else None
-        return found
-    if OPERAND in piece or UNKNOWN in piece:
-        return secret_pattern(own, hidden=True)
-    found = secret_pattern(own, hidden=paths.dotglob)
-    if found is None and "/" not in piece:  # in the folder that the line has gone to
-        found = (
-            secret_pattern(folded(paths.places(piece)[0]), hidden=paths.dotglob)
-            if len(paths.folders) > 1
-            else None
-        )
-    return found
-
-
-def _is_plain(piece: str) -> bool:
-    """Whether a word is like a file's name, for one that only its folder makes a secret."""
-    return compiled(r"[\w.*-]{2,80}").fullmatch(piece) is not None and piece[0] != "-"
 
 
 # --- commands
 
 
-@functools.cache
-def _commands() -> dict[str, list[tuple[tuple[str, ...], int]]]:
+@functools.lru_cache(8)
+def _commands(own: OwnSecrets) -> dict[str, list[tuple[tuple[str, ...], int]]]:
     found: dict[str, list[tuple[tuple[str, ...], int]]] = {}
-    for row, (_, commands, _, _) in enumerate(COMMANDS):
+    for row, (_, commands, _, _) in enumerate((*COMMANDS, *own.commands)):
         for command in commands:
             program, *rest = command.split(" ")
             found.setdefault(program.rpartition("/")[2], []).append((tuple(rest), row))
@@ -241,8 +33,9 @@ def _commands() -> dict[str, list[tuple[tuple[str, ...], int]]]:
 
 def secret_command(program: str, arguments: Sequence[str]) -> str:
     """What a command prints that is secret, as in "prints a token of GitHub"; "" for nothing."""
-    for rest, row in _commands().get(program, ()):
-        what, _, options, unless = COMMANDS[row]
+    own = OWN.get()
+    for rest, row in _commands(own).get(program, ()):
+        what, _, options, unless = COMMANDS[row] if row < len(COMMANDS) else own.commands[row - len(COMMANDS)]
         if not _in_order(rest, arguments):
             continue
         given = _options(arguments) if options or unless else ()
@@ -325,8 +118,8 @@ def is_loopback(host: str) -> bool:
 
 _QUOTED = r"""(?:"([^"\n]{1,400})"|'([^'\n]{1,400})'|`([^`\n]{1,400})`)"""
 _WHOLE_ENVIRONMENT = (
-    r"(?:print\w*|dump|dict|str|list|write|stringify|puts|p|log|inspect|items|var_dump|environ)\s*\(?\s*\(?(?:dict\(|sorted\()?"
-    r"(?:os\.)?(?:environ\b(?!\s*[\[.])|process\.env\b(?!\s*[.\[])|ENV\b(?!\s*[\[.]))|os\.environ\.items\(|process\.env\s*\)|ENV\.(?:to_h|inspect|each)|getenv\(\)"
+    r"(?:print\w*|dump|dict|str|write|stringify|puts|p|log|inspect|items|var_dump|environ)\s*\(?\s*\(?(?:dict\()?"
+    r"(?:os\.)?(?:environ\b(?!\s*[\[.])|process\.env\b(?!\s*[.\[])|ENV\b(?!\s*[\[.]))|os\.environ\.items\(|process\.env\s*\)|^\s*process\.env\s*$|ENV\.(?:to_h|inspect|each)|getenv\(\)"
 )
 _VARIABLE = r"""(?:environ(?:\.get)?\s*[\[(]\s*|getenv\s*\(\s*|ENV\s*[\[{]\s*|process\.env\s*\[\s*)["']?(\w+)|process\.env\.(\w+)"""
 _SHOWS = r"print|console\.|puts\b|echo\b|write|log\(|\bp\s|say\b|var_dump|inspect"
@@ -338,7 +131,7 @@ def secret_in_code(code: str) -> str:
     for at, text in enumerate(quoted):
         for path in (text, "/".join(quoted[at : at + 2]), "/".join(quoted[at : at + 3])):
             found = secret_path(folded(path)) if " " not in path and path.strip("/.") else None
-            if found is not None:
+            if found is not None and found.kind != PRIVATE:
                 return f"reads {found.what}"
     if compiled(_WHOLE_ENVIRONMENT).search(code):
         return "prints the environment"

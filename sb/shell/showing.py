@@ -43,12 +43,36 @@ LOADING = frozenset(("export", "env", "declare", "local", "readonly", "typeset")
 RUN_OTHERS = frozenset(("exec", "eval", "bash", "sh", "zsh", "dash", "ksh", "ash", "fish", "trap", "coproc"))
 # Options whose value is a program's own login or configuration.
 _OWN_USE = (
-    "-i --identity --identity-file --key --cert --cacert --netrc-file --env-file --env --kubeconfig --private-key --key-file --vault-password-file --password-file --var-file "
+    "--identity --identity-file --key --cert --cacert --netrc-file --env-file --env --kubeconfig --private-key --key-file --vault-password-file --password-file --var-file "
     "-var-file --credentials --credentials-file --service-account-key-file --key-path --from-file --from-env-file --secret --inkey -inkey -CAkey -signkey -keyfile --keyfile --ssl-key --ssl-cert --tlskey --tlscert "
-    "--tls-key --tls-cert -E --config-file --userconfig --globalconfig --netrc --age-key-file --defaults-file --defaults-extra-file --passphrase-file --keystore -keystore -K --mode --dotenv "
+    "--tls-key --tls-cert --config-file --userconfig --globalconfig --netrc --age-key-file --defaults-file --defaults-extra-file --passphrase-file --keystore -keystore --mode --dotenv "
     "--authfile --cloud-config --ssh-key --certfile --keytab --key-filename --gpg-key --backend-config --client-certificate --client-key --certificate-authority --envfile --env-path"
 ).split()
-_WITH_OWN_KEY = frozenset(("ssh", "scp", "sftp", "rsync", "mosh", "autossh"))
+PACKS = frozenset(("tar", "gtar", "bsdtar", "zip", "7z", "7za", "pax"))
+_COPYING = ("cp", "mv", "ln", "install", "gcp", "gmv")
+_WITH_A_PATTERN = (*GREPS, "git", "tar", "rsync", "zip")
+# Options of which the next argument is no file that the program shows, for these programs.
+_OPTIONS_BESIDE: dict[str, Sequence[str]] = {
+    "-i": ("ssh", "scp", "sftp", "rsync", "mosh", "autossh", "age", "rage", "ansible", "gcloud"),
+    "-E": ("curl",),
+    "-K": ("curl",),
+    "-t": _COPYING,
+    "--target-directory": _COPYING,
+    "--output-dir": ("curl",),
+    "-P": ("wget",),
+    "--directory-prefix": ("wget",),
+    "-d": ("aria2c", "unzip"),
+    "-o": ("curl", "sort", "gcc", "openssl", "aria2c", "gpg"),
+    "-O": ("wget",),
+    "--output": ("curl", "sort", "gpg"),
+    "-C": ("tar", "git", *GREPS),
+    **dict.fromkeys(("-m", "--message", "-A", "-B"), _WITH_A_PATTERN),
+    **dict.fromkeys(
+        ("-e", "--regexp", "--include", "--exclude", "--glob", "-g", "--exclude-dir"), _WITH_A_PATTERN
+    ),
+}
+_BESIDE_JOINED = ("--exclude", "--include", "--glob=", "--ignore")
+_PATTERN_OPTIONS = ("-e", "-f", "--regexp", "--file", "-E")
 _OPENSSL_SHOWS = frozenset("enc base64 rsa ec pkey pkcs8 pkcs12 dsa asn1parse".split())
 TAKES_LOGIN = (
     r"(?:docker|podman|nerdctl|buildah|skopeo|crane|helm|oras|gh|glab|az|vault|npm|heroku|flyctl|fly|argocd|registry)(?: \S+){0,2} log-?in\b"
@@ -65,9 +89,14 @@ ENVIRONMENT = "prints the environment"
 _NAMED_SECRET = r"token|secret|passw|key|cred|auth|aws|pat\b|api|\bpw\b"
 
 
+def git_verb(arguments: Sequence[str]) -> str:
+    """The subcommand of git."""
+    return next((arguments[at] for at in operands(arguments, "-C -c --git-dir --work-tree --namespace")), "")
+
+
 def shows_files(program: str, arguments: Sequence[str]) -> bool:
     """Whether a command may show, copy or send the files that it names; others name, use or place them."""
-    if program in SILENT or (program == "git" and not SHOWING_GIT & set(arguments[:6])):
+    if program in SILENT or (program == "git" and git_verb(arguments) not in SHOWING_GIT):
         return False
     if program in ("kubectl", "oc", "docker", "podman", "nerdctl"):
         return _hands_over(arguments)
@@ -121,61 +150,46 @@ def lets_names_through(program: str, arguments: Sequence[str]) -> bool:
 
 
 def read_words(program: str, arguments: Sequence[str]) -> list[str]:
-    """The arguments that may be files which a command reads."""
-    found: list[str] = []
-    patterns = program in PATTERN_FIRST and not any(
-        word in ("-e", "-f", "--regexp", "--file", "-E") and program in GREPS for word in arguments
-    )
+    """The arguments that may be files which a command reads: no destinations, patterns, or logins of its own."""
     inplace = program in ("sed", "gsed", "perl") and any(
         compiled("-[a-zA-Z]*i.*|--in-place.*").fullmatch(word) for word in arguments
     )
     if (inplace and "-n" not in arguments) or program == "tee" or _unpacks(program, arguments):
         return []
+    gives_pattern = program in GREPS and any(word in _PATTERN_OPTIONS for word in arguments)
+    pattern_comes = program in PATTERN_FIRST and not gives_pattern
+    last = _destination(program, arguments)
+    found: list[str] = []
     before = ""
-    positions = operands(arguments)
-    last = (
-        positions[-1]
-        if program in COPIES
-        and len(positions) > 1
-        and not any(word in ("-t", "--target-directory") for word in arguments)
-        else -1
-    )
     for at, word in enumerate(arguments):
-        own_use = before in _OWN_USE and (
-            before not in ("-i", "-E", "-K", "-e")
-            or program in _WITH_OWN_KEY
-            or program in ("curl", "age", "rage")
-            or before == "-K"
-        )
         before, previous = word, before
-        if own_use or at == last or word.startswith("of="):
+        if at == last or word.startswith(("of=", *_BESIDE_JOINED)) or _takes(previous, program):
             continue
-        if word[:1] == "-" and "=" in word and word.partition("=")[0] in _OWN_USE:
+        if word[:1] == "-" and word.partition("=")[0] in _OWN_USE and "=" in word:
             continue
-        if previous in ("-o", "--output", "-O") and program in ("curl", "wget", "sort", "gcc", "openssl"):
-            continue
-        if previous in (
-            "-e",
-            "--regexp",
-            "-m",
-            "--message",
-            "-A",
-            "-B",
-            "-C",
-            "--include",
-            "--exclude",
-            "--glob",
-            "-g",
-            "--exclude-dir",
-        ) and program in (*GREPS, "git", "tar", "rsync", "zip"):
-            continue
-        if word.startswith(("--exclude", "--include", "--glob=", "--ignore")):
-            continue
-        if patterns and word[:1] != "-":
-            patterns = False
+        if pattern_comes and word[:1] != "-":
+            pattern_comes = False
             continue
         found.append(word)
     return found
+
+
+def _destination(program: str, arguments: Sequence[str]) -> int:
+    """The position of the operand that a copy goes to, -1 for none."""
+    copies = program in COPIES or (program in ("docker", "podman", "kubectl", "oc") and "cp" in arguments[:4])
+    positions = operands(arguments)
+    if not copies or len(positions) < 2 or any(word in ("-t", "--target-directory") for word in arguments):
+        return -1
+    return positions[-1]
+
+
+def _takes(option: str, program: str) -> bool:
+    """Whether an option's value is no file that the program shows: its own login, a destination, a pattern."""
+    if option[:1] != "-":
+        return False
+    cluster = compiled("-[a-zA-Z]{2,}").fullmatch(option)
+    short = f"-{option[-1]}" if cluster else option
+    return option in _OWN_USE or program in _OPTIONS_BESIDE.get(short, ())
 
 
 def _unpacks(program: str, arguments: Sequence[str]) -> bool:

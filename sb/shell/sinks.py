@@ -69,8 +69,9 @@ _VALUED = frozenset(
     "-X -H -d -F -o -u -A -e -b -c -T -K -E -m -w -x --request --header --data --data-raw --data-binary --data-urlencode --form --output --user "
     "--user-agent --referer --cookie --cookie-jar --upload-file --config --cert --key --cacert --max-time --write-out --proxy --json --post-data "
     "--post-file --body-data --body-file --method -O -P --connect-timeout --retry --form-string --resolve --netrc-file --oauth2-bearer -U --limit-rate -Q -t -y -Y -z -C -r "
-    "--output-document --aws-sigv4 --interface --directory-prefix --timeout --tries".split()
+    "--output-document --aws-sigv4 --interface --directory-prefix --timeout --tries --output-dir --url-query --dir --out".split()
 )
+_FORMS = ("http", "https", "xh", "httpie")  # programs that take fields as words of their own
 _METHODS = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -114,12 +115,12 @@ def sink(program: str, arguments: Sequence[str]) -> Sink | None:
     return _cloud(program, arguments)
 
 
-def _http(program: str, arguments: Sequence[str]) -> Sink:
+def _http(program: str, arguments: Sequence[str]) -> Sink | None:
     addresses: list[str] = []
     uploads = from_input = False
     for at, word in enumerate(arguments):
         before = arguments[at - 1] if at else ""
-        if before in _VALUED and program != "http":
+        if _is_valued(before, program):
             if before in ("-X", "--request", "--method"):
                 uploads = uploads or word.upper() in _METHODS
             elif before == "--url":
@@ -135,16 +136,19 @@ def _http(program: str, arguments: Sequence[str]) -> Sink:
             from_input = from_input or compiled(_FROM_INPUT).fullmatch(word) is not None
             if word.startswith("--url="):
                 addresses.append(word[6:])
-        elif program in ("http", "https", "xh", "httpie") and (word in _METHODS or word == "GET"):
+        elif program in _FORMS and (word in _METHODS or word == "GET"):
             uploads = uploads or word != "GET"
-        elif program in ("http", "https", "xh", "httpie") and addresses:
+        elif program in _FORMS and addresses:
             uploads = True
         else:
             addresses.append(word)
         uploads = uploads or compiled(_BODY).fullmatch(word) is not None
-    if program in ("http", "https", "xh", "httpie"):
+    if program in _FORMS:
         from_input = True
-    hosts = [_host(word) for word in addresses]
+    there = [word for word in addresses if not word.lower().startswith("file:")]
+    if addresses and not there:
+        return None  # files of this machine
+    hosts = [_host(word) for word in there]
     host = next((host for host in hosts if host), "")
     computed = any(UNKNOWN in word or OPERAND in word for word in addresses)
     return Sink(
@@ -156,6 +160,14 @@ def _http(program: str, arguments: Sequence[str]) -> Sink:
         computed,
         "http",
     )
+
+
+def _is_valued(option: str, program: str) -> bool:
+    """Whether the next argument is the option's value."""
+    if program in _FORMS or (option == "-O" and program != "wget"):
+        return False
+    cluster = compiled("-[a-zA-Z]{2,}").fullmatch(option)
+    return option in _VALUED or (cluster is not None and f"-{option[-1]}" in _VALUED and option[-1] != "O")
 
 
 def _copy(program: str, arguments: Sequence[str]) -> Sink | None:
@@ -171,7 +183,7 @@ def _copy(program: str, arguments: Sequence[str]) -> Sink | None:
             _host(words[0]) if words else "",
             from_input=True,
             uploads=True,
-            kind="copy",
+            kind="stream",
         )
     target = words[-1] if len(words) > 1 else ""
     remote = compiled(_REMOTE).fullmatch(target)
@@ -241,6 +253,8 @@ def _cloud(program: str, arguments: Sequence[str]) -> Sink | None:
         return Sink(
             "git push: publishes commits", "", uploads=True, remote=after[0] if after else "", kind="push"
         )
+    if program in ("kubectl", "oc") and ":" not in words[-1]:
+        return None
     if program in ("gh", "glab") and verb == "api":
         sends = any(
             compiled(_BODY + "|-f.*|--field.*|--raw-field.*|--input.*").fullmatch(word) for word in arguments

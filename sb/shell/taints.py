@@ -15,7 +15,7 @@ class Taint(NamedTuple):
         level: nothing, names of files with secrets, or a secret itself.
         what: for people. soft: nothing of it has been shown yet, so it does not count as read.
         hosts: where it may be sent. auth: it stands only where a request has its login.
-        variable: it comes from a variable of the environment.
+        variable: it comes from a variable of the environment. private: it may be read, and is not to be sent.
     """
 
     level: int = NONE
@@ -24,6 +24,7 @@ class Taint(NamedTuple):
     hosts: tuple[str, ...] = ()
     auth: bool = False
     variable: bool = False
+    private: bool = False
 
 
 CLEAN = Taint()
@@ -39,4 +40,8 @@ class Upload(NamedTuple):
 
 def merged(*taints: Taint) -> Taint:
     """The worst of them: the highest level, read before not read, without hosts before with."""
-    return max(taints, key=lambda one: (one.level, not one.soft, not one.hosts, not one.auth), default=CLEAN)
+    return max(
+        taints,
+        key=lambda one: (one.level, not one.private, not one.soft, not one.hosts, not one.auth),
+        default=CLEAN,
+    )

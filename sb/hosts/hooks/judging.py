@@ -24,7 +24,7 @@ from sb.hosts.hooks.event import (
 from sb.hosts.hooks.judging_context import JudgingContext
 from sb.hosts.hooks.opening import Opening
 from sb.hosts.hooks.project import context_of
-from sb.hosts.hooks.secrets import NO_MESSAGE, WITHHELD, SecretGuard, guard_secrets
+from sb.hosts.hooks.secrets import NO_MESSAGE, READ_SECRET, WITHHELD, SecretGuard, guard_secrets
 from sb.hosts.hooks.servers import servers_of
 from sb.hosts.hooks.sessions import Sessions
 from sb.hosts.hooks.translation import govern, unshowable
@@ -197,13 +197,18 @@ class _Session:
         if pending is None and no_ids and self._event.moment is Moment.FAILED:
             return  # it was refused here, or reported before by another event of its host
         governed = govern(call, self._context)
-        args, value = governed.args, WITHHELD if governed.secrets else _shown(call.response)
+        # A link may lead elsewhere since, so the note counts too.
+        noted = pending is not None and self._calls.has_note(pending, READ_SECRET)
+        secret = noted or bool(governed.secrets or governed.flow)
+        args, value = governed.args, WITHHELD if secret else _shown(call.response)
         named: dict[str, Any] = {"step": step, "host_has_no_call_ids": no_ids}
         named |= {"nonce": nonce, "again": self._event.again}
         if pending is not None and pending.tool_id in (KEPT, KEPT_NETWORK):
             from sb.hosts.hooks.keeping import report_of
 
             args = self._calls.announced_args(pending)
+            if secret and call.error:
+                call = call._replace(error=NO_MESSAGE)
             report = report_of(call, pending, args, self._files)
             self._calls.report(self._ctx, pending.tool_id, args, report, **named)
             return
@@ -219,7 +224,7 @@ class _Session:
                 else self._files.states(paths)
             )
             value = {"files": now}
-        error = NO_MESSAGE if governed.secrets and call.error else call.error
+        error = NO_MESSAGE if secret and call.error else call.error
         report = Report(value, error, call.interrupted, call.ms)
         self._calls.report(self._ctx, governed.tool_id, args, report, **named)
 

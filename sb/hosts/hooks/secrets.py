@@ -13,11 +13,11 @@ from sb.kernel.calls.call import Answer, Ask
 from sb.kernel.execution.external import ExternalCalls
 from sb.shell import classify
 from sb.shell.addresses import metadata_address
-from sb.shell.secrets import secret_path
+from sb.shell.programs import judged_by
+from sb.shell.secret_files import PRIVATE, secret_path
 from sb.shell.sensitive import folded
 from sb.shell.taints import Upload
 from sb.text import shorten
-from sb.tools.hosted.contracts import WRITE, WRITE_CONFIG
 
 SECRET, FLOW, UPLOAD = "secret", "flow", "upload"  # rules, as the log names them
 READ_SECRET = "read_secret"  # the note of a call that was let read credentials
@@ -36,7 +36,11 @@ _PUBLISHING = frozenset(("Artifact", "SendUserFile", "SendMessage", "PushNotific
 _SENDING = re.compile(
     r"(?i)(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?:send|post|upload|publish|push|share|email|mail|tweet|webhook|notify|comment)(?![a-z])"
 )
-_WRITING = re.compile(r"(?i)(?:^|[_\W])(?:write|edit|create|delete|remove|mkdir|update|insert)(?![a-z])")
+# Tools that write a file, or tell names alone.
+_SHOWS_NOTHING = re.compile(
+    r"(?i)(?:^|[_\W])(?:write|edit|create|delete|remove|mkdir|update|insert|list|tree|stat|info)(?![a-z])"
+)
+_SHOWS = re.compile(r"(?i)(?:^|[_\W])(?:read|contents?|fetch|cat|copy|move|send|upload|execute|run)(?![a-z])")
 _CONTENT = re.compile(
     r"(?i)(?:content|contents|text|body|message|query|prompt|description|title|summary|markdown|html|data|snippet|comment|note|reason|explanation|instructions?|question"
     r"|answer|sql|expression|pattern|regex|old_?str(?:ing)?|new_?str(?:ing)?|old|new|search|subject|thought|output_mode)$"
@@ -104,9 +108,15 @@ def _sent(uploads: tuple[Upload, ...], calls: ExternalCalls, event: HookEvent, r
 
 def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
     """The call with the credentials that its arguments name; a command line has been judged before."""
-    writes = governed.tool_id in (WRITE, WRITE_CONFIG) or _WRITING.search(_own_name(call.tool))
-    if call.tool in _TALKING or call.tool in _LISTING or writes:
+    own = _own_name(call.tool)
+    shows = not _SHOWS_NOTHING.search(own) or _SHOWS.search(own)
+    if call.tool in _TALKING or call.tool in _LISTING or not shows:
         return governed
+    with judged_by(context.rules):
+        return _with_found(call, governed, context)
+
+
+def _with_found(call: NativeCall, governed: GovernedCall, context: JudgingContext) -> GovernedCall:
     reads: dict[str, None] = {}
     flow, uploads = "", list[Upload]()
     commands = 0
@@ -116,7 +126,12 @@ def with_secrets(call: NativeCall, governed: GovernedCall, context: JudgingConte
         if _COMMAND.fullmatch(name) and commands < _MOST_COMMANDS:
             commands += 1
             verdict = classify(
-                text, cwd=context.cwd, home=context.home, protected=context.protected, guarded=context.guarded
+                text,
+                cwd=context.cwd,
+                home=context.home,
+                protected=context.protected,
+                guarded=context.guarded,
+                rules=context.rules,
             )
             reads |= dict.fromkeys(verdict.secrets)
             flow = flow or verdict.flow
@@ -162,7 +177,7 @@ def _secret_in(name: str, text: str, context: JudgingContext) -> str:
             ),
         ):
             found = secret_path(folded(place.replace("**/", "").rstrip("*") if "*" in place else place))
-            if found is not None:
+            if found is not None and found.kind != PRIVATE:
                 return f"reads {found.what}: {shorten(path, 80)}"
     return ""
 

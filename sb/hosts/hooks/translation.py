@@ -181,7 +181,8 @@ def govern(call: NativeCall, context: JudgingContext) -> GovernedCall:
             cwd=context.cwd / call.cwd, placed=context.placed or os.path.isabs(call.cwd)
         )
     governed = _governed(call, context)
-    return governed if call.tool in _SHELLS else with_secrets(call, governed, context)
+    apart = call.tool in _SHELLS or call.tool in _WRITES or call.tool in _PATCHES
+    return governed if apart else with_secrets(call, governed, context)
 
 
 def _governed(call: NativeCall, context: JudgingContext) -> GovernedCall:

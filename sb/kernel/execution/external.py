@@ -227,6 +227,10 @@ class ExternalCalls:
         """Whether a call of a run that was let go has a note; one that its host's person refused has not."""
         return bool(self._recorder.log.database.query(_NOTED, (run_id, TOOL_DISPATCH, f'%"{note}":true%')))
 
+    def has_note(self, intent: Intent, note: str) -> bool:
+        """Whether an announced call has a note."""
+        return bool(self._recorder.intents.announcement_payload(intent).get(note))
+
     def started_with(self, run_id: str) -> dict[str, Any]:
         """The payload of a run's first event; {} once that was pruned, or before there is one."""
         rows = self._recorder.log.database.query(_STARTED, (run_id, RUN_STARTED))

@@ -41,7 +41,8 @@ def missorted(host: Host, mark: str) -> list[str]:
     context = judging_context(host.config(), event)
     found = ((tool, govern(NativeCall(tool, args), context)) for tool, args in rows(mark))
     stopped = (
-        (tool, bool(one.refused or one.asks or one.secrets) or one.safety_class == "destructive") for tool, one in found
+        (tool, bool(one.refused or one.asks or one.secrets) or one.safety_class == "destructive")
+        for tool, one in found
     )
     return [tool for tool, stops in stopped if stops is not (mark == "-")]
 
