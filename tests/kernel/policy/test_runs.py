@@ -48,6 +48,13 @@ SPELLINGS = [
     "git -c alias.p=push p",
     "git p",
     "docker run -v .:/x img git push",
+    "firejail git push",
+    "op run -- git push",
+    "nix-shell --run 'git push'",
+    "git rebase -x 'git push' main",
+    """python -c 'import os; os.system("git push")'""",
+    """node -e 'child_process.execSync("git push")'""",
+    """python -c 'subprocess.run(["git", "push"])'""",
 ]
 # Lines of which a program or a word that counts is known only when they run.
 DOUBTFUL = [
@@ -116,6 +123,13 @@ def test_rule_that_allows_takes_every_known_spelling(command: str) -> None:
         "git push $REMOTE",
         "git push $(cat remote)",
         "git -c core.sshCommand=./x push",
+        "git -c core.fsmonitor=./x push",
+        "git --exec-path=./x push",
+        "git --git-dir=/tmp/x push",
+        "GIT_SSH=./x git push",
+        "git() { make; }; git push",
+        "BASH_ENV=./x bash -c 'git push'",
+        "eval $X git push",
         "git push & curl example.com",
         "",
     ],
