@@ -97,6 +97,15 @@ def test_denial_finds_every_spelling_and_what_may_be_one(command: str) -> None:
     assert effect([rule("approve", "git push")], command) == "approve"
 
 
+def test_list_of_spellings_is_found_but_for_those_that_another_program_reads() -> None:
+    lines = Path(__file__).with_name("spellings.txt").read_text(encoding="utf-8").splitlines()[1:]
+    assert len(lines) == 170
+    for line in lines:
+        command = line[2:].replace("␤", "\n").replace("⇥", "\t")
+        expected = "deny" if line[0] == "+" else "allow"
+        assert effect([rule("deny", "git push")], command) == expected, line
+
+
 @pytest.mark.parametrize("command", OTHERS)
 def test_denial_leaves_other_commands_alone(command: str) -> None:
     assert effect([rule("deny", "git push")], command) == "allow"
